@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 import re
 import shlex
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from chainrule._src.cli.main import main
 from chainrule._src.cli.options import parser
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -37,11 +37,17 @@ def printed(command: str, folder: Path) -> str:
     """What a command prints in a terminal: output and messages, as they come."""
     program, *words = shlex.split(command)
     assert program == "chainrule"
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "COLUMNS": "80"}
-    return subprocess.run(
-        [sys.executable, "-m", "chainrule", *words], cwd=folder, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, encoding="utf-8",
-    ).stdout  # fmt: skip
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(out),
+        contextlib.suppress(SystemExit),
+    ):
+        patch.chdir(folder)
+        patch.setenv("NO_COLOR", "1")
+        patch.setenv("COLUMNS", "80")
+        main(words)
+    return out.getvalue()
 
 
 EXAMPLES = [pair for block in CONSOLE.findall(PAGE.read_text(encoding="utf-8")) for pair in commands(block)]

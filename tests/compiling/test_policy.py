@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import itertools
 import pickle
 
 import numpy as np
@@ -74,9 +73,9 @@ def test_another_trace_is_made_when_eager_calls_have_paid_for_the_first():
     budget = TraceBudget(clock=Clock())
     assert budget.may_trace(1)
     budget.traced(6.0, 1)
-    for _ in range(9):
-        assert not budget.may_trace(2)
+    for _ in range(7):
         spend(budget, 1.0, 2)
+        assert not budget.may_trace(2)
     spend(budget, 1.0, 2)
     assert budget.may_trace(2)
 
@@ -87,7 +86,7 @@ def test_cheap_traces_need_no_payment():
         assert budget.may_trace(kind)
         budget.traced(policy.ALLOWANCE / 1000, kind)
     assert not budget.may_trace(99)  # none was replayed
-    budget.first_replay()
+    budget.proved()
     assert budget.may_trace(99)
 
 
@@ -102,10 +101,10 @@ def test_traces_of_kinds_that_do_not_come_again_get_rarer():
             spend(budget, 1.0, call)
     assert len(made) == policy.TRUSTED
     assert len(budget._kinds) <= policy.KINDS + 1
-    for again in itertools.count():  # another kind pays for itself
-        if budget.may_trace(-1):
-            break
+    again = 0  # calls of another kind, which pays for itself
+    while not budget.may_trace(-1):
         spend(budget, 1.0, -1)
+        again += 1
     assert 10 <= again < 20_000 / (policy.SHARE - 1) + 1
 
 
@@ -129,7 +128,7 @@ def test_purchases_are_bounded_for_any_sequence_of_calls(seed):
         elif kind in traced and not traced[kind].is_slower:
             clock.now += lookup
             speed = traced[kind]
-            if speed.wants_eager_run:
+            if budget.wants_eager_run(speed):
                 spend(budget, seconds, lookup=lookup)
                 budget.compared(speed, seconds)
             else:
@@ -162,11 +161,11 @@ def test_eager_calls_within_eager_calls_and_traces_count_once():
 
 def test_a_slow_replay_is_compared_with_eager_calls():
     budget, speed = TraceBudget(clock=Clock()), ReplaySpeed()
-    for _ in range(3):
+    for _ in range(policy.JUDGED + 1):
         budget.replayed(speed, 1.0, calls=10)
-    assert speed.wants_eager_run and not budget.may_look_up()
+    assert budget.wants_eager_run(speed) and not budget.may_look_up()
     budget.compared(speed, 1.0)
-    assert speed.wants_eager_run  # the first eager call may be slow
+    assert budget.wants_eager_run(speed)  # the first eager call may be slow
     budget.compared(speed, 0.1)
     assert speed.is_slower and not speed.is_faster(10)
     for _ in range(2):
@@ -202,7 +201,7 @@ def often(function, x):
 PATTERNS = {
     "other branches in every call": (
         lambda x: often(np.tanh, x),
-        lambda k: np.random.default_rng(k).normal(size=(8, 2)),
+        lambda k: np.random.default_rng(k).normal(size=(20, 2)),
     ),
     "other shapes in every call": (np.tanh, lambda k: np.ones(k + 1)),
     "another integer in every call": (lambda x: x * 2, lambda k: k),
@@ -218,7 +217,7 @@ def test_calls_that_do_not_come_again_are_not_traced(name, costs):
         x = argument(k)
         assert np.array_equal(compiled(x), function(x))
     budget = compiled.budget
-    assert budget.traces < 25 and costs.now < 2 * 2000 + 50
+    assert budget.traces < 30 and costs.now < 2 * 2000 + 50
 
 
 def test_a_few_shapes_and_branches_are_all_traced(costs):
@@ -247,7 +246,7 @@ def test_a_trace_is_found_at_once_where_tracing_is_cheap(costs):
 
 
 def test_a_plan_that_is_slower_than_eager_is_dropped(costs):
-    costs.replay = 10.0
+    costs.replay = 2.0
     f = cr.compile(lambda x: x[1:])
     x = np.ones(3)
     for _ in range(200):
@@ -390,7 +389,6 @@ def test_branches_that_were_not_used_for_longest_are_dropped():
             x = np.array([1.0 if signs >> i & 1 else -1.0 for i in range(9)])
             assert len(f(x)) == (x > 0).sum()
     assert f.memory < 600_000 and 3 < len(f.recordings) < 60
-    assert any(r.used and not r.results for r in f.recordings)
 
 
 def test_one_signature_has_no_more_trees_than_can_be_looked_through():

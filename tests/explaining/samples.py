@@ -13,11 +13,13 @@ from chainrule._src.rules.primitive import unsupported
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.testing.samples import samples_of, with_numbers
+from tests.table.chosen import chosen
 
 
-def explanations(prim) -> Iterator[tuple]:
-    """The explanation of every sample of a row, of real and complex numbers."""
-    for sample in [*samples_of(prim), *with_numbers(prim)]:
+def explanations(prim, every: bool) -> Iterator[tuple]:
+    """The explanation of every sample of a row, or of chosen ones, of real and complex numbers."""
+    samples = [*samples_of(prim), *with_numbers(prim)]
+    for sample in samples if every else chosen(samples, prim.name):
         yield from _explained(prim, sample)
         complex_ = prim.domain is None or prim.domain == "complex" or isinstance(prim.domain, tuple)
         if "c" in prim.accepts and sample.may_be_complex and sample.floating and complex_:

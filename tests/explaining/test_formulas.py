@@ -24,14 +24,21 @@ WITHOUT = {"vector_norm"}
 
 
 @functools.cache
-def arrows(name: str) -> list[tuple[object, Arrow]]:
-    return [(sample, a) for sample, e in explanations(TABLE[name]) for step in e.steps for a in step.arrows]
+def arrows(name: str, every: bool) -> list[tuple[object, Arrow]]:
+    return [(sample, a) for sample, e in explanations(TABLE[name], every) for step in e.steps for a in step.arrows]
+
+
+each_row = pytest.mark.parametrize(
+    "name, every",
+    [*[(name, False) for name in ROWS], *[pytest.param(name, True, marks=pytest.mark.slow) for name in ROWS]],
+    ids=[*ROWS, *[f"{name}-every sample" for name in ROWS]],
+)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ROWS)
-def test_the_numpy_text_computes_the_vjp(name: str) -> None:
-    found = arrows(name)
+@each_row
+def test_the_numpy_text_computes_the_vjp(name: str, every: bool) -> None:
+    found = arrows(name, every)
     assert found
     for sample, arrow in found:
         if arrow.rule_numpy is None:
@@ -47,10 +54,10 @@ def test_the_numpy_text_computes_the_vjp(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ROWS)
-def test_numbers_come_out(name: str) -> None:
+@each_row
+def test_numbers_come_out(name: str, every: bool) -> None:
     """The substituted numbers, where all are written out, give the element that they say they give."""
-    for sample, arrow in arrows(name):
+    for sample, arrow in arrows(name, every):
         text = arrow.numbers
         if text is None or "…" in text or arrow.downstream.dtype.kind == "c" or arrow.step.output.dtype.kind == "c":
             continue
@@ -104,9 +111,9 @@ def python(text: str) -> str:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ROWS)
-def test_latex_is_balanced_and_speaks_of_the_right_values(name: str) -> None:
-    for _, arrow in arrows(name):
+@each_row
+def test_latex_is_balanced_and_speaks_of_the_right_values(name: str, every: bool) -> None:
+    for _, arrow in arrows(name, every):
         if arrow.rule_latex is None:
             continue
         text = arrow.rule_latex
@@ -117,9 +124,9 @@ def test_latex_is_balanced_and_speaks_of_the_right_values(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ROWS)
-def test_mathml_is_well_formed_and_filled(name: str) -> None:
-    for _, arrow in arrows(name):
+@each_row
+def test_mathml_is_well_formed_and_filled(name: str, every: bool) -> None:
+    for _, arrow in arrows(name, every):
         if arrow.rule_latex is None:
             continue
         root = ElementTree.fromstring(arrow.rule_mathml)

@@ -21,8 +21,14 @@ def test_no_row_has_a_defect() -> None:
     assert not [name for name, found in RESULTS.items() if "defect" in found.values()]
 
 
-@pytest.mark.parametrize("kind", ["Dask", "unyt"])
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        pytest.param(name, kind, marks=pytest.mark.slow if (name, kind) == ("cholesky", "Dask") else ())
+        for name in QUICK
+        for kind in ("Dask", "unyt")
+    ],
+)
 def test_row(name: str, kind: str) -> None:
     pytest.importorskip(checking.KINDS[kind].package)
     result = checking.row_on(TABLE[name], checking.KINDS[kind])

@@ -9,6 +9,12 @@ from chainrule._src.tape.eager import LOOPS
 from . import judging, making, modes
 
 
+def starts(stop, step):
+    """Where parts of the seeds start: that of the first is run always, the others are slow tests."""
+    slow = [pytest.param(first, marks=pytest.mark.slow) for first in range(step, stop, step)]
+    return pytest.mark.parametrize("first", [0, *slow])
+
+
 def run(mode, seeds):
     make, judge = modes.MODES[mode]()
     judged = 0
@@ -23,47 +29,47 @@ def run(mode, seeds):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 40, 20))
+@starts(40, 20)
 def test_against_differences(first):
     assert run("plain", range(first, first + 20)) > 60
 
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@starts(60, 20)
 def test_against_pytorch(first):
     pytest.importorskip("torch")
     assert run("torch", range(first, first + 20)) > 400
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 80, 40))
+@starts(80, 40)
 def test_numpy_programs(first):
     assert run("numpy", range(first, first + 40)) > 100
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 20, 20))
+@starts(20, 10)
 def test_compiled_programs(first):
-    assert run("compile", range(first, first + 20)) > 10
+    assert run("compile", range(first, first + 10)) > 5
 
 
 @pytest.mark.skipif(LOOPS is None, reason="the extension is not there")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 80, 40))
+@starts(80, 40)
 def test_programs_in_c(first):
     assert run("native", range(first, first + 40)) > 300
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 80, 40))
+@starts(80, 20)
 def test_programs_in_chunks(first):
     pytest.importorskip("dask.array")
-    assert run("dask", range(first, first + 40)) > 20
+    assert run("dask", range(first, first + 20)) > 10
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 80, 40))
+@starts(80, 40)
 def test_pairs_of_calls(first):
     assert run("pairs", range(first, first + 40)) > 20
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from typing import Any
 
@@ -232,6 +233,33 @@ def test_the_child_of_a_fork_starts_threads_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_helpers_that_come_and_go_at_once_are_counted():
+    """Else the thread that calls waits for ever, sooner or later. In a child, as it starts many threads."""
+    x, threads, n = np.zeros(1), 64, 4096
+    step = loop_step(
+        *loop(np.negative, "d->d"),
+        n,
+        [(FIRST_INPUT, 0), (FIRST_INPUT + 1, 0)],
+        [0, 0],
+        outer=[(threads * 65536 // n, [0, 0])],
+        split=True,
+    )
+    run = native.Runner(program([step]), 0, [layout(x)], [], [layout(x)])
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(60)
+            native.set_threads(threads)
+            for _ in range(250):
+                run((x,))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_a_report_may_call_the_runner_again():
     x = np.zeros(100)
     divide = loop_step(*loop(np.divide, "dd->d"), 100, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
@@ -265,6 +293,10 @@ def test_malformed_code_is_refused():
         bad[place] = value
         with pytest.raises(ValueError):
             native.Runner(bad, 0, [layout(x)], [], [layout(x)])
+    step = group_step(*loop(np.negative, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8])
+    for rows, block in ((2, 2**63 - 1), (2**63 - 1, 2)):
+        with pytest.raises(ValueError, match="rows"):
+            native.Runner(program([group([step], rows=rows, block=block)]), 0, [layout(x)], [], [layout(x)])
     with pytest.raises(ValueError, match="base"):
         native.Runner(good, 0, [layout(x)], [], [])
     with pytest.raises(ValueError, match="side by side"):

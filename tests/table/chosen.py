@@ -1,9 +1,10 @@
-"""Which samples of a row are checked in every run of the tests."""
+"""Which samples of a row are checked in every run of the tests; the slow tests check all."""
 
 from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Sequence
 
 from chainrule._src.rules.primitive import Primitive
 from chainrule.testing import Sample
@@ -13,19 +14,23 @@ PART = 3  # of the samples that differ in shapes and layouts alone, one in so ma
 
 
 def chosen_samples(row: Primitive) -> list[Sample]:
+    """Choose samples of a row, of those that ``rulecheck`` takes."""
+    return chosen(every_sample(row), row.name)
+
+
+def chosen(samples: Sequence[Sample], name: str) -> list[Sample]:
     """Choose the largest sample of each set of parameters, real and complex, and some of the other shapes and layouts.
 
     Rows of one kind have the same list of shapes: each takes other ones, so all rows together take them all.
     """
-    samples = every_sample(row)
     largest: dict[tuple[str, bool], Sample] = {}
     for sample in samples:
         call = (repr(sample.params), sample.complex)
         if call not in largest or _size(sample) > _size(largest[call]):
             largest[call] = sample
-    start = zlib.crc32(row.name.encode())
-    chosen = {id(sample) for sample in [*largest.values(), *samples[start % PART :: PART]]}
-    return [sample for sample in samples if id(sample) in chosen]
+    start = zlib.crc32(name.encode())
+    taken = {id(sample) for sample in [*largest.values(), *samples[start % PART :: PART]]}
+    return [sample for sample in samples if id(sample) in taken]
 
 
 def _size(sample: Sample) -> int:

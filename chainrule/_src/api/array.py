@@ -506,10 +506,12 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 
 def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
+    numpy_error = None
     if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
         if found is not None:
             return found
+        numpy_error, LOCAL.recorder.numpy_error = LOCAL.recorder.numpy_error, None
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
         if LOCAL.recorder is not None and type(args[0]) is Array:
@@ -530,6 +532,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
         raise in_numpys_class(error, function, args, kwargs) from error.__cause__
+    if numpy_error is not None:  # plain code raises it
+        raise numpy_error
     if SPECIAL and LOCAL.recorder is not None:
         LOCAL.recorder.check_view(function, result)
     if out is None:
@@ -848,7 +852,10 @@ def write_out(name: str, out: object, result: IntoArray, casting: Casting = "sam
             _write_objects(target, value)
         elif target is not None:
             raise errors.out_is_plain_array(name, target)
-    return targets[0] if len(targets) == 1 else targets
+    written = tuple(
+        [as_arrays(value) if target is None else target for target, value in zip(targets, results, strict=True)]
+    )
+    return written[0] if len(written) == 1 else written
 
 
 def is_objects(x: object) -> bool:

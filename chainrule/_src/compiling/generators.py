@@ -7,20 +7,32 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from typing import Any
 
 import numpy as np
 
 
 class Generators:
-    """The states of these generators when it was looked at."""
+    """The states of these generators before a recording. All threads of the process share the generators."""
 
     def __init__(self) -> None:
+        self._alone = one_thread()
         self._python = random.getstate()
         self._numpy = _numpy_state()
 
-    def changed(self) -> bool:
-        """Whether one of them was drawn from since."""
+    def drawn(self, unwatched: bool, promised: bool) -> bool:
+        """Return whether this thread has drawn numbers since, and not only another one.
+
+        Args:
+            unwatched: whether it has run code whose calls are not seen. It may have drawn, as another thread may.
+            promised: whether nothing was watched, on the caller's word that it does not draw. While another thread draws, that counts.
+        """
+        if unwatched or (self._alone and one_thread()):
+            return self._changed()
+        return promised and self._changed() and not _changing()
+
+    def _changed(self) -> bool:
         drawn = self._numpy is not None and not _same(_numpy_state(), self._numpy)
         return drawn or random.getstate() != self._python
 
@@ -28,6 +40,18 @@ class Generators:
         random.setstate(self._python)
         if self._numpy is not None:
             np.random.set_state(self._numpy)
+
+
+def _changing() -> bool:
+    """Return whether another thread draws numbers now."""
+    now = Generators()
+    time.sleep(0.001)
+    return now._changed()
+
+
+def one_thread() -> bool:
+    """Return whether no other thread of Python's is alive."""
+    return len(sys._current_frames()) == 1
 
 
 def _numpy_state() -> Any:

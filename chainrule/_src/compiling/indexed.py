@@ -89,6 +89,8 @@ def _for_every_axis(loops: CallLoops, index: tuple[object, ...], ndim: int) -> l
         if isinstance(item, np.generic | list) or type(item) is bool:
             raise Unlowered
         if type(item) is ndarray and item.dtype == bool:
+            if not item.ndim:
+                raise Unlowered
             items += [_positions(loops, part) for part in item.nonzero()]
         elif isinstance(item, ndarray | Operand):
             items.append(_positions(loops, item))

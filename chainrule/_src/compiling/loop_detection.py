@@ -220,7 +220,7 @@ class LoopFinder:
             before[writer, column] = max(before[writer, column], age)
             step = self._operand_offset[first + len(calls) + k] - self._operand_offset[operand]
             shifted[writer, column] |= bool(step)
-        plans = []
+        plans: list[tuple[int, int, NumpyArray, NumpyArray, NumpyArray]] = []
         for column in range(before.shape[1]):
             for age in np.unique(before[:, column]).tolist():
                 bodies = np.flatnonzero(
@@ -243,7 +243,7 @@ class LoopFinder:
                 plans.append((column, age, bodies, members, late))
         decided = []
         for column, age, bodies, members, late in plans:
-            latest = late[: count + age - (age + 1)].any(0)  # read after their slots of a ring are written again
+            latest = late[: count - 1].any(0)  # read after their slots of a ring are written again
             for k, body in enumerate(bodies.tolist()):
                 some = bool(late[:, k].any())
                 if not some and not age:

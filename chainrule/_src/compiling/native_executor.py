@@ -88,9 +88,8 @@ class NativeSegment:
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        return {
-            buffer for item in (*self.works, *[rolled for _, rolled, _ in self._detected]) for buffer in item.touched
-        }
+        items: list[Item] = [*self.works, *[rolled for _, rolled, _ in self._detected]]
+        return {buffer for item in items for buffer in item.touched}
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
         """Find more loops between those that are known, and have large kernel calls in groups. Some buffers are used elsewhere, too."""
@@ -107,7 +106,8 @@ class NativeSegment:
     def _arrange(self, begin: int, end: int, elsewhere: frozenset[Buffer]) -> None:
         works, of = self.works[begin:end], self._origins
         if self._detected:
-            others = (*self.works[:begin], *self.works[end:], *[rolled for _, rolled, _ in self._detected])
+            others: list[Item] = [*self.works[:begin], *self.works[end:]]
+            others += [rolled for _, rolled, _ in self._detected]
             elsewhere = elsewhere.union(*[item.touched for item in others])
         items = rolled_up(works, elsewhere)
         for item in items:

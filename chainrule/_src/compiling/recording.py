@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
 import weakref
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacke
 from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
-from chainrule._src.compiling.generators import Generators
+from chainrule._src.compiling.generators import Generators, one_thread
 from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.simplify import operands
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 #: one recording at a time: while it runs, the tensors that it meets hold its values
 LOCK = threading.RLock()
-#: counts the uses of traces, so that the least recently used are known
-USES = itertools.count(1)
 
 
 def rewind(drawn: list[tuple[Any, Any]]) -> None:
@@ -214,13 +212,14 @@ class Recording:
         references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
         speed: how replays compare with eager calls.
-        replayed, used: whether a call has replayed it, and when the last one did.
+        proven: whether a replay was faster than an eager call.
+        runs: how often it had been run when traces were dropped last.
         nbytes: what it keeps alive, about, besides what it shares with other traces.
     """
 
     def __init__(self) -> None:
-        self.replayed = False
-        self.used = self.nbytes = 0
+        self.proven = False
+        self.runs = self.nbytes = 0
         self.speed = ReplaySpeed()
         self.calls: list[TracedCall] = []
         self.count = 0
@@ -310,15 +309,18 @@ def record(
             raise Unrecordable("it leaves another mode behind than it found (set_grad_enabled, np.seterr): use `with`")
         found.references = References(reads.guards(found.constants))
         _check_overlaps(found, recorder, found.references.arrays)
-        if unseen.changed():
-            raise Unrecordable(
+        if unseen.drawn(reads.unwatched, pure):
+            refusal = Unrecordable(
                 "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
             )
+            refusal.perhaps_later = not one_thread()  # where another one may have drawn them
+            raise refusal
     except BaseException:
         rewind(recorder.sources)
         recorder.drop_hooks()
-        unseen.rewind()
+        if unseen.drawn(reads.unwatched, pure):
+            unseen.rewind()
         switch(mode)
         np.seterr(**errors_of_floats)
         reads.undo()
@@ -346,6 +348,7 @@ def _run(
             try:
                 args, kwargs = tree_unflatten(arguments.faces, spec)
                 result = reads.call(function, args, kwargs) if watched else function(*args, **kwargs)
+                _check_not_later(result)
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
                 arguments.check_histories()
@@ -380,6 +383,17 @@ def _run(
         (var, final) for var, final in finals if final is not var and var in found.sources and var not in own
     ]
     return found
+
+
+def _check_not_later(result: object) -> None:
+    """Raise if a function gave a generator or coroutine, which runs its body when no recording sees it."""
+    if isinstance(result, (AsyncGeneratorType, CoroutineType, GeneratorType)):
+        if isinstance(result, CoroutineType):
+            result.close()  # which is never awaited
+        kind = type(result).__name__.replace("_", " ")
+        raise Unrecordable(
+            f"it returns {'an' if kind[0] == 'a' else 'a'} {kind}, whose body runs later: compile a function that the body calls"
+        )
 
 
 class _Arguments:

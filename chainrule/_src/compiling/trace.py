@@ -178,7 +178,7 @@ class Trace:
                 self._templates[signature, values] = found
         elif (signature, values) not in self._templates:
             found, known = self._template(call, used), self.signatures[signature].template
-            if found is None or not _alike(found, known):
+            if found is None or known is None or not _alike(found, known):
                 signature = self._unknown(call)
             else:
                 self._templates[signature, values] = found
@@ -211,7 +211,8 @@ class Trace:
         """Return the key of a call's signature; None if no other call can share it."""
         function, layout = call.function, self._layout
         if type(function) is np.ufunc and call.method == "__call__" and not call.kwargs:
-            at, parts = 0, [function, None]
+            at = 0
+            parts: list[object] = [function, None]
             for x in call.args:
                 kind = type(x)
                 if kind is Var:

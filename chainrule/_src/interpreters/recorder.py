@@ -25,6 +25,7 @@ from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import digest, owner
+from chainrule._src.tape.view import base_of
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -43,6 +44,7 @@ class Recorder(KnownArrays):
         handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
         refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
         failed: the type of what the last such call raised, be it only because of the shapes.
+        numpy_error: what NumPy's own function raised, where ours is tried instead.
         unviewed: a function whose result is a view in plain code, and here is none.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
@@ -58,6 +60,7 @@ class Recorder(KnownArrays):
         self.refusal: Unrecordable | None = None
         self.raised: Exception | None = None
         self.failed: type | None = None
+        self.numpy_error: Exception | None = None
         self.unviewed = ""
         self._viewed: AnyFunction | None = None
         self._around = Treatment()
@@ -455,13 +458,18 @@ class Recorder(KnownArrays):
                 todo += x.values()
         return found
 
-    def stands_for(self, data: AnyArray) -> type | None:
+    def stands_for(self, data: AnyArray | None) -> type | None:
         """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
         if type(data) is not Traced or not self.are_plain((data,)):
             return None
         if data.var.number in self.weak:
             return float
         return data.dtype.type if data.var.number in self.scalars else ndarray
+
+    def is_buffer(self, tensor: Tensor) -> bool:
+        """Whether what is written into is a plain array in plain code, which carries no derivatives."""
+        base = base_of(tensor)
+        return (tensor if base is None else base)._edge is None and self.stands_for(tensor._raw) is not None
 
     def is_array(self, data: AnyArray | None) -> bool:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
@@ -494,13 +502,16 @@ class Recorder(KnownArrays):
     def as_numpy(self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params) -> Any:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, read-only, or no arrays."""
         begin, read, refusal = len(self.calls), len(self.guards), self.refusal
+        self.numpy_error = None
         try:
             function, method, args, kwargs = self._with_floats(function, method, args, kwargs)
             found = self.call(function, method, self._plain_values(args), kwargs)
         except ByValue:
             raise
-        except Exception:  # ours says why
+        except Exception as error:  # ours says why
             found, self.refusal = None, refusal
+            if isinstance(error, (TypeError, ValueError, LookupError)):
+                self.numpy_error = error
         self._viewed = None
         if type(found) in (bool, int, float, complex):  # which was read
             return found

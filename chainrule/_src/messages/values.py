@@ -247,6 +247,12 @@ def no_rule_for_numpy(name: str, inputs: tuple[object, ...]) -> TypeError:
     )
 
 
+def written_into_plain_array(op: str, target: object) -> RuntimeError:
+    """An in-place operation that would write values with derivatives into a plain array."""
+    written = written_to_buffer(target) if op == "__setitem__" else ""
+    return RuntimeError(written) if written else out_is_plain_array(op.strip("_"), target)
+
+
 def out_is_plain_array(name: str, target: object) -> RuntimeError:
     taken = taken_by_library(target)  # np.full_like writes into what it has made itself
     if taken:

@@ -6,11 +6,10 @@
 
    Everything needs the GIL. A result of 0 (or NULL without an error) says "not for us", before anything was changed.
 
-   Who holds references: a caller holds what it passes, for the whole call. A function that reads a reference from a slot, a list, a dict
-   or a cache takes one of its own (Py_NewRef) before it does anything that may run other code, if it still uses the object afterwards.
-   Calls, releases of arbitrary objects, warnings, and allocations of tuples, lists, dicts, nodes and tensors (by the garbage collector of
-   Python 3.11) may run other code. A list is copied to a tuple before its items are used. A static variable gets its new content before
-   the old content is released. */
+   References. A caller holds its arguments for the whole call. An object that was read from a slot, list, dict or cache and is used
+   after other code may have run is held by a reference of our own (Py_NewRef). Other code may run in each call, warning, and release of
+   an arbitrary object, and (by the garbage collector of Python 3.11) in each allocation of a tuple, list, dict, node or tensor. Lists are
+   copied to tuples before their items are used. Caches get their new content before the old content is released. */
 
 #ifndef CHAINRULE_EAGER_H
 #define CHAINRULE_EAGER_H
@@ -60,7 +59,7 @@ static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.spe
 /* have warnings name the user's line, until leave_located is given the token (NULL where nothing has to be left). -1 with an error */
 int enter_located(PyObject **token);
 void leave_located(PyObject *token);
-/* The error state of a backward pass: entered at most once (enter_lazily), left at its end and while the user's code runs. */
+/* The error state of a backward pass. enter_lazily() enters it once; it is left at the end of the pass and while the user's code runs. */
 typedef struct {
     int sweeping;    /* whether this thread runs a backward pass */
     PyObject *token; /* owned; NULL until enter_lazily() */
@@ -229,7 +228,7 @@ PyObject *opened(PyObject *x); /* the tensor of an Array, borrowed; anything els
 /* ---- ways.c */
 
 enum { MOST_WORDS = 160, MOST_OPERANDS_OF_CALL = 16 };
-/* a call as words, which say all that its way depends on, and its tensors and plain arrays (owned until drop_call) */
+/* A call as the key of a cache, with its tensors and plain arrays (owned until drop_call). */
 typedef struct {
     long long words[MOST_WORDS];
     PyObject *about, *operands[MOST_OPERANDS_OF_CALL]; /* about: the function, held by the caller */
@@ -240,11 +239,11 @@ typedef struct Ways Ways;
 Ways *new_ways(void);
 void clear_ways(Ways *ways);
 int visit_ways(const Ways *ways, visitproc visit, void *arg);
-/* named: a dict, or the names of what follows the arguments. 0: not for us. drop_call() in both cases */
+/* named: a dict, or a tuple of the names of the last arguments. Returns 0 where there is no key. The caller drops the call in any case. */
 int read_call(Call *call, PyObject *about, PyObject *const *args, Py_ssize_t nargs, PyObject *named);
 void drop_call(Call *call);
 int is_same_call(const Call *x, const Call *y);
-int find_way(Ways *ways, const Call *call, PyObject **way); /* way: a new reference, or NULL. 1: it came before, and is to be learnt */
+int find_way(Ways *ways, const Call *call, PyObject **way); /* way: a new reference, or NULL. Returns 1 if the call came once before and has no entry yet. */
 void keep_way(Ways *ways, const Call *call, PyObject *way);
 int is_way(PyObject *way, Py_ssize_t n);
 PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a tensor; NULL without an error where Python has to do it */

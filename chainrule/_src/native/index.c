@@ -31,7 +31,7 @@ static int read_slice(Region *region, PySliceObject *slice, npy_intp dim, npy_in
     length = PySlice_AdjustIndices(dim, &start, &stop, step);
     if (length <= 0) return add_axis(region, 0, stride); /* as NumPy has it, from the beginning */
     region->offset += start * stride;
-    return add_axis(region, length, (npy_intp)((size_t)step * (size_t)stride)); /* a step beyond the only element may be any number */
+    return add_axis(region, length, (npy_intp)((size_t)step * (size_t)stride)); /* unsigned: the step of a slice with one element may be any number */
 }
 
 /* How many axes an item is about; -1 for one that is not basic. */

@@ -22,7 +22,7 @@ typedef struct {
 
 /* ---- calls */
 
-/* Looked up in each call: an array may be given other memory (array.data = ...). */
+/* Read in each call: before NumPy 2.4, assigning to array.data replaces an array's memory. */
 static char *bytes_of(PyObject *arrays, Py_ssize_t i) { return PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(arrays, i)); }
 
 /* 0 where there is no memory */
@@ -40,7 +40,7 @@ static int run_target(const Target *target, char *const *arguments, char *result
         for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->places[i] >= 0 ? arguments[target->places[i]] : bytes_of(target->arrays, i);
         for (i = 0; i < runner->nconstants; i++) constants[i] = bytes_of(runner->constants, i);
         constants[runner->nconstants] = result;
-        /* A loop that warns waits for the GIL: in a helper of the thread pool it would do so for ever if the caller kept it. */
+        /* SciPy's loops take the GIL to warn, also in threads of the pool, for which this thread waits. */
         state = runner->work >= RELEASE_FROM && PyGILState_Check() ? PyEval_SaveThread() : NULL;
         run_code(PyArray_DATA((PyArrayObject *)runner->code), 0, runner->words, bases);
         if (state != NULL) PyEval_RestoreThread(state);

@@ -209,7 +209,7 @@ static PyObject *new_outputs(Runner *self, char **bases) {
         PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(layout->descr), layout->ndim, layout->shape, layout->strides, NULL, 0, NULL);
         if (array == NULL) {
             Py_DECREF(outputs);
-            return PyErr_Occurred() ? NULL : PyErr_NoMemory(); /* which NumPy does not always say */
+            return PyErr_Occurred() ? NULL : PyErr_NoMemory(); /* NumPy may fail without an error */
         }
         bases[i] = PyArray_BYTES((PyArrayObject *)array);
         PyList_SET_ITEM(outputs, i, array);

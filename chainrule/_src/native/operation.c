@@ -55,7 +55,7 @@ static PyObject *treatment, *twin_of;
 static struct { PyObject *given, *ours; } twins[4];
 static int last_twin;
 
-/* How errors are treated while we compute, a new reference; Py_None: as they are; NULL with an error */
+/* Return the error state for our computations: a new reference, None for the current one, NULL with an error. */
 static PyObject *our_treatment(void) {
     PyObject *now = NULL, *ours, *old_given, *old_ours;
     int i;
@@ -81,8 +81,8 @@ static PyObject *our_treatment(void) {
     return ours;
 }
 
-/* Before 3.12 the collector may run, and destructors with it, while CPython changes a context; a second change then frees what the first
-   one reads (Python/hamt.c). So it waits here. */
+/* Before 3.12, CPython may run the garbage collector while it changes a context (Python/hamt.c). If a destructor then changes the same
+   context, the first change reads freed memory. */
 #if PY_VERSION_HEX < 0x030C0000
 #define WITHOUT_COLLECTOR(call)           \
     do {                                  \
@@ -139,7 +139,7 @@ void leave_located(PyObject *token) {
     Py_DECREF(token);
 }
 
-/* A value and not a pointer into sweep()'s frame: greenlets replace the C stack while one is suspended. */
+/* A value and not a pointer to a local of sweep(): a switch of greenlets replaces the C stack. */
 static THREAD_LOCAL Lazy lazy;
 
 Lazy begin_lazy(int sweeping) {
@@ -165,11 +165,11 @@ int enter_lazily(void) {
     if (!lazy.sweeping || lazy.token != NULL) return 0;
     if (enter_located(&token) < 0) return -1;
     if (lazy.token == NULL) lazy.token = token;
-    else leave_located(token); /* a destructor has entered it meanwhile */
+    else leave_located(token); /* a destructor entered the error state first */
     return 0;
 }
 
-/* The callable is held for the call: it may come from a slot that the call changes. */
+/* Hold the callable: it may come from a slot that the call changes. */
 PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     PyObject *token, *result = NULL;
     Py_INCREF(callable);
@@ -473,7 +473,7 @@ static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_
     return key;
 }
 
-/* The tensors as a list or tuple like `given`, which nobody else can change. */
+/* Return the tensors in a new list or tuple, like `given`. */
 static PyObject *sequence_of(const Tensors *tensors, PyObject *given) {
     PyObject *items = PyTuple_New(tensors->count), *list;
     Py_ssize_t i;
@@ -484,9 +484,8 @@ static PyObject *sequence_of(const Tensors *tensors, PyObject *given) {
     return list;
 }
 
-/* Call Python, and keep the way that it went: (row, parameters), of a view also its layout, or None; of several views a list, see
-   api/operations.py. It is seen from what Python left on the tape, or by having it do the same with tensors that are recorded, unless
-   these would be large. */
+/* Call Python, and cache (row, parameters) of the node that it recorded, for a view also the layout, for several views a list of these, or
+   None (see api/operations.py). If nothing was recorded, Python is called again with tensors that require grad, unless they are large. */
 static PyObject *learn(Operation *self, const Tensors *tensors, int mode, PyObject *key, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
     PyObject **all = PyMem_Malloc(sizeof(PyObject *) * (size_t)(n + 2)), *first, *result, *way = NULL;
@@ -673,7 +672,7 @@ static PyObject *in_place(Operation *self, PyObject *const *args, int direct, in
 
 /* ---- learnt */
 
-/* An argument with copies of the lists and dicts in it, which nobody else can change. A new reference. */
+/* Copy an argument, with all lists and dicts in it, so that no other code can change it. */
 static PyObject *frozen(PyObject *x, int depth) {
     PyObject *copy, *items, *name, *value;
     Py_ssize_t i, at = 0;
@@ -706,7 +705,7 @@ static PyObject *frozen(PyObject *x, int depth) {
     return copy;
 }
 
-/* drop_call() in any case; 0 with or without an error where the call is not for us */
+/* Read the arguments of a call; 0, with or without an error, where there is no key. The caller drops the call in any case. */
 static int read_arguments(const Operation *self, Call *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     call->noperands = 0;
     if (self->form == LEARNT) return read_call(call, (PyObject *)self, args, nargs, kwnames);
@@ -715,8 +714,8 @@ static int read_arguments(const Operation *self, Call *call, PyObject *const *ar
     return read_call(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4]);
 }
 
-/* Call Python, and keep the way that it went. Both calls get copies of lists: what is learnt is then about the operands that were read,
-   whatever other code does to the caller's lists meanwhile. NULL without an error where one of them has changed already. */
+/* Call Python with copies of lists, and cache the rows that it applied. The copies keep the entry right if other code changes the caller's
+   lists during the call. NULL without an error if a list has changed already. */
 static PyObject *learn_way(Operation *self, const Call *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
     PyObject *given = PyTuple_New(n), *operands, *result = NULL, *way = NULL;
@@ -958,7 +957,7 @@ static int operation_traverse(PyObject *object, visitproc visit, void *arg) {
 
 static int operation_clear(PyObject *object) {
     Operation *self = (Operation *)object;
-    Py_CLEAR(self->python); /* first: without it a call is refused */
+    Py_CLEAR(self->python); /* first: calls are refused without it */
     Py_CLEAR(self->dict);
     Py_CLEAR(self->table);
     Py_CLEAR(self->ways);

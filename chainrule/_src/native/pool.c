@@ -58,7 +58,7 @@ static struct {
     Job *job;       /* NULL: nothing to join */
     int seats;      /* how many helpers may still join it */
     unsigned generation; /* counts jobs; read without the lock by threads that look for work */
-    int helping;    /* helpers inside the job; changed by atomic operations, as a helper leaves without the lock */
+    int helping;    /* helpers inside the job; always changed atomically, as helpers leave without the lock */
     int started;    /* helpers there are */
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0, 0, 0};
 

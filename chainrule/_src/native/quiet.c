@@ -78,7 +78,7 @@ static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) 
     int at;
     (void)arg;
     if (what == PyTrace_CALL) {
-        Py_INCREF(begin); /* the call may set another trace function, which lets go of this one */
+        Py_INCREF(begin); /* the call may set another trace function */
         result = PyObject_CallOneArg(begin, (PyObject *)frame);
         Py_DECREF(begin);
         Py_XDECREF(result);

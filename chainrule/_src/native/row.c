@@ -292,7 +292,7 @@ static PyObject *record_row(Row *row, PyObject *prim, PyObject *const *args, Py_
 }
 
 PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
-    Row *row = n < 1 || n > MOST_ARGS || mode < RECORDS ? NULL : row_of(prim); /* before anything is read, as it may run Python */
+    Row *row = n < 1 || n > MOST_ARGS || mode < RECORDS ? NULL : row_of(prim); /* first, as it may run Python */
     PyObject *made = row == NULL ? NULL : record_row(row, prim, args, n, params, out, views, mode, place);
     Py_XDECREF(row);
     return made;
@@ -503,7 +503,7 @@ static int run_programs(Row *row, PyObject *avals, PyObject *params, PyObject *g
     return done;
 }
 
-/* The rule of a row; what it leaves in `grads` is the caller's, also where it fails. */
+/* Run the rule of a row. The caller releases `grads`, also after a failure. */
 static int run_row(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
     if (!PyDict_CheckExact(params)) return 0;
@@ -581,8 +581,8 @@ end:
     return result;
 }
 
-/* What is saved as tensors, as engine.saved_tensors: 1 done, 0 Python has to do it, -1 error. save_from: for each the operand that it
-   is, or -1 for the result. */
+/* Make tensors of saved values, as engine.saved_tensors: 1 done, 0 Python has to do it, -1 error. save_from: the number of the operand
+   that was saved, or -1 for the result. */
 static int saved_tensors(PyObject *node, PyObject *edges, PyObject *saved, PyObject *save_from, PyObject **tensors) {
     Py_ssize_t i;
     for (i = 0; i < PyTuple_GET_SIZE(saved); i++) {
@@ -691,7 +691,7 @@ static int row_traverse(PyObject *object, visitproc visit, void *arg) {
     int i, k;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->prim);
-    for (i = 0; i < self->nvariants; i++) { /* they live as long as the row: their programs may be running */
+    for (i = 0; i < self->nvariants; i++) { /* cleared with the row only: their programs may be running */
         Py_VISIT(self->variants[i]->numbers);
         Py_VISIT(self->variants[i]->params);
         for (k = 0; k < self->variants[i]->program.nsteps; k++) {

@@ -36,7 +36,7 @@ static int read_axes(PyObject *params, int ndim, Axes *axes) {
         if (i == 0) axes->first = (int)at + ndim;
         if (at + ndim != axes->first + i) return 0;
     }
-    if (PyErr_Occurred()) return -1; /* an axis beyond all numbers */
+    if (PyErr_Occurred()) return -1; /* an axis is no C integer */
     axes->end = axes->first + (int)n;
     axes->keeps = keeps == Py_True;
     return n > 0;
@@ -121,7 +121,7 @@ PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params) {
     for (i = 0; i < ndim; i++) {
         int gone = i >= axes.first && i < axes.end;
         if (gone && dims[i] < 2) return NULL; /* nothing is spread */
-        if (gone ? axes.keeps && PyArray_DIM(array, at) != 1 : PyArray_DIM(array, at) != dims[i]) return NULL; /* a user's rule may give anything */
+        if (gone ? axes.keeps && PyArray_DIM(array, at) != 1 : PyArray_DIM(array, at) != dims[i]) return NULL; /* a user's rule may return any shape */
         if (!gone) strides[i] = dims[i] == 1 ? 0 : PyArray_STRIDE(array, at);
         at += !gone || axes.keeps;
     }
@@ -192,7 +192,7 @@ int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int ne
     for (k = 0; k < n; k++) {
         int length = read_aval(PyTuple_GET_ITEM(avals, k), g, dims);
         if (length != ndim - new_axis) return 0;
-        for (d = 0; d < length; d++) { /* a user's rule may give anything */
+        for (d = 0; d < length; d++) { /* a user's rule may return any shape */
             if ((new_axis || d != axis) && dims[d] != PyArray_DIM(array, d + (new_axis && d >= axis))) return 0;
         }
         left -= new_axis ? 1 : dims[axis];

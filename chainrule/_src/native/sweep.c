@@ -280,7 +280,7 @@ static int is_plain(PyObject *node, PyObject *g) {
     return saved != NULL && Py_TYPE(saved) != core.freed && PyTuple_Check(saved);
 }
 
-/* The edges that lead on: the node's own tuple, or one with None in place of those that are of no use. A new reference. */
+/* Return the node's edges, with None in place of those from which no wanted edge is reached. */
 static PyObject *useful_edges(const Graph *graph, PyObject *node, int *any) {
     PyObject *edges = Py_XNewRef(edges_of(node)), *kept;
     Py_ssize_t i, n;

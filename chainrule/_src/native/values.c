@@ -166,7 +166,7 @@ static void drop_shape(Shape shape) {
     Py_XDECREF(shape.alone);
 }
 
-/* The pair of an array, or the tuple of it: a new reference. */
+/* Return the (shape, dtype) of an array, or a tuple with it alone. */
 static PyObject *about_array(PyArrayObject *array, int alone) {
     int i, ndim = PyArray_NDIM(array);
     size_t hash = (size_t)PyArray_DESCR(array) >> 4;
@@ -303,7 +303,7 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw, int int
         args[nin] = at[nin] + i * n * PyArray_ITEMSIZE(out);
         found |= run_loop(loop, args, n, strides);
     }
-    if (PyErr_Occurred() || (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0)) Py_CLEAR(out); /* some of SciPy's loops raise */
+    if (PyErr_Occurred() || (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0)) Py_CLEAR(out); /* SciPy's loops may raise */
     return (PyObject *)out;
 }
 
@@ -543,8 +543,8 @@ void clear_program(Program *program) {
     memset(program, 0, sizeof(Program));
 }
 
-/* Memory for intermediate results, kept for the next program. A program takes it for itself: SciPy's loops may warn, and what is called
-   then may run another program. */
+/* Memory for intermediate results. A program takes it out of the cache while it runs: a loop of SciPy's may warn, and the warning's handler
+   may run another program. */
 typedef struct {
     char *block;
     size_t size;
@@ -632,7 +632,7 @@ static int run_step(const Step *step, const Value *values, npy_intp n, int zero_
         step->loop.fn(args, &length, strides, step->loop.data);
     }
     out->count = count;
-    out->stride = zero_dims || (count == 1 && n > 1) ? 0 : step->size; /* one number for all elements is read again and again */
+    out->stride = zero_dims || (count == 1 && n > 1) ? 0 : step->size; /* a single number is read for each element */
     out->row = 0;
     return 1;
 }
@@ -778,7 +778,7 @@ static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const
         if (values[program->result].count != 1) goto end;
         for (j = 1; j < n; j++) memcpy(data + j * SIZE(program->kind), data, (size_t)SIZE(program->kind));
     }
-    done = !PyErr_Occurred(); /* some of SciPy's loops raise */
+    done = !PyErr_Occurred(); /* SciPy's loops may raise */
 end:
     keep_scratch(scratch);
     if (!done) Py_CLEAR(result);

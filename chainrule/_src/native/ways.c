@@ -40,7 +40,7 @@ static int add_text(Call *call, PyObject *text) {
     return 1;
 }
 
-/* The number of a dtype that there is once (an address may be another dtype's later); -1 for any other. */
+/* Return the type number of a builtin dtype, -1 for any other dtype. Its address is no key: another dtype may get it later. */
 static int number_of(PyArray_Descr *dtype) {
     PyArray_Descr *known = PyArray_DescrFromType(dtype->type_num);
     int number = known == dtype ? dtype->type_num : -1;
@@ -246,7 +246,7 @@ int find_way(Ways *ways, const Call *call, PyObject **way) {
     if (ways->count == MOST_KNOWN) forget(ways);
     if (2 * ways->count >= ways->size && !grow(ways)) return 0;
     known = place_of(ways, call, hash);
-    if (known->words != NULL) return 0; /* what was forgotten has come again: its destructors called */
+    if (known->words != NULL) return 0; /* a destructor of a forgotten entry made the same call */
     words = PyMem_Malloc(sizeof(long long) * (size_t)call->n);
     if (words == NULL) return 0;
     memcpy(words, call->words, sizeof(long long) * (size_t)call->n);

@@ -8,6 +8,7 @@ nothing was written since a node was made (the normal case), checking costs one 
 
 from __future__ import annotations
 
+import functools
 import weakref
 import zlib
 from collections.abc import Callable
@@ -38,18 +39,6 @@ class Written:
 
     def since(self, seq: int) -> int:
         return sum(time > seq for time in self.times)
-
-
-class _Forget:
-    """Drops the record of a piece of memory when its owner dies."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: int) -> None:
-        self.key = key
-
-    def __call__(self, _: object) -> None:
-        WRITES.pop(self.key, None)
 
 
 class _Clock:
@@ -141,13 +130,21 @@ def moved(array: AnyArray) -> None:
             written.times.insert(0, 0)
 
 
+def dropping(entries: dict[int, Any], key: int) -> Callable[[object], object]:
+    """Return a callback of a weak reference that removes an entry: ``entries.pop(key, reference)``.
+
+    It runs in C alone. In a callback that is written in Python, Ctrl-C would be printed and lost.
+    """
+    return functools.partial(entries.pop, key)
+
+
 def record_of(array: NumpyArray) -> Written:
     """The record of the memory of an array, a new one if nothing was written there yet."""
     memory = owner(array)
     key = id(memory)
     written = WRITES.get(key)
     if written is None:
-        written = WRITES[key] = Written(weakref.ref(memory, _Forget(key)))
+        written = WRITES[key] = Written(weakref.ref(memory, dropping(WRITES, key)))
     return written
 
 
@@ -182,7 +179,7 @@ def protected(array: Any) -> Any:
     now = fingerprint(array)
     before = GUARDED.get(key)
     if before is None:
-        GUARDED[key] = (weakref.ref(array, lambda _: GUARDED.pop(key, None)), now)
+        GUARDED[key] = (weakref.ref(array, dropping(GUARDED, key)), now)
     elif before[1] != now:
         GUARDED[key] = (before[0], now)
         wrote(array, "a NumPy array", None)

@@ -25,6 +25,7 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Leaf, Node, Pending
 from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.versions import dropping
 
 _INFINITY = "the first infinite gradient"  # a note of the sweep
 
@@ -45,13 +46,8 @@ class _Origins:
 
     def note(self, x: object, origin: object) -> None:
         """Register the origin of an array."""
-        array, key, entries = _raw(x), id(_raw(x)), self.entries
-
-        def forget(ref: object) -> None:
-            if entries.get(key, _UNKNOWN)[0] is ref:
-                del entries[key]
-
-        entries[key] = weakref.ref(array, forget), origin
+        array, key = _raw(x), id(_raw(x))
+        self.entries[key] = weakref.ref(array, dropping(self.entries, key)), origin
 
 
 _UNKNOWN: Any = (None, None)

@@ -13,8 +13,10 @@ import numpy as np
 
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
+from chainrule._src.compiling.state.implicit import is_watched
 from chainrule._src.compiling.state.known import (
+    BUFFERS,
     CONSTANT,
     CONTAINERS,
     is_constant_module,
@@ -22,6 +24,7 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     module_of_code,
 )
+from chainrule._src.compiling.state.methods import text_method
 from chainrule._src.compiling.state.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
@@ -33,6 +36,10 @@ _ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it 
 _SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
 _COLLECTIONS = 1 << 5 | 1 << 6  # flags of classes that patterns take for sequences and mappings
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
+_IN_PLACE_METHODS = (
+    "__iadd__", "__iand__", "__ifloordiv__", "__ilshift__", "__imatmul__", "__imul__", "__imod__", "__ior__", "__ipow__",
+    "__irshift__", "__isub__", "__itruediv__", "__ixor__",
+)  # fmt: skip
 
 
 def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
@@ -44,9 +51,12 @@ def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
 def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
     names = stack.frame.f_locals
     if names is not stack.frame.f_globals:
-        found = reads.item(names, i.value) if type(names) is dict else names.get(i.value, MISSING)
-        if found is not MISSING:
-            return
+        if not isa(names, dict):  # of eval()
+            reads.operand(names, [])
+        else:
+            reads.element(names, i.value)
+            if i.value in names:
+                return
     _global(reads, stack, i)
 
 
@@ -84,8 +94,10 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
             reads.element(x, key)
         else:
             reads.computes(stack, [x, key])
-    elif not reads.changed_in_place(x) and not isa(x, (*CONSTANT, tuple)):
-        reads.computes(stack, [x, key])
+    elif isa(x, type):
+        reads.special(None, "__class_getitem__", key, owner=x)
+    elif not reads.changed_in_place(x):
+        reads.computes(stack, [key] if isa(x, (*CONSTANT, tuple)) else [x, key])
 
 
 def _array_element(reads: Calls, stack: Stack, x: Any, key: object) -> None:
@@ -114,13 +126,17 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     if i.arg == _SUBSCRIPT:
         _reads_element(reads, stack, i)
         return
+    if isa(x, str) and not isa(y, str):
+        reads.formats([y], text_method(x))
     if are_plain((x, y)):
+        return
+    if i.arg >= _IN_PLACE and reads.special(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
         return
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
-    if isa(x, str):
-        reads.formats([y])
+    if i.arg >= _IN_PLACE and isa(x, BUFFERS):
+        reads.refuse(f"it writes into a {type(x).__name__}, which no recording repeats: use an array of NumPy's")
     if writes and not isa(x, OURS):
         reads.changed_container(x)
     reads.computes(stack, [x, y])
@@ -135,19 +151,25 @@ def _compares_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def _gives(reads: Calls, stack: Stack, i: Instruction) -> None:
-    """A function, or generator, gives C, or a library, something to compute with."""
-    taker, caller = reads.taker, stack.frame.f_back
-    if taker is None or taker.pending is None or caller is None:
+    """A function, or generator, gives something to C code, or to a library's."""
+    if not reads.takers:
         return
-    if caller is taker.frame or is_library(module_of_code(caller.f_code, caller.f_globals)):
-        x = stack.top()
-        if type(x) is ndarray:
-            taker.pending[0].append(x)
-        elif type(x) not in IMMUTABLE and not isa(x, OURS):
-            reads.operand(x, taker.pending[0])
+    outer = stack.frame.f_back
+    while outer is not None and id(outer) not in reads.takers and _is_foreign(outer):
+        outer = outer.f_back
+    taker = reads.takers.get(id(outer))
+    x = stack.top()
+    if taker is not None and taker.frame is outer and type(x) not in IMMUTABLE and not isa(x, OURS):
+        taker.pending.takes(x, taker.pending.arrays)
+
+
+def _is_foreign(frame: types.FrameType) -> bool:
+    return module_of_code(frame.f_code, frame.f_globals).startswith(("numpy.", "scipy.", "pandas."))
 
 
 def _handles(reads: Calls, stack: Stack, i: Instruction) -> None:
+    if isa(stack.top(), RecursionError):
+        reads.refuse("it handles a RecursionError, which depends on where it is called")
     reads.recorder.handles(stack.top())
 
 
@@ -169,21 +191,28 @@ def _makes_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
 def _goes_through(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
     reads.iterated(x)
-    if i.name == "GET_ITER" and not is_iterator(x):
-        stack.pending = [], False, True
+    if not is_iterator(x):
+        reads.expect(makes=i.name == "GET_ITER", takes=reads.used_up)
 
 
 def _stores_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.changed_attribute(stack.top(), i.value)
+    reads.sets_attribute(stack.top(), i.value, *([stack.top(2)] if i.name == "STORE_ATTR" else []))
 
 
-def _stores_item(depth: int) -> Handler:
-    def look(reads: Calls, stack: Stack, i: Instruction) -> None:
-        for k in range(1, depth):
-            reads.passed(stack.top(k))
-        reads.changed_container(stack.top(depth))
+def _stores_item(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.passed(stack.top())
+    reads.sets_item(stack.top(2), stack.top(), stack.top(3))
 
-    return look
+
+def _deletes_item(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x, key = stack.top(2), stack.top()
+    reads.passed(key)
+    if not reads.special(x, "__delitem__", key):
+        reads.changed_container(x)
+
+
+def _stores_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.sets_item(stack.top(3), slice(stack.top(2), stack.top()), stack.top(4))
 
 
 def _stores_global(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -223,19 +252,26 @@ def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
     keywords = {} if Stack.is_null(keywords) else keywords
     given = stack.top(depth)
     function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
-    if isa(given, CONTAINERS):
-        reads.whole(given)
-    else:
-        reads.iterated(given)
     if isa(keywords, dict) and keywords:
         reads.whole(keywords)
-    reads.calls(stack, function, list(given) if isa(given, CONTAINERS) else [], dict(keywords))
+    if isa(given, CONTAINERS):
+        reads.whole(given)
+        reads.calls(stack, function, list(elements(given)), dict(keywords))
+    else:
+        reads.computes(stack, [given, *keywords.values()])
+        if is_watched(function) or isa(function, type):
+            reads.calls(stack, function, [], dict(keywords))
+        else:
+            reads.may_call(function)
 
 
 def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:
     deeper = i.name == "FORMAT_WITH_SPEC" or (i.name == "FORMAT_VALUE" and i.arg & 4)
     x = stack.top(2 if deeper else 1)
-    reads.formats([x])
+    conversion = (
+        (i.arg & 3 if i.name == "FORMAT_VALUE" else i.arg) if i.name in ("FORMAT_VALUE", "CONVERT_VALUE") else 0
+    )
+    reads.formats([x], "__repr__" if conversion > 1 else "__str__")
     if deeper and isa(spec := stack.top(), str):
         reads.spec(spec)
     reads.computes(stack, [x])
@@ -261,7 +297,8 @@ def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
     frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
     # Made by contextmanager().
     of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
-    known = is_lock(x) or is_python(x, "__enter__") or type(x).__module__.startswith(("numpy", "chainrule"))
+    in_python = is_python(x, "__enter__") and is_python(x, "__exit__")
+    known = is_lock(x) or in_python or type(x).__module__.startswith(("numpy", "chainrule"))
     if of_library or not known:
         reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
 
@@ -291,7 +328,7 @@ def _flags(x: object) -> int:
 
 
 def _uses(step: int) -> Handler:
-    """Objects are raised, or put into a new slice, set or, as keys, dictionary."""
+    """Objects are raised, or put into a new set or, as keys, dictionary."""
 
     def look(reads: Calls, stack: Stack, i: Instruction) -> None:
         for k in range(step, step * i.arg + 1, step):
@@ -356,8 +393,8 @@ HANDLERS: dict[str, Handler | None] = {
     "CHECK_EXC_MATCH": _matches_exception, "MATCH_SEQUENCE": _matches_collection, "MATCH_MAPPING": _matches_collection,
     "BUILD_SET": _uses(1), "BUILD_MAP": _uses(2), "RAISE_VARARGS": _uses(1),
     "SET_ADD": _adds(1), "MAP_ADD": _adds(2), "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
-    "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
-    "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
+    "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item, "DELETE_SUBSCR": _deletes_item,
+    "STORE_SLICE": _stores_slice, "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
     "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,
     "CALL_KW": _call, "CALL_FUNCTION_EX": _call_unpacked, "FORMAT_VALUE": _formatted, "FORMAT_SIMPLE": _formatted,
     "FORMAT_WITH_SPEC": _formatted, "CONVERT_VALUE": _formatted, "IMPORT_NAME": _imports, "BEFORE_WITH": _enters,

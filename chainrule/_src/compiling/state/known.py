@@ -10,9 +10,12 @@ import collections
 import datetime
 import decimal
 import functools
+import gc
+import operator
 import sys
 import types
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,14 +24,13 @@ from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.state.guards import IMMUTABLE
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 #: whose Python is not looked into: what it is handed is looked at instead
-_LIBRARIES = _words(
-    "numpy scipy pandas chainrule importlib _frozen_importlib _frozen_importlib_external inspect typing abc ast re dataclasses warnings "
-    "tokenize types"
+_LIBRARIES = words(
+    "numpy scipy pandas chainrule importlib _frozen_importlib _frozen_importlib_external typing ast re warnings tokenize"
 )
 #: modules of ours that hold state as a user's would
 _OPEN = ("chainrule.nn.", "chainrule.optim.", "chainrule._src.transforms.functional_call.")
@@ -47,7 +49,7 @@ FLAGS = type(np.empty(0).flags)
 #: what C lets change in place; of a dtype the names of fields
 CHANGED_IN_PLACE = (*BUFFERS, np.dtype, FLAGS)
 #: the methods of buffers that write nothing
-READING = _words(
+READING = words(
     "__getitem__ __len__ __iter__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ tobytes tolist hex count index find copy "
     "decode startswith endswith item astype getfield view"
 )
@@ -61,40 +63,50 @@ CONSTANT = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType,
     types.GetSetDescriptorType, types.MemberDescriptorType, types.EllipsisType, types.NotImplementedType, decimal.Decimal,
     datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, property, staticmethod, classmethod, types.GenericAlias,
-    types.UnionType, BaseException,
+    types.UnionType, BaseException, weakref.ref,
 )  # fmt: skip
 #: by type, the methods that change what they belong to; all others read it
 _CHANGING: dict[type, frozenset[str]] = {
-    list: _words("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__"),
-    dict: _words("setdefault pop popitem update clear __setitem__ __delitem__ __ior__ move_to_end"),
-    set: _words(
+    list: words("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__"),
+    dict: words("setdefault pop popitem update clear __setitem__ __delitem__ __ior__ move_to_end"),
+    set: words(
         "add discard remove pop clear update intersection_update difference_update symmetric_difference_update __iand__ __ior__ "
         "__isub__ __ixor__"
     ),
-    collections.deque: _words(
+    collections.deque: words(
         "append appendleft extend extendleft insert pop popleft remove clear rotate reverse __setitem__ __delitem__ __iadd__"
     ),
-    np.ndarray: _words(
+    np.ndarray: words(
         "fill sort partition put resize itemset setflags setfield byteswap __setitem__ __iadd__ __isub__ __imul__ __itruediv__ "
         "__ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __imatmul__"
     ),
 }
 _SEEN_THROUGH = frozenset(
-    {*CONTAINERS, *CONSTANT, *BUFFERS, np.ndarray, types.SimpleNamespace, collections.defaultdict}
+    {
+        *CONTAINERS,
+        *CONSTANT,
+        *BUFFERS,
+        np.ndarray,
+        types.SimpleNamespace,
+        collections.defaultdict,
+        collections.OrderedDict,
+    }
 )
 #: functions of libraries that read or write what is outside of Python, or settings
-IMPURE = _words(
-    "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps tofile "
-    "set_printoptions seterr seterrcall setbufsize set_string_function show_config show_runtime read_csv read_parquet read_pickle "
-    "read_json read_excel read_sql to_csv to_pickle to_parquet to_json to_excel loadmat savemat loadarff mmread mmwrite "
-    "inspect.currentframe inspect.stack inspect.trace inspect.getsource inspect.getsourcelines inspect.getdoc inspect.getmembers "
-    "inspect.get_annotations typing.get_type_hints "
-    "geterr geterrcall getbufsize set_num_threads get_num_threads set_default_device use_deterministic_algorithms"
+_IMPURE = words(
+    "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps "
+    "set_printoptions seterr seterrcall setbufsize set_string_function show_config show_runtime loadmat savemat loadarff mmread mmwrite "
+    "to_csv to_pickle to_parquet to_json to_excel to_sql to_hdf to_feather to_stata to_clipboard "
+    "typing.get_type_hints typing.overload typing.get_overloads typing.clear_overloads tokenize.open "
+    "geterr geterrcall getbufsize set_num_threads get_num_threads set_default_device use_deterministic_algorithms "
+    "get_workers set_workers get_option set_option reset_option describe_option option_context"
 )
+#: modules of libraries all of whose functions do
+_IMPURE_MODULES = words("scipy.io scipy.datasets numpy.f2py numpy.ctypeslib pandas.io.clipboard importlib")
 #: how C keeps attributes that no dictionary has
 BY_C = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: functions of Python's in C that write into their first argument
-_PUTTERS = _words(
+_PUTTERS = words(
     "_operator.setitem _operator.delitem _operator.iadd _operator.iand _operator.iconcat _operator.ifloordiv _operator.ilshift "
     "_operator.imatmul _operator.imod _operator.imul _operator.ior _operator.ipow _operator.irshift _operator.isub "
     "_operator.itruediv _operator.ixor _struct.pack_into _collections._count_elements _heapq.heappush _heapq.heappop "
@@ -103,25 +115,56 @@ _PUTTERS = _words(
 )
 #: functions of NumPy's that write into their first argument
 WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
-#: Python's functions whose results depend on what they are given alone
-_BUILTINS = _words(
-    "abs all any ascii bin bool callable chr delattr divmod enumerate eval exec filter format getattr globals hasattr hash hex "
-    "isinstance issubclass iter len locals map max min next oct ord pow range repr reversed round setattr sorted sum vars zip "
-    "__build_class__"
-)
-_PURE_MODULES = frozenset(
-    {
-        "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools", "_struct", "_bisect", "_string",
-        "_sre", "unicodedata", "binascii", "zlib", "_statistics", "_json", "_collections", "collections", "_weakref", "_typing",
-    }
-)  # fmt: skip
+#: functions of Python's in C, by module, that read nothing but the contents of what they are given
+_OF_CONTENTS = {
+    "builtins": words("abs all any ascii bin chr divmod format hex len max min oct ord pow repr round sorted sum"),
+    "_bisect": words("bisect bisect_left bisect_right"),
+    "_functools": words("cmp_to_key"),
+    "_json": words("encode_basestring encode_basestring_ascii scanstring"),
+    "_operator": words(
+        "abs add and_ concat contains countOf eq floordiv ge getitem gt index indexOf inv invert is_ is_not le length_hint lshift lt "
+        "matmul mod mul ne neg not_ or_ pos pow rshift sub truediv truth xor"
+    ),
+    "_sre": words("ascii_iscased ascii_tolower compile getlower unicode_iscased unicode_tolower"),
+    "_statistics": words("_normal_dist_inv_cdf"),
+    "_string": words("formatter_field_name_split formatter_parser"),
+    "_struct": words("calcsize pack unpack unpack_from"),
+    "_typing": words("_idfunc"),
+    "binascii": words(
+        "a2b_base64 a2b_hex a2b_qp a2b_uu b2a_base64 b2a_hex b2a_qp b2a_uu crc32 crc_hqx hexlify unhexlify"
+    ),
+    "cmath": None,
+    "math": None,
+    "sys": words("intern"),
+    "unicodedata": None,
+    "zlib": words("adler32 compress crc32 decompress"),
+}
+#: others whose results depend on what they are given alone, of which more is read: attributes, classes, functions, what iterators give
+_OF_ARGUMENTS = {
+    "builtins": words(
+        "callable delattr eval exec getattr globals hasattr hash isinstance issubclass iter locals next setattr vars __build_class__"
+    ),
+    "_abc": words("_abc_init _abc_instancecheck _abc_subclasscheck"),
+    "_functools": words("reduce"),
+    "_operator": words("call"),
+    "itertools": words("tee"),
+}
 # Among the flags of classes: whose attributes cannot be set; that Python code made.
 IMMUTABLE_TYPE, HEAP_TYPE = (
     1 << 8,
     1 << 9,
 )
-# Methods of classes that look further.
-_OUTSIDE = frozenset({"now", "today", "utcnow", "fromtimestamp", "__subclasses__"})
+#: methods in C of classes that depend on what they are given alone
+OF_CLASSES = words(
+    "__new__ __init_subclass__ __subclasshook__ __class_getitem__ __prepare__ __instancecheck__ __subclasscheck__ mro fromkeys from_bytes "
+    "fromhex fromisoformat fromordinal fromisocalendar combine from_float from_iterable maketrans"
+)
+#: whose methods in C read the contents of what they belong to and are given; but for those that look further
+_DATA: tuple[Any, ...] = (*IMMUTABLE, *CONTAINERS, np.ndarray, np.generic, *VIEWS, *ORDERED_VIEWS)
+_LOOKING_FURTHER = words(
+    "__getattribute__ __setattr__ __delattr__ __init__ __new__ __reduce__ __reduce_ex__ __format__ __mod__ __rmod__ format format_map "
+    "encode decode"
+)
 #: of Python in C, what is made of its arguments alone
 MAKERS: tuple[Any, ...] = (
     *IMMUTABLE, list, tuple, dict, set, frozenset, bytearray, slice, super, property, staticmethod, classmethod, object, type,
@@ -130,6 +173,20 @@ MAKERS: tuple[Any, ...] = (
     types.MappingProxyType, types.FunctionType, types.CellType, types.GenericAlias, array.array, weakref.ref,
 )  # fmt: skip
 ITERATOR_MAKERS = (enumerate, zip, map, filter, reversed)
+KEY_WRAPPER = type(functools.cmp_to_key(lambda x, y: 0))
+_IN_C = (
+    types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
+#: what is called, in C or in a library
+FUNCTIONS = (
+    *_IN_C, types.MethodType, types.FunctionType, staticmethod, functools.partial, functools._lru_cache_wrapper, KEY_WRAPPER,
+    np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter, operator.methodcaller,
+)  # fmt: skip
+#: what is made of the contents of what is given
+_MAKERS_OF_DATA = frozenset({*IMMUTABLE, *CONTAINERS, bytearray, enumerate, zip, reversed, decimal.Decimal, type}) - {
+    types.MappingProxyType
+}
 _LOCKS = frozenset({"lock", "RLock"})
 
 
@@ -160,6 +217,7 @@ def is_opaque(cls: type) -> bool:
     """Whether a class has methods in C that nothing is known of: what they read is not seen."""
     return any(
         isinstance(part, (types.MethodDescriptorType, types.WrapperDescriptorType))
+        and (part.__objclass__ is base or part.__objclass__ not in (object, *_SEEN_THROUGH))
         for base in cls.__mro__[:-1]
         if base not in _SEEN_THROUGH and base.__module__ not in ("typing", "abc")
         for part in base.__dict__.values()
@@ -180,7 +238,11 @@ def is_library_class(cls: type) -> bool:
 
 def changes(receiver: object, name: str) -> bool:
     """Whether a method of a container or array changes it."""
-    return any(name in names for kind, names in _CHANGING.items() if isinstance(receiver, kind))
+    return _changes(type(receiver), name)
+
+
+def _changes(cls: type, name: str) -> bool:
+    return any(name in names for kind, names in _CHANGING.items() if issubclass(cls, kind))
 
 
 def is_lock(x: object) -> bool:
@@ -194,14 +256,54 @@ def puts(function: Any) -> bool:
 
 def is_pure(function: Any) -> bool:
     """Whether a function of C's depends on its arguments alone, and changes nothing."""
-    receiver = getattr(function, "__self__", None)
-    if isinstance(receiver, types.ModuleType) or receiver is None:
-        module = getattr(function, "__module__", None) or ""
-        if module == "builtins":
-            return function.__name__ in _BUILTINS
-        if module == "sys":
-            return function.__name__ in ("exc_info", "exception", "intern")
-        return module in _PURE_MODULES and not puts(function)
+    if isinstance(getattr(function, "__self__", None), type):
+        return function.__name__ in OF_CLASSES or function.__self__.__module__ == "numpy"
+    return _is_listed(function, _OF_CONTENTS) or _is_listed(function, _OF_ARGUMENTS)
+
+
+def _is_listed(function: Any, names: Mapping[str, frozenset[str] | None]) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    known = names.get(module, frozenset())
+    return known is None or getattr(function, "__name__", "") in known
+
+
+def reads_contents(function: Any) -> bool:
+    """Whether a function in C reads only the contents of its arguments, and of the data that it is bound to."""
+    if isinstance(function, operator.itemgetter):
+        return True
+    if isinstance(function, type):
+        return function in _MAKERS_OF_DATA or issubclass(function, np.number)
+    if not isinstance(function, _IN_C):
+        return False
+    receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if isinstance(receiver, type):
-        return function.__name__ not in _OUTSIDE and (issubclass(receiver, MAKERS) or receiver.__module__ == "numpy")
-    return False
+        return is_pure(function)
+    if receiver is None or isinstance(receiver, types.ModuleType):
+        owner = getattr(function, "__objclass__", None)
+        if owner is None:
+            return _is_listed(function, _OF_CONTENTS)
+        if owner is object:
+            return name in ("__eq__", "__ne__", "__hash__")
+    else:
+        owner = type(receiver)
+        if isinstance(receiver, collections.defaultdict) and name == "__getitem__":
+            return False  # it makes elements
+    return issubclass(owner, _DATA) and name not in _LOOKING_FURTHER and not _changes(owner, name)
+
+
+def called_by(function: Any) -> list[Any]:
+    """The functions that an ufunc (of ``np.frompyfunc``), or a key of ``functools.cmp_to_key``, calls."""
+    return [x for x in gc.get_referents(function) if callable(x) and not isinstance(x, type)]
+
+
+def takes_in_c(cls: Any) -> bool:
+    """Whether code in C takes the arguments that an object of a class is made of."""
+    new, init = getattr(cls.__new__, "__self__", object), getattr(cls.__init__, "__objclass__", object)
+    return init is not object or new not in (object, *_CHANGING)
+
+
+def is_impure(module: str, name: str) -> bool:
+    """Whether a function of a library reads files, writes them, or reads or changes settings."""
+    outside = any(module == m or module.startswith(f"{m}.") for m in _IMPURE_MODULES)
+    reads_file = module.startswith("pandas.") and name.startswith("read_")
+    return outside or reads_file or name in _IMPURE or f"{module}.{name}" in _IMPURE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import gc
+import operator
 import sys
 from collections.abc import Callable
 from types import CellType, ModuleType
@@ -96,23 +97,27 @@ class Log:
         reason: why the function is not recorded; None: nothing spoke against it. ``later``: it may be in a later call;
             ``by_value``: it may be with the numbers among its arguments as they are.
         now: the stack of the instruction that runs.
-        taker: the stack of the instruction in which C takes what iterators give.
+        takers: by the id of its frame, the stack of each instruction in which C takes what Python functions return.
         made: iterators, generators of random numbers and classes that the function made.
         given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
+        unwatched: whether it called a library, other than NumPy and ours, whose own calls are not seen.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.reason: str | None = None
-        self.later = self.by_value = False
+        self.later = self.by_value = self.unwatched = False
         self._things: dict[int, Thing] = {}
         self.made: dict[int, Any] = {}
         self._order: list[Thing] = []  # that it changed
         self.given: set[int] = set()
         self.now: Stack | None = None
         self._refusals = 0
-        self.taker: Stack | None = None
         self._classes: dict[int, tuple[type, ClassContent]] = {}  # that it depends on, by identity
+        self.takers: dict[int, Stack] = {}
+        self.handled: BaseException | None = None  # where the function is called
+        self.texts = False  # whether C code makes texts of what Python functions return
+        self.classes: set[type] = set()  # those whose special methods in C are noted
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
         """Stop: the function does, or is about to do, what no recording repeats.
@@ -162,6 +167,23 @@ class Log:
             for put_back in reversed(thing.undo):
                 put_back(thing.thing)
         self._order.clear()
+        for thing in self._things.values():
+            if not thing.undo and isa(thing.thing, CONTAINERS):
+                self._put_elements_back(thing)
+
+    @staticmethod
+    def _put_elements_back(thing: Thing) -> None:
+        """Put back what C code changed in a container that was read as a whole."""
+        guard = thing.guards.get((GuardKind.ELEMENTS, None))
+        now = elements(thing.thing)
+        if guard is None or (len(now) == len(guard.value) and all(map(operator.is_, now, guard.value))):
+            return
+        if isa(thing.thing, (list, collections.deque)):
+            put_list(thing.thing, list(guard.value))
+        elif isa(thing.thing, dict):
+            put_dict(thing.thing, list(zip(guard.value[::2], guard.value[1::2], strict=True)))
+        elif isa(thing.thing, set):
+            put_set(thing.thing, guard.value)
 
     def check(self) -> None:
         """Raise if the function refused, though something caught that."""
@@ -321,7 +343,7 @@ class Log:
             self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
 
     def changed_attribute(self, x: object, name: str) -> None:
-        """An attribute is about to be set or deleted."""
+        """An attribute is about to be set or deleted, by no function of its class."""
         kind = type(x)
         self.type_of(x)
         if isa(x, ModuleType):
@@ -337,15 +359,15 @@ class Log:
         ):
             found = lookup(kind, name)
             self.type_of(found)
-            if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
-                return  # whose instructions are looked at
             if isa(x, FLAGS):
                 self.refuse("it sets a flag of an array, which no recording repeats")
             if isa(x, ndarray) and name in ("real", "imag", "flat"):
                 self.changed_container(x)
                 return
             inside = attributes_of(x)
-            by_c = type(inside) is not dict or isa(found, BY_C)
+            if isa(x, ndarray) and lookup(kind, "__setattr__") is not object.__setattr__:
+                self.refuse(f"it writes into a {kind.__name__}, which no recording repeats")
+            by_c = type(inside) is not dict or hasattr(type(found), "__set__")
             now = attribute_or_missing(x, name) if by_c else inside.get(name, MISSING)
             self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
 

@@ -167,6 +167,13 @@ def attribute_or_missing(x: object, name: str) -> object:
         return MISSING
 
 
+def value_by(x: object, descriptor: Any) -> object:
+    try:
+        return descriptor.__get__(x, type(x))
+    except AttributeError:
+        return MISSING
+
+
 def called_again(function: AnyFunction, args: tuple[object, ...], keywords: Params) -> Any:
     return function(*args, **keywords)
 

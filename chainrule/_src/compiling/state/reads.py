@@ -6,10 +6,13 @@ import collections
 import contextlib
 import decimal
 import functools
+import gc
+import operator
+import sys
 import types
 import warnings
 from abc import ABCMeta, get_cache_token
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -27,10 +30,13 @@ from chainrule._src.compiling.state.guards import (
     lookup,
     registration,
 )
+from chainrule._src.compiling.state.implicit import ImplicitCalls, is_named
 from chainrule._src.compiling.state.known import (
     CHANGED_IN_PLACE,
     CONSTANT,
     CONTAINERS,
+    FUNCTIONS,
+    HEAP_TYPE,
     has_numbers,
     is_constant_module,
     is_fixed,
@@ -39,7 +45,7 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     is_opaque,
 )
-from chainrule._src.compiling.state.log import INSTEAD, Log
+from chainrule._src.compiling.state.log import INSTEAD
 from chainrule._src.compiling.state.objects import (
     OURS,
     PLAIN,
@@ -72,7 +78,20 @@ _SHOWING_NUMBERS = frozenset({"data", "flat", "ctypes", "__array_interface__", "
 _OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
 
 
-class Reads(Log):
+#: how NumPy asks where numbers are
+_MEMORY = ("__array_interface__", "__array_struct__")
+#: whose text is a name
+_NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
+#: whose text has those of its parts
+_COMPOSITE = (slice, types.SimpleNamespace, MethodType, functools.partial, types.GenericAlias)
+
+
+def _is_of_objects(method: object) -> bool:
+    """Whether a method that makes texts is the one that all objects have."""
+    return any(method is each for each in (object.__repr__, object.__str__, object.__format__))
+
+
+class Reads(ImplicitCalls):
     """A log of reads, by what Python does: attributes, elements, operands, arguments of code that is not looked into."""
 
     def item(self, x: dict[Any, Any], key: object) -> Any:
@@ -80,6 +99,14 @@ class Reads(Log):
         found = dict.get(x, key, MISSING)
         self.guard(GuardKind.ITEM, x, key, found, (GuardKind.ITEM, type(key), key))
         return found
+
+    def key(self, x: dict[Any, Any], key: object) -> Any:
+        """What a dictionary has under a key that code looks for."""
+        try:
+            hash(key)
+        except TypeError:  # which Python says itself
+            return None
+        return self.item(x, key)
 
     def whole(self, x: object) -> None:
         """All elements of a container."""
@@ -89,7 +116,7 @@ class Reads(Log):
 
     def length(self, x: Any) -> None:
         x = shown_by(x)
-        self.type_of(x)
+        self.passed(x)
         if isa(x, ndarray):
             self.array(x)
         elif not self.changed_in_place(x) and isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
@@ -105,6 +132,7 @@ class Reads(Log):
         """An operator, or code in C, is about to use an object: what it does depends on the object's class, or on the class itself."""
         if type(x) not in PLAIN:
             self.type_of(x)
+            self.class_functions(x)
             if isa(x, type):
                 self.contents_of(x)  # type: ignore[arg-type]
 
@@ -115,6 +143,7 @@ class Reads(Log):
         if isa(x, OURS):
             return
         for each in classes_in(cls):
+            self.special(each, "__instancecheck__", x)
             for base in each.__mro__ if getattr(each, "_is_protocol", False) else ():
                 for name in (*vars(base), *vars(base).get("__annotations__", ())):
                     self.attribute(x, name)
@@ -122,6 +151,7 @@ class Reads(Log):
     def is_subclass(self, kind: type, cls: Any) -> None:
         """Whether a class is one of another's, which that of abstract classes may be later."""
         for each in classes_in(cls):
+            self.special(each, "__subclasscheck__", kind)
             if type(each) is not type:
                 self.passed(each)
             if not isa(each, type):
@@ -130,10 +160,39 @@ class Reads(Log):
                 found = registration(each, kind)
                 self.guard(GuardKind.REGISTERED, each, kind, found, (GuardKind.REGISTERED, id(kind)))
 
-    def formats(self, operands: Sequence[object]) -> None:
-        """Something is made a text of: numbers of NumPy's go by its setting, and do not say so."""
-        if any(isa(x, np.generic) or isa(x, CONTAINERS) for x in operands):
-            self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
+    def formats(self, operands: Iterable[Any], method: str = "__str__", seen: set[int] | None = None) -> None:
+        """A text is made of each of some objects: by ``__str__``, or by ``__repr__``."""
+        seen = set() if seen is None else seen
+        x: Any
+        for x in map(shown_by, operands):
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
+            if isa(x, (np.generic, *CONTAINERS)):  # numbers of NumPy's go by its setting, and do not say so
+                self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
+            if isa(x, int):
+                self.converts(x.bit_length() // 3)
+            elif isa(x, CONTAINERS):
+                self.formats(elements(x), "__repr__", seen)
+            elif isa(x, BaseException):
+                self.formats(x.args, "__repr__" if len(x.args) > 1 else method, seen)
+            elif isa(x, _COMPOSITE) or (is_iterator(x) and not isa(x, OURS)):
+                self.formats(gc.get_referents(x), "__repr__", seen)
+            elif isa(x, type):
+                self._named(x)
+            elif isa(x, _NAMED) or all(_is_of_objects(lookup(type(x), name)) for name in (method, "__repr__")):
+                self._named(x)
+                self._named(type(x))
+
+    def _named(self, x: Any) -> None:
+        """The text of an object is its name, or that of its class."""
+        if not isa(lookup(type(x), "__repr__"), FunctionType):
+            self.looked_up(x, repr, "repr")
+
+    def converts(self, digits: int) -> None:
+        """An integer of at most so many digits is made a text, or made of one."""
+        if digits > sys.int_info.str_digits_check_threshold:
+            self.looked_up(sys.get_int_max_str_digits, operator.call, "digits")
 
     def looked_up(self, x: object, key: Callable[[Any], Any], name: str) -> None:
         """What a function without effects says of an object."""
@@ -193,22 +252,43 @@ class Reads(Log):
                 warnings.simplefilter("ignore")
                 getattr(x, name)  # libraries load parts of theirs when they are asked for
         found = self.item(vars(x), name)
-        if found is MISSING:
-            self.item(vars(x), "__getattr__")
         if not is_constant_module(x.__name__):
             self.guard(GuardKind.CLASS, x, None, type(x))
-            self.of_class(type(x), name)
+            own = self.of_class(type(x), name)
+            if type(x) is not ModuleType:
+                self.gets(own, x, type(x))
+                self.special(x, "__getattribute__", name)
+        if found is MISSING:
+            getter = self.item(vars(x), "__getattr__")
+            if getter is not MISSING:
+                self.implied(getter, name)
+            self.special(x, "__getattr__", name)
 
     def _of_type(self, x: type, name: str) -> None:
+        meta = type(x)
         self.type_of(x)
-        self.type_of(self.of_class(type(x), name))
+        of_meta, own = self.of_class(meta, name), self.of_class(x, name)
+        self.type_of(of_meta)
+        self.type_of(own)
         if name == "__flags__":
             self._by_asking(x, name)
-        self.type_of(self.of_class(x, name))
+        if isa(vars(type).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)):
+            return
+        if meta is not type and not is_library_class(meta):
+            self.gets(of_meta, x, meta)
+            self.special(x, "__getattribute__", name)
+        self.gets(own, None, x)
+        if of_meta is own is MISSING:
+            self.special(x, "__getattr__", name)
 
     def _of_super(self, x: Any, name: str) -> None:
         self.type_of(x.__self__)
         self.of_class(x.__self_class__, name)
+        mro = list(x.__self_class__.__mro__)
+        for cls in mro[mro.index(x.__thisclass__) + 1 :]:
+            if name in cls.__dict__:
+                self.gets(cls.__dict__[name], x.__self__, x.__self_class__)
+                return
 
     def _of_instance(self, x: object, kind: type, name: str) -> None:
         if isa(x, random_types()):
@@ -223,14 +303,18 @@ class Reads(Log):
         found = self.of_class(kind, name)
         self.type_of(x)
         self.type_of(found)
+        if not is_library_class(kind):
+            self.of_class(kind, "__getattribute__")
+            if self.special(x, "__getattribute__", name):
+                return
         if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
         if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
             x, (FunctionType, BuiltinFunctionType, functools.partial, *CONTAINERS)
         ):
-            if is_python(x, "__getattribute__"):
-                return  # whose instructions are looked at
-            self._by_asking(x, name)
+            if not is_python(x, "__getattribute__"):  # whose instructions are looked at
+                self._by_asking(x, name)
+            self.special(x, "__getattr__", name)
             return
         if isa(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
             if name == "__dict__":
@@ -239,11 +323,18 @@ class Reads(Log):
                 self._by_asking(x, name)
         elif found is MISSING or not hasattr(type(found), "__set__"):
             inside = attributes_of(x)
-            if type(inside) is dict:
-                value = inside.get(name, MISSING)
+            value = MISSING
+            if isa(inside, dict):
+                value = dict.get(inside, name, MISSING)
                 self.guard(GuardKind.INSTANCE, x, name, value)
-                if value is MISSING and found is MISSING:
+            if value is MISSING:
+                self.gets(found, x, kind)
+                if not isa(found, FunctionType):  # a descriptor may raise AttributeError
                     self.of_class(kind, "__getattr__")
+                    self.special(x, "__getattr__", name)
+        elif isa(found, property) or not is_library_class(type(found)):
+            self.gets(found, x, kind)
+            self.special(x, "__getattr__", name)
         elif not isa(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
             self._by_asking(x, name)
 
@@ -258,7 +349,7 @@ class Reads(Log):
         x = shown_by(x)
         self.passed(x)
         if type(x) is ndarray:
-            arrays.append(x)
+            self._array(x, arrays, self.operand, seen)
         elif isa(x, slice):
             for part in (x.start, x.stop, x.step):
                 self.operand(part, arrays)
@@ -274,7 +365,7 @@ class Reads(Log):
         elif isa(x, BaseException):
             self._by_asking(x, "args")
             self.operand(attribute_or_missing(x, "args"), arrays, seen)
-        elif isa(x, (*CONSTANT, *OURS)):
+        elif isa(x, (*CONSTANT, *OURS, *FUNCTIONS)):
             return
         elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
             self.handed(x, arrays, seen)
@@ -282,31 +373,60 @@ class Reads(Log):
     def held(self, x: object, arrays: list[object]) -> None:
         """Something whose elements are put into a container as they are."""
         if is_iterator(x):
-            self.iterator(x)
-            arrays += given_by(x, computed=True)
+            self.used_up(x, arrays)
         else:
             self.operand(x, arrays)
+            inside = attributes_of(x)
+            if isa(inside, dict) and "keys" in inside:  # which dictionaries look for
+                self.attribute(x, "keys")
+                self.may_call(inside["keys"])
+
+    def used_up(self, x: object, arrays: list[object]) -> None:
+        """An iterator whose elements code goes through; anything else is handed on."""
+        if self.texts:
+            self.formats([x], "__repr__")
+        if is_iterator(x):
+            self.iterator(x)
+            arrays += given_by(x, computed=True)
+
+    def taken(self, x: object, arrays: list[object]) -> None:
+        """Something that a Python function returns to C code, which computes with it, or calls it."""
+        if self.texts:
+            self.formats([x], "__repr__")
+        if isa(x, FUNCTIONS) or is_named(type(x), "__call__"):
+            self.may_call(x)
+        self.operand(x, arrays)
 
     def handed(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
         x = shown_by(x)
         self._whole_class(x)
-        if type(x) is ndarray:
-            arrays.append(x)
+        self.class_functions(x)
+        if isa(x, FunctionType):
+            self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
+        if is_named(type(x), "__call__"):
+            self.may_call(x)
+        if (
+            not isa(x, ndarray)
+            and not is_library_class(type(x))
+            and any(lookup(type(x), name) is not MISSING for name in _MEMORY)
+        ):
+            self.refuse(
+                f"it has NumPy read the memory of a {type(x).__name__}, which no recording sees: use np.asarray"
+            )
+        if isa(x, FUNCTIONS):
+            self.may_call(x)
+        elif type(x) is ndarray:
+            self._array(x, arrays, self.handed, seen)
         elif self.changed_in_place(x):
             return
-        elif isa(x, functools.partial):
-            for part in (*x.args, *x.keywords.values()):
-                self.handed(part, arrays, seen)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.handed, seen)
-        elif isa(x, FunctionType):
-            self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
         elif isa(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x) or is_lock(x):
             return
         elif is_iterator(x):
             self.iterator(x)
-        elif not is_called(x):
+        elif not is_called(x) and not is_named(type(x), "__call__"):
             self.whole_object(x)
 
     def whole_object(self, x: object) -> None:
@@ -329,6 +449,15 @@ class Reads(Log):
     def registrations(self) -> None:
         """Code that is not looked into may look whether an object is of an abstract class."""
         self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
+
+    def _array(self, x: ndarray, arrays: list[object], each: Callable[..., None], seen: set[int] | None) -> None:
+        arrays.append(x)
+        seen = set() if seen is None else seen
+        if x.dtype.hasobject and x.dtype.names is None and id(x) not in seen:
+            seen.add(id(x))
+            for part in x.flat:
+                if type(part) not in IMMUTABLE:
+                    each(part, arrays, seen)
 
     def _deep(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen
@@ -383,17 +512,57 @@ class Reads(Log):
         elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
             self.handed(x, [])
 
+    def stored(self, x: Any, name: str) -> Any:
+        """The value of an attribute, where Python finds it without running code; the function is refused otherwise."""
+        kind = type(x)
+        found = lookup(kind, name)
+        if not kind.__flags__ & HEAP_TYPE and not isa(x, (type, ModuleType)):
+            return attribute_or_missing(x, name)
+        inside = vars(x) if isa(x, type) else attributes_of(x)
+        if isa(found, FunctionType):
+            return MISSING if inside is None or name not in inside else inside[name]  # a watched method
+        value = MISSING if inside is None else inside.get(name, MISSING)
+        if value is not MISSING and not hasattr(type(found), "__set__"):
+            return value
+        if isa(found, (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)):
+            return attribute_or_missing(x, name)
+        if found is MISSING or hasattr(type(found), "__get__"):
+            self.refuse(f"it has C code read {name} of a {kind.__name__}, which code makes: read it in Python")
+        return found
+
+    def sets_item(self, x: Any, key: object, value: object) -> None:
+        """An element, or several, are about to be set."""
+        if self.special(x, "__setitem__", key, value):
+            return
+        self.changed_container(x)
+        arrays: list[Any] = []
+        if isa(x, ndarray) and not isa(value, OURS):
+            self.operand(key, arrays)
+            self.operand(value, arrays)
+        elif isa(key, slice) and not isa(x, OURS):
+            self.held(value, arrays)
+        for each in arrays:
+            self.consumed(each)
+
+    def sets_attribute(self, x: object, name: str, *value: object) -> None:
+        """An attribute is about to be set; without a value, deleted."""
+        method = "__setattr__" if value else "__delattr__"
+        if not isa(x, OURS):
+            if self.special(x, method, name, *value) or is_python(x, method):
+                return  # whose instructions are looked at
+            if not has_numbers(type(x)) and self.sets(lookup(type(x), name), x, *value):
+                return
+        self.changed_attribute(x, name)
+
     def element(self, x: Any, key: object) -> None:
         """An element is read."""
         x = shown_by(x)
+        self.class_functions(x)
         if isa(x, dict):
-            try:
-                hash(key)
-            except TypeError:  # which Python says itself
-                return
-            found = self.item(x, key)
-            if found is MISSING and isa(x, collections.defaultdict):
+            missing = self.key(x, key) is MISSING and not self.special(x, "__missing__", key)
+            if missing and isa(x, collections.defaultdict) and x.default_factory is not None:
                 self.changed_container(x)
+                self.implied(x.default_factory)
         elif isa(x, types.MappingProxyType):
             self.looked_up(x, functools.partial(get_or_missing, key=key), repr(key))
         elif isa(x, (list, collections.deque)):

@@ -6,6 +6,7 @@ They are looked at again in each call of a recording that went by them.
 from __future__ import annotations
 
 import decimal
+import sys
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,17 @@ def digits_of_decimals(read: Any = decimal.getcontext) -> tuple[Any, ...]:
     """What decimals are computed with."""
     now = read()
     return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, repr(now.traps)
+
+
+def is_special(function: Any) -> bool:
+    """Whether a ufunc is one of ``scipy.special``'s."""
+    module = sys.modules.get("scipy.special")
+    return module is not None and vars(module).get(function.__name__) is function
+
+
+def errors_of_special_functions(function: object) -> tuple[Any, ...]:
+    """What the functions of ``scipy.special`` do about errors."""
+    return tuple(sys.modules["scipy.special"].geterr().values())
 
 
 #: by module whose functions print: what holds the settings, and what reads them; None: they are not known

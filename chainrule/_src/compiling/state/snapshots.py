@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,17 @@ from chainrule._src.compiling.state.guards import (
     elements,
     same_value,
 )
-from chainrule._src.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE, has_numbers, is_opaque
+from chainrule._src.compiling.state.implicit import is_named, is_watched, special_functions
+from chainrule._src.compiling.state.known import (
+    BUFFERS,
+    CONSTANT,
+    CONTAINERS,
+    HEAP_TYPE,
+    called_by,
+    has_numbers,
+    is_opaque,
+    reads_contents,
+)
 from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, content_in_place, is_called, isa
 
 ndarray = np.ndarray
@@ -51,6 +61,16 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         parts.append(x)
     if isa(x, np.dtype):
         return x, content_in_place(x)
+    if isa(x, (BuiltinFunctionType, MethodWrapperType)) and not isa(x.__self__, (ModuleType, type)):
+        return x.__name__, _parts_of(x.__self__, seen, parts)
+    if isa(x, MethodType) and not is_watched(x.__func__):
+        return _parts_of(x.__func__, seen, parts), _parts_of(x.__self__, seen, parts)
+    if isa(x, (staticmethod, classmethod)):
+        return _parts_of(x.__func__, seen, parts)
+    if isa(x, functools.partial):
+        return (functools.partial, *[_parts_of(part, seen, parts) for part in (x.func, x.args, x.keywords)])
+    if isa(x, np.ufunc) and called_by(x):
+        return (np.ufunc, *[_parts_of(part, seen, parts) for part in called_by(x)])
     constant = isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not isa(x, BUFFERS)
     if constant or (seen and is_called(x)):
         return x
@@ -61,6 +81,12 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
     known = False
     if is_opaque(type(x)) and not has_numbers(type(x)):
         raise Unknown(type(x).__name__)
+    if is_named(type(x), "__call__") and not is_called(x):
+        raise Unknown(type(x).__name__)
+    for function in special_functions(type(x)):
+        if not reads_contents(function):
+            raise Unknown(type(x).__name__)
+        state += (_parts_of(function, seen, parts),)
     if isa(x, ndarray):
         plain = np.asarray(x)
         if plain.dtype.hasobject:
@@ -73,12 +99,10 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
     elif isa(x, CONTAINERS):
         state += tuple([_parts_of(part, seen, parts) for part in elements(x)])
         known = True
-    elif isa(x, functools.partial):
-        return (functools.partial, *[_parts_of(part, seen, parts) for part in (x.func, x.args, x.keywords)])
     inside = attributes_of(x)
     if type(inside) is dict:
-        state += tuple([(name, _parts_of(inside[name], seen, parts)) for name in inside])
-        known = known or bool(type(x).__flags__ & HEAP_TYPE)
+        state += tuple([(name, _parts_of(inside[name], seen, parts)) for name in inside if not _is_cache(x, name)])
+        known = known or bool(type(x).__flags__ & HEAP_TYPE) or isa(x, types.SimpleNamespace)
     members = [
         name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if isa(m, types.MemberDescriptorType)
     ]
@@ -88,6 +112,11 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
     if not known and x is not MISSING:
         raise Unknown(type(x).__name__)
     return state
+
+
+def _is_cache(x: object, name: str) -> bool:
+    """Whether an attribute follows from others, and is made when it is needed."""
+    return isa(x, np.vectorize) and name in ("_ufunc", "_cache")
 
 
 class _Table(Copy):

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
+import sys
 import types
 from types import FrameType, FunctionType
 from typing import Any
@@ -42,6 +44,7 @@ _ASIDE = frozenset(
 )
 
 
+_DEEP = 32  # frames from which Python's recursion limit matters
 #: what a plan calls again in each call
 _STEPS = frozenset({RowCallable.__call__.__code__})
 
@@ -69,6 +72,7 @@ class StateWatch(Calls):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
+        self._depth = self._deepest = 0  # of the frames that are looked at
         #: by class and code that has run, under which names the class has it
         self._methods: dict[tuple[int, types.CodeType], tuple[type, list[str]]] = {}
         #: the number and the code of a frame that goes aside: the frame itself would keep its operands
@@ -76,16 +80,26 @@ class StateWatch(Calls):
 
     def call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function, and see what it does."""
+        self.handled = sys.exc_info()[1]
         self.given = {id(x) for x in containers_in((*args, kwargs))}
-        return frames.watched(
-            functools.partial(function, *args, **kwargs), self._enter, self._look, self._leave, self._looks_at
-        )
+        call = functools.partial(function, *args, **kwargs)
+        result = frames.watched(call, self._enter, self._look, self._leave, self._looks_at)
+        if self._deepest > _DEEP:
+            self.looked_up(sys.getrecursionlimit, operator.call, "setting")
+        return result
 
     @staticmethod
     def _looks_at(name: str) -> bool:
         return name not in _PASSED and HANDLERS.get(name, unknown) is not None
 
     def _enter(self, frame: FrameType) -> bool | None:
+        wanted = self._wants(frame)
+        if wanted:
+            self._depth += 1
+            self._deepest = max(self._depth, self._deepest)
+        return wanted
+
+    def _wants(self, frame: FrameType) -> bool | None:
         code = frame.f_code
         module = module_of_code(code, frame.f_globals)
         aside = _goes_aside(code, module)
@@ -96,6 +110,8 @@ class StateWatch(Calls):
         if aside:
             self._aside = id(frame), code
             return False
+        if code.co_name == "wrapper" and module in ("dataclasses", "reprlib"):
+            return False  # it tells objects apart whose text is being made
         if (is_constant_module(module) or module.startswith("namedtuple_")) and self._within_library(frame):
             return False
         if code.co_name in frames.COMPREHENSIONS:
@@ -155,6 +171,7 @@ class StateWatch(Calls):
         return False
 
     def _leave(self, stack: Stack) -> None:
+        self._depth -= 1
         self.settle(stack, None)
         self.now = None
 
@@ -170,14 +187,16 @@ class StateWatch(Calls):
         pending, stack.pending = stack.pending, None
         if pending is None:
             return
-        arrays, mixed, makes = pending
-        if makes and result is not None:
-            self.made_here(result)
-        for x in arrays:
+        self.takers.pop(id(stack.frame), None)
+        for x in [result, *(result if type(result) is tuple else ())] if pending.makes else ():
+            if x is not None:
+                self.made_here(x)
+                self.class_functions(x)
+        for x in pending.arrays:
             self.array(x)
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
-            data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
+            data = pending.mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
             if data and (self.recorder.reads(x) or (LOCAL.recorder is not None and LOCAL.recorder.reads(x))):
                 continue  # an operand of what is recorded, which reads it where it lies
             self.consumed(x)
