@@ -39,7 +39,9 @@ def values(dtype, seed):
 @pytest.mark.parametrize(
     "ufunc, dtype",
     [
-        pytest.param(ufunc, dtype, marks=pytest.mark.slow if (i + j) % 2 else (), id=f"{ufunc.__name__}-{dtype.__name__}")
+        pytest.param(
+            ufunc, dtype, marks=pytest.mark.slow if (i + j) % 2 else (), id=f"{ufunc.__name__}-{dtype.__name__}"
+        )
         for i, ufunc in enumerate(UFUNCS)
         for j, dtype in enumerate([np.float32, np.float64])  # by turns: of one loop, for two dtypes
     ],
