@@ -51,6 +51,7 @@ class Recorder(KnownArrays):
         with_arrays: whether Arrays are among the arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
         weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
+        created: numbers of Vars that are the data of tensors or Arrays which the program creates (``np.zeros_like(x)``).
     """
 
     def __init__(self) -> None:
@@ -70,6 +71,7 @@ class Recorder(KnownArrays):
         self.with_arrays = False
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
+        self.created: set[int] = set()
         self._row: str = ""
         self._inside_row = 0
         self._drawing = False
@@ -143,6 +145,7 @@ class Recorder(KnownArrays):
             return data
         var = self.var_of_plain(data)
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
+        self.created.add(var.number)
         value = Traced(var, self.level, plain=True)
         self.note_holder(tensor, value)
         return value
@@ -473,6 +476,9 @@ class Recorder(KnownArrays):
         base = base_of(tensor)
         written = None if self.written_array is None else self.written_array()
         if written is None or not (written is tensor or written is base):
+            return False
+        cell = self.cells.get(id(written))
+        if cell is not None and cell[0]() is written and cell[1].number in self.created:
             return False
         return (tensor if base is None else base)._edge is None and self.stands_for(tensor._raw) is not None
 
