@@ -272,7 +272,7 @@ def column_stack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
-def compile(function: Any = ..., *, pure: builtins.bool = ..., **options: object) -> Any:
+def compile(function: Any = ..., *, pure: builtins.bool = ..., max_slowdown: builtins.float | None = ..., max_bytes: builtins.int = ..., **options: object) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor real + i·imag."""

@@ -9,7 +9,8 @@ import pytest
 import chainrule as cr
 from chainrule._src.compiling.state import guards
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what is run as it is
+# functions that run eagerly, and attributes that newer versions of NumPy would rather not have set
+pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("UserWarning", "DeprecationWarning")]
 
 X = np.array([1.0, 2.0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import copy
 import math
@@ -301,6 +302,39 @@ def test_bad_input():
     for _ in range(2):
         with pytest.raises(ValueError, match="cannot reshape array of size 6"):
             compiled(x)
+
+
+async def _coroutine(x):
+    return x * 2
+
+
+def _generator(x):
+    yield x * 2
+
+
+async def _async_generator(x):
+    yield x * 2
+
+
+async def _first(values):
+    return await anext(values)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    ("function", "use", "kind"),
+    [
+        (_coroutine, asyncio.run, "a coroutine"),
+        (lambda x: _coroutine(x), asyncio.run, "a coroutine"),
+        (_generator, next, "a generator"),
+        (_async_generator, lambda values: asyncio.run(_first(values)), "an async generator"),
+    ],
+)
+def test_functions_whose_body_runs_later_run_eagerly(function, use, kind, pure):
+    compiled = cr.compile(function, pure=pure)
+    with pytest.warns(UserWarning, match=f"it returns {kind}, whose body runs later"):
+        assert_same(use(compiled(x)), x * 2)
+    assert_same(use(compiled(x)), x * 2)
 
 
 def test_a_value_that_escapes_is_an_error_that_names_the_lines():

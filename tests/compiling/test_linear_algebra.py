@@ -246,7 +246,7 @@ def test_a_matrix_is_factored_once(name, n, lapack):
     assert lapack == {"dgetrf_": 1, "dgetrs_": uses}
 
 
-@pytest.mark.parametrize("n", [13, 40, 70, 100, 130])
+@pytest.mark.parametrize("n", [13, 100, *[pytest.param(n, marks=pytest.mark.slow) for n in (40, 70, 130)]])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads_of_the_blas(threads, n):
     """Solving with known factors would share the columns among threads where solving a system does not."""

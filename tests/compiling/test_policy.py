@@ -73,7 +73,7 @@ def test_another_trace_is_made_when_eager_calls_have_paid_for_the_first():
     budget = TraceBudget(clock=Clock())
     assert budget.may_trace(1)
     budget.traced(6.0, 1)
-    for _ in range(6):
+    for _ in range(7):
         spend(budget, 1.0, 2)
         assert not budget.may_trace(2)
     spend(budget, 1.0, 2)
@@ -101,8 +101,8 @@ def test_traces_of_kinds_that_do_not_come_again_get_rarer():
             spend(budget, 1.0, call)
     assert len(made) == policy.TRUSTED
     assert len(budget._kinds) <= policy.KINDS + 1
-    again = 0
-    while not budget.may_trace(-1):  # another kind pays for itself
+    again = 0  # calls of another kind, which pays for itself
+    while not budget.may_trace(-1):
         spend(budget, 1.0, -1)
         again += 1
     assert 10 <= again < 20_000 / (policy.SHARE - 1) + 1
@@ -161,7 +161,7 @@ def test_eager_calls_within_eager_calls_and_traces_count_once():
 
 def test_a_slow_replay_is_compared_with_eager_calls():
     budget, speed = TraceBudget(clock=Clock()), ReplaySpeed()
-    for _ in range(3):
+    for _ in range(policy.JUDGED + 1):
         budget.replayed(speed, 1.0, calls=10)
     assert budget.wants_eager_run(speed) and not budget.may_look_up()
     budget.compared(speed, 1.0)
@@ -246,7 +246,7 @@ def test_a_trace_is_found_at_once_where_tracing_is_cheap(costs):
 
 
 def test_a_plan_that_is_slower_than_eager_is_dropped(costs):
-    costs.replay = 10.0
+    costs.replay = 2.0
     f = cr.compile(lambda x: x[1:])
     x = np.ones(3)
     for _ in range(200):
@@ -389,7 +389,6 @@ def test_branches_that_were_not_used_for_longest_are_dropped():
             x = np.array([1.0 if signs >> i & 1 else -1.0 for i in range(9)])
             assert len(f(x)) == (x > 0).sum()
     assert f.memory < 600_000 and 3 < len(f.recordings) < 60
-    assert any(r.used and not r.results for r in f.recordings)
 
 
 def test_one_signature_has_no_more_trees_than_can_be_looked_through():

@@ -214,7 +214,7 @@ def test_places_are_used_again_where_only_the_last_rounds_are_read():
     assert plan.run([A, A])[0].tobytes() == p.eager(A, A)[0].tobytes()
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", [0, *[pytest.param(first, marks=pytest.mark.slow) for first in (20, 40)]])
 def test_random_loops(first):
     with np.errstate(all="ignore"):
         for seed in range(first, first + 20):

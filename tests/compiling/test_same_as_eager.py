@@ -452,6 +452,51 @@ def test_no_element_of_what_is_read_only_is_not_written_either():
             compiled(one)
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3,)], ids=str)
+@pytest.mark.parametrize(
+    "write", [lambda a: a.__ipow__(2), lambda a: a.__setitem__(..., 1), lambda a: np.add(a, 1, out=a)]
+)
+def test_read_only_arguments_are_not_written(write, shape):
+    compiled = cr.compile(lambda a: [write(a), a][1])
+    compiled(np.ones(shape))
+    locked = np.ones(shape)
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        compiled(locked)
+
+
+def _buffered(write):
+    def f(x, y):
+        buffer = np.zeros_like(y)
+        write(buffer, x)
+        return (buffer * y * x[0]).sum()
+
+    return f
+
+
+@pytest.mark.parametrize("transform", [cr.grad, cr.jacfwd, lambda f: cr.vmap(f, (0, None))])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda b, x: b.__setitem__(0, x),
+        lambda b, x: b.__iadd__(x),
+        np.copyto,
+        lambda b, x: np.add(b, x, out=b),
+        lambda b, x: np.put(b, 0, x[0]),
+        lambda b, x: np.add.at(b, 0, x),
+        lambda b, x: b.__setitem__(0, 1.0),
+    ],
+)
+def test_derivatives_are_not_written_into_plain_arrays(transform, write):
+    held(transform(_buffered(write)), (np.ones((2, 2)), np.ones((3, 2))))
+
+
+@pytest.mark.parametrize("function", [np.gradient, lambda b: np.quantile(b, 0.5), lambda b: np.modf(b, b * 1.0)])
+@pytest.mark.parametrize("b", [np.eye(3, dtype=bool), np.eye(3)], ids=["bool", "float"])
+def test_functions_of_numpy_raise_as_they_do_in_eager(function, b):
+    held(function, (b,))
+
+
 def test_what_rules_ask_of_numbers_is_asked_again():
     x = R.standard_normal(5)
     singular = np.array([[1.0, 2.0], [2.0, 4.0]])

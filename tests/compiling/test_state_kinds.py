@@ -355,7 +355,7 @@ kind("isinstance", lambda: [2.0], lambda s: 1.0 + isinstance(s[0], int), put(0, 
 kind("string", lambda: ["aa"], lambda s: len(s[0]) * 1.0, put(0, "aaaa"))
 kind("formatted", lambda: [2.0], lambda s: float(f"{s[0]:.2f}"), put(0, 5.0))
 kind("repr of a list", lambda: [2.0], lambda s: len(repr(s)) * 1.0, put(0, 5.123))
-kind("deep copy", lambda: {"a": [2.0]}, lambda s: copy.deepcopy(s)["a"][0], lambda s: s["a"].__setitem__(0, 5.0), EAGER)
+kind("deep copy", lambda: {"a": [2.0]}, lambda s: copy.deepcopy(s)["a"][0], lambda s: s["a"].__setitem__(0, 5.0))
 
 
 def _with(x, **attributes):
@@ -773,7 +773,7 @@ kind(
     lambda s: len(sys.argv) * 1.0,
     lambda s: sys.argv.append("y"),
 )
-kind("recursion limit", lambda: None, lambda s: sys.getrecursionlimit() * 1.0, lambda s: None, EAGER)
+kind("recursion limit", lambda: None, lambda s: sys.getrecursionlimit() * 1.0, lambda s: None)
 kind("clock", lambda: None, lambda s: 0.0 * time.time() + 2.0, lambda s: None, EAGER)
 kind("date", lambda: None, lambda s: 0.0 * datetime.datetime.now().year + 2.0, lambda s: None, EAGER)
 kind(
@@ -1210,7 +1210,7 @@ kind("text of an exception", lambda: ValueError(3.0), lambda s: float(str(s)), a
 kind("starmap", lambda: [[1.0, 2.0]], lambda s: sum(itertools.starmap(lambda a, b: a * b, s)), lambda s: s[0].reverse())
 kind("starmap of C's", lambda: [[1.0, 2.0]], lambda s: sum(itertools.starmap(pow, s)), lambda s: s[0].reverse())
 kind("sorted by attrgetter", lambda: [Given(), Given()], lambda s: s.index(sorted(s, key=operator.attrgetter("k"))[0]) + 1.0,
-    lambda s: setattr(s[1], "k", 1.0), EAGER)  # fmt: skip
+    lambda s: setattr(s[1], "k", 1.0))  # fmt: skip
 kind("methodcaller", Base, operator.methodcaller("method"), attr("k", 5.0))
 kind("methodcaller that changes", lambda: [2.0], then(operator.methodcaller("append", 1.0), len), lambda s: None, EAGER)
 kind("operator.setitem", lambda: [2.0], then(lambda s: operator.setitem(s, 0, s[0] + 1)), lambda s: None, EAGER)

@@ -386,7 +386,7 @@ def test_a_wrong_gradient_would_be_noticed():
     assert not check and "✗" in str(check)
 
 
-def test_two_thousand_operations(calls):
+def test_hundreds_of_operations(calls):
     def chain(length):
         x = cr.ones(3, requires_grad=True)
         y = x
@@ -396,11 +396,11 @@ def test_two_thousand_operations(calls):
 
     short, long = chain(25), chain(100)
     assert calls(lambda: str(cr.explain(long))) < 5 * calls(lambda: str(cr.explain(short)))
-    e = cr.explain(chain(1000))
+    e = cr.explain(chain(200))
     text = str(e)
-    assert len(e.steps) == 2000
-    assert "left out" in text and len(text.split("\n")) < 400
-    assert len(e.to_dict()["steps"]) == 2000
+    assert len(e.steps) == 400
+    assert "left out" in text and len(text.split("\n")) < 200
+    assert len(e.to_dict()["steps"]) == 400
 
 
 def test_the_dictionary_has_what_pages_need():

@@ -21,6 +21,7 @@ DOCUMENTED = [
     ("only PyTorch", "is a view and its base", "writing one of several views (`unbind`, `split`, `chunk`, iteration)"),
     ("only PyTorch", "A view was created in (no_grad|inference)", "views made in `no_grad`"),
     ("requires_grad False for True", "no_grad|set_grad_enabled", "views made in `no_grad`"),
+    ("only PyTorch", "returned an invalid gradient", "shapes changed in `no_grad` (`transpose_`, `t_`, `squeeze_`)"),
     ("only PyTorch", "derivative for aten::floor_divide", "`x // y`, `floor_divide`"),
     (
         "only PyTorch",

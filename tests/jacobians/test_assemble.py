@@ -15,7 +15,7 @@ from chainrule._src.jacobians.assemble import EntryPattern, add_into, dense
 from chainrule._src.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
-few = settings(max_examples=120, deadline=None)
+few = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 
 
 def positions(terms, out_shape, variable):
@@ -51,7 +51,7 @@ def test_sparse(seed, dtype):
     assert (np.diff(turned.places) > 0).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(seeds)
 def test_other_numbers(seed):
     """A pattern serves all terms with the same indices."""
@@ -62,7 +62,7 @@ def test_other_numbers(seed):
     np.testing.assert_allclose(pattern.matrix(others).dense(), expected, rtol=1e-13, atol=1e-15)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(seeds)
 def test_blocks_of_a_larger_matrix(seed):
     blocks, sparse, expected = [], [], []
@@ -80,13 +80,13 @@ def test_blocks_of_a_larger_matrix(seed):
         expected[i : i + m, j : j + n] = matrix_of(terms, out_shape, variable)
         sparse.append((terms, m, i, j))
         add_into(J, sparse[-1])
-    np.testing.assert_allclose(J, expected, rtol=1e-13)
+    np.testing.assert_allclose(J, expected, rtol=1e-13, atol=1e-15)
     pattern = EntryPattern(sparse, expected.shape)
     A = pattern.matrix([term for terms, *_ in sparse for term in terms], np.float64)
     np.testing.assert_allclose(A.dense(), expected, rtol=1e-13, atol=1e-15)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(seeds)
 def test_symmetrized(seed):
     rng, _, _, variable = random_case(seed)

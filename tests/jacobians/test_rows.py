@@ -2,7 +2,6 @@
 
 import importlib
 import itertools
-import os
 import pkgutil
 import warnings
 
@@ -14,12 +13,12 @@ import chainrule._src.table
 from chainrule._src.rules.primitive import TABLE, unsupported
 from chainrule.testing.rulecheck import every_sample
 from tests.jacobians.comparing import assert_agree, flattened
+from tests.table.chosen import chosen_samples
 
 for module in pkgutil.iter_modules(chainrule._src.table.__path__):
     importlib.import_module(f"chainrule._src.table.{module.name}")
 
 ROWS = [name for name in sorted(TABLE) if TABLE[name].differentiable]
-EVERYTHING = bool(os.environ.get("EVERY_COMBINATION"))  # of what stands before and after; else each in its turn
 
 
 # -- what stands before the row: how its operand comes from the variable -----------------------------------------------
@@ -144,18 +143,11 @@ def subsets(items):
 
 
 def cases(prim, count):
-    """Samples of a row: all, but of the many elementwise rows, which are alike, some each."""
+    """Chosen samples of a row; of the many elementwise rows, which are alike, some each."""
+    if prim.kind != "elementwise":
+        return chosen_samples(prim)
     samples = every_sample(prim)
-    if EVERYTHING or prim.kind != "elementwise":
-        return samples
     return samples[count % 4 :: 4] or samples
-
-
-def surroundings(count):
-    """Pairs of what stands before and after; few of them, but in the end all."""
-    if EVERYTHING:
-        return itertools.product(BEFORE, AFTER)
-    return [(BEFORE[count % len(BEFORE)], AFTER[count % len(AFTER)])]
 
 
 def rules_of(prim, sample):
@@ -163,16 +155,19 @@ def rules_of(prim, sample):
     return [i for i in sample.floating if names[i] in prim.vjps and not isinstance(prim.vjps[names[i]], unsupported)]
 
 
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("name", ROWS)
-def test_row(name):
+def test_row(name, every):
+    """With one pair of what stands before and after in its turn, or with all of them."""
     prim = TABLE[name]
     count = ROWS.index(name)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
-        for sample in cases(prim, count):
+        for sample in every_sample(prim) if every else cases(prim, count):
             operands = sample.draw()
             for wanted in subsets(rules_of(prim, sample)):
-                for before, after in surroundings(count):
+                turn = [(BEFORE[count % len(BEFORE)], AFTER[count % len(AFTER)])]
+                for before, after in itertools.product(BEFORE, AFTER) if every else turn:
                     f, variables = program(prim, sample, operands, wanted, before, after)
                     try:
                         assert_agree(f, variables(0), [variables(1)] if count % 3 == 0 else [], least=1e-3)

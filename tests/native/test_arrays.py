@@ -107,10 +107,10 @@ def outcome(code: Any) -> Any:
 
 INDICES = """
 0|-1|3|-5|True|None|...|()|1, 2|1, ..., None|..., ...|0, 0, 0|slice(1, None)|slice(None, None, 2)|slice(None, None, -1)|slice(0, 3, 0)
-slice(1, None, 2**62)|slice(3, 1)|slice(-9, 9)|slice(10**30)|10**30|slice(np.int64(1), 3)|np.int64(1)|[0, 2]|[[0, 1], [1, 0]]|[]|[True, False, True]
+slice(3, 1)|slice(-9, 9)|slice(10**30)|10**30|slice(np.int64(1), 3)|np.int64(1)|[0, 2]|[[0, 1], [1, 0]]|[]|[True, False, True]
 [4]|[10**30]|[0.5]|slice(None), [0, -1]|[0], slice(None)|[0], 1|1, [0]|..., [1]|[0, 1], [1, 0]|None, [0]
 i|i, i|slice(None), i|i[0]|i[:0]|i[None]|i[::2]|j
-slice(None), j|j.astype("i4")|j + 5|i > 0|w|slice(None), slice(None), i
+slice(1, None, 2**62)|slice(None), j|j.astype("i4")|j + 5|i > 0|w|slice(None), slice(None), i
 """.replace("\n", "|").strip("|").split("|")  # fmt: skip
 LAYOUTS = {
     "rows": M,

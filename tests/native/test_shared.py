@@ -36,8 +36,16 @@ def values(dtype, seed):
     return x
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize(
+    "ufunc, dtype",
+    [
+        pytest.param(
+            ufunc, dtype, marks=pytest.mark.slow if (i + j) % 2 else (), id=f"{ufunc.__name__}-{dtype.__name__}"
+        )
+        for i, ufunc in enumerate(UFUNCS)
+        for j, dtype in enumerate([np.float32, np.float64])  # by turns: of one loop, for two dtypes
+    ],
+)
 def test_bits_and_warnings_are_the_ufuncs(ufunc, dtype):
     x, y = values(dtype, 0), values(dtype, 1)
     shared = native.SharedUfunc(ufunc)

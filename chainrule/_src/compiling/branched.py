@@ -9,7 +9,7 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.tree import tree_unflatten
 from chainrule._src.arrays.types import NumpyArray, TensorLike
 from chainrule._src.compiling.direct import arrays_of, numbers_among, only_computes
-from chainrule._src.compiling.recording import USES, Argument, Recording
+from chainrule._src.compiling.recording import Argument, Recording
 from chainrule._src.compiling.tree import Segment, Tree
 
 
@@ -65,7 +65,6 @@ class Branched:
             if made is None:
                 return None
             if node.recording is not None:
-                node.recording.used = next(USES)
                 return _returned(node.recording, made)
             values.update(zip(node.makes, made, strict=True))
             for number, strides in node.strides:

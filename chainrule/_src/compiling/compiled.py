@@ -20,7 +20,7 @@ from chainrule._src.arrays.memory import collector_at_rest
 from chainrule._src.arrays.tree import tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling import causes
-from chainrule._src.compiling.branched import branched_of
+from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
 from chainrule._src.compiling.floating_point import Handled, reporter
@@ -29,7 +29,7 @@ from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, account, p
 from chainrule._src.compiling.keys import key_of, keys_within
 from chainrule._src.compiling.low_level import arguments_of, low_level_callable
 from chainrule._src.compiling.policy import ReplaySpeed, TraceBudget
-from chainrule._src.compiling.recording import LOCK, USES, BadResult, Recording, check_result, record, rewind
+from chainrule._src.compiling.recording import LOCK, BadResult, Recording, check_result, record, rewind
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.tree import Missing, Segment, Tree
 from chainrule._src.interpreters.recorded import ByValue, Unrecordable
@@ -45,7 +45,6 @@ MAX_BYTES = 1 << 28
 TRIES = 3  # calls after which what a function changes for Python alone is taken for what it always does
 PATIENCE = 5.0  # seconds that a call waits for a recording in another thread
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
-SHORTCUTS = 4  # that a call tries, one after the other
 REPEATED = 64  # times that a line has a step in one call, from which it is one in a loop
 
 
@@ -100,7 +99,9 @@ class Compiled:
         self._slower: set[object] = set()  # those among them whose plan takes longer
         self._by_value: set[object] = set()  # signatures with numbers that cannot be arrays
         self._tried: dict[object, int] = {}  # how often one was not recorded that may be later
-        self._shortcuts: tuple[Any, ...] = ()  # into the traces that served last
+        self._shortcuts: dict[Any, Any] = {}  # the short ways into traces, by ``_layouts`` of arguments
+        self._shortcut: Any = None  # the one that is tried first
+        self._previous: Any = None  # the one that was tried last by layouts
         self._causes: Counter[Any] = Counter()  # of new traces
         self._last: Any = None  # the signature of the last trace
         self._warned = False  # of a step in a loop that is not native
@@ -141,26 +142,29 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        shortcuts = self._shortcuts
-        if shortcuts and not kwargs and not SPECIAL and not STACK.levels:
+        shortcut = self._shortcut
+        if (shortcut is not None or self._shortcuts) and not kwargs and not SPECIAL and not STACK.levels:
             try:
-                for shortcut in shortcuts:
-                    result = shortcut.call(args)
-                    if result is not None:
-                        return result
+                result = None if shortcut is None else shortcut.call(args)
+                if result is None:
+                    result = self._by_layouts(shortcut, args)
+                if result is not None:
+                    return result
             except Exception:  # a floating-point exception that is more than a warning
                 return self.function(*args)
         if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
             return self.function(*args, **kwargs)  # part of another transformation, which sees the operations
         budget = self.budget
         if not budget.may_look_up():
-            self._shortcuts = ()  # which did not help, and cost time that no clock sees
             start = budget.start_eager()
             try:
                 result = self.function(*args, **kwargs)
             finally:
                 budget.end_eager(start)
-            return own_results(result, self.name, (args, kwargs)) if budget.traces or not self._eager else result
+            if budget.traces or not self._eager:
+                result = own_results(result, self.name, (args, kwargs))
+            budget.end_call()
+            return result
         call = self._call(args, kwargs)
         if call.signature is None or (self._eager and call.signature in self._eager):
             return self._run_eagerly(call, own=call.signature in self._slower)
@@ -168,6 +172,17 @@ class Compiled:
         if tree is None:
             return self._missed(None, call, hash(call.signature))
         return self._replay(tree, values, call)
+
+    def _by_layouts(self, tried: Any, args: tuple[Any, ...]) -> Any:
+        """What the shortcut for such arguments returns; None if there is none, or it was tried."""
+        layouts = _layouts(args)
+        shortcut = self._shortcuts.get(layouts)
+        result = None if shortcut is None or shortcut is tried else shortcut.call(args)
+        if result is None and type(shortcut) is Branched:
+            self._shortcuts.pop(layouts, None)  # it computed something in vain, before a value that is new
+        self._shortcut = shortcut if result is not None and shortcut is self._previous else None
+        self._previous = shortcut
+        return result
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         call = Call(self.function, args, kwargs, self.budget.clock())
@@ -199,7 +214,10 @@ class Compiled:
             seconds = self.budget.end_eager(start, start[0] - call.begin, kind)
         if speed is not None:
             self.budget.compared(speed, seconds)
-        return own_results(result, self.name, call.leaves) if own else result
+        if own:
+            result = own_results(result, self.name, call.leaves)
+        self.budget.end_call()
+        return result
 
     # -- what a call is like -----------------------------------------------------------------------------------------
 
@@ -282,12 +300,10 @@ class Compiled:
     def _count_savings(self) -> None:
         """Book what replays have saved, those by shortcuts, too."""
         for tree in [tree for trees in self._trees.values() for tree in trees]:
-            for segment in tree.segments():
-                recording = segment.recording
-                if recording is not None:
-                    self.budget.count_savings(recording.speed, segment.plan.runs, recording.count)
-                    if recording.speed.asked:
-                        self._remove_shortcut(tree)
+            for segment, recording in tree.ends():
+                self.budget.count_savings(recording.speed, segment.plan.runs, recording.count)
+                if recording.speed.asked:
+                    self._clear_shortcuts()
 
     def _note_cause(self, call: Call, missing: Missing | None) -> None:
         """Count why a call has no trace."""
@@ -392,31 +408,37 @@ class Compiled:
         except Exception:
             rewind(recording.drawn)
             raise
-        recording.used, recording.speed = next(USES), self.budget.speed_of(kind)
-        self._trees[signature], self._last, self._shortcuts = trees, signature, ()
+        recording.speed = self.budget.speed_of(kind)
+        self._trees[signature], self._last = trees, signature
         return recording, grown.newest
 
     def _evict(self, newest: Recording) -> None:
-        """Drop the traces that were not used for longest, where all keep too many bytes, or one signature has too many trees."""
+        """Drop the traces that were used least lately, where all keep too many bytes, or one signature has too many trees."""
         trees = [tree for trees in self._trees.values() for tree in trees]
-        evicted: set[Recording] = set()
-        if len(trees) > TREES:
-            for same in self._trees.values():
-                if len(same) > TREES:
-                    evicted.update(min(same, key=lambda tree: max([r.used for r in tree.recordings])).recordings)
-        if sum([tree.nbytes for tree in trees]) > self.max_bytes:
-            excess = sum([tree.nbytes for tree in trees]) - self.max_bytes * 7 // 8  # not for each new trace anew
-            for recording in sorted(self.recordings, key=lambda recording: recording.used):
-                if excess > 0 and recording is not newest:
-                    evicted.add(recording)
-                    excess -= recording.nbytes
-        if evicted:
-            self._shortcuts = ()
-            for signature, trees in list(self._trees.items()):
-                kept = [tree if evicted.isdisjoint(tree.recordings) else tree.without(evicted) for tree in trees]
-                self._trees[signature] = left = [tree for tree in kept if tree is not None]
-                if not left:
-                    del self._trees[signature]
+        excess = sum([tree.nbytes for tree in trees]) - self.max_bytes
+        crowded = [trees for trees in self._trees.values() if len(trees) > TREES] if len(trees) > TREES else []
+        if excess <= 0 and not crowded:
+            return
+        uses = {recording: segment.plan.runs for tree in trees for segment, recording in tree.ends()}
+        lately = {recording: runs - recording.runs for recording, runs in uses.items() if recording is not newest}
+        evicted = {
+            recording
+            for same in crowded
+            for recording in min(same[:-1], key=lambda tree: max([lately[r] for r in tree.recordings])).recordings
+        }
+        excess += self.max_bytes // 8 if excess > 0 else 0  # so that it is not done for each new trace
+        for recording in sorted(lately, key=lambda recording: lately[recording]):
+            if excess > 0:
+                evicted.add(recording)
+                excess -= recording.nbytes
+        for recording, runs in uses.items():
+            recording.runs = runs
+        self._clear_shortcuts()
+        for signature, same in list(self._trees.items()):
+            kept = [tree if evicted.isdisjoint(tree.recordings) else tree.without(evicted) for tree in same]
+            self._trees[signature] = [tree for tree in kept if tree is not None]
+            if not self._trees[signature]:
+                del self._trees[signature]
 
     def _run_as_it_is(self, signature: object, reason: str) -> None:
         """Have calls that cannot be traced run eagerly from now on."""
@@ -426,7 +448,7 @@ class Compiled:
     def _drop(self, signature: object, reason: str) -> None:
         self._eager[signature] = reason
         self._trees.pop(signature, None)
-        self._shortcuts = ()
+        self._clear_shortcuts()
 
     # -- replaying ---------------------------------------------------------------------------------------------------
 
@@ -452,7 +474,7 @@ class Compiled:
         except Missing as missing:
             rewind(before)
             tree.hits = 0
-            self._remove_shortcut(tree)
+            self._remove_shortcut(call)
             return self._missed(tree, call, missing.kind, missing)
         except Exception:  # of a step in Python, or a floating-point exception: eager says what and where
             rewind(before)
@@ -462,7 +484,6 @@ class Compiled:
         if not recording.proven and recording.speed.is_faster(recording.count):
             recording.proven = True
             budget.proved()
-        recording.used = next(USES)
         tree.hits += 1
         if not SPECIAL and (
             tree.root.guard is None or tree.hits > 1
@@ -484,15 +505,18 @@ class Compiled:
             short = direct_of if tree.root.guard is None else branched_of
             report = reporter(self.name, tree.ignored, tree.handled)
             tree.shortcut = (not call.again.keywords and short(tree, call.again.args, report)) or False
-        self._remove_shortcut(tree)
-        if tree.shortcut and recording.speed.is_faster(recording.count):
-            self._shortcuts = (tree.shortcut, *self._shortcuts)[:SHORTCUTS]
-        elif tree.shortcut and tree.root.guard is None:
-            self._shortcuts = (Timed(tree.shortcut, self, recording), *self._shortcuts)[:SHORTCUTS]
+        shortcut = tree.shortcut
+        if shortcut and not recording.speed.is_faster(recording.count):
+            shortcut = Timed(shortcut, self, recording) if tree.root.guard is None else None
+        if shortcut:
+            self._shortcuts[_layouts(call.again.args)] = self._shortcut = shortcut
 
-    def _remove_shortcut(self, tree: Tree) -> None:
-        kept = [other for other in self._shortcuts if tree.shortcut not in (other, getattr(other, "inner", None))]
-        self._shortcuts = tuple(kept)
+    def _remove_shortcut(self, call: Call) -> None:
+        if self._shortcuts.pop(_layouts(call.again.args), None) is self._shortcut:
+            self._shortcut = None
+
+    def _clear_shortcuts(self) -> None:
+        self._shortcut, self._previous, self._shortcuts = None, None, {}
 
     def into(self, out: object, *args: AnyArray, **kwargs: object) -> Any:
         """Call it, and have the results written into arrays of the caller's.
@@ -517,9 +541,10 @@ class Compiled:
         targets, spec = tree_flatten(out)
         memories = [x._raw if isinstance(x, Tensor) else x for x in targets]
         ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
-        for shortcut in self._shortcuts if ordinary else ():
+        shortcut = self._shortcut
+        if ordinary and shortcut is not None and shortcut.spec == spec:
             with contextlib.suppress(Handled):  # eager says what it is
-                if shortcut.spec == spec and shortcut.into(args, memories):
+                if shortcut.into(args, memories):
                     return out
         results, found = tree_flatten(self(*args, **kwargs))
         values = [np.asarray(x._raw if isinstance(x, Tensor) else x) for x in results]
@@ -618,7 +643,7 @@ class Compiled:
     @property
     def memory(self) -> int:
         """Bytes that it keeps alive: plans with their buffers, constants and code, and what is left of recordings."""
-        return footprint(self._trees, self._shortcuts)
+        return footprint(self._trees, self._shortcut, self._shortcuts)
 
 
 class Timed:
@@ -644,6 +669,11 @@ class Timed:
 
     def into(self, args: tuple[object, ...], out: Any) -> bool:
         return self.inner.into(args, out)
+
+
+def _layouts(args: tuple[Any, ...]) -> tuple[object, ...]:
+    """What tells arguments apart that take different shortcuts."""
+    return tuple([(x.shape, x.dtype.char) if type(x) is ndarray else type(x) for x in args])
 
 
 def own_results(result: Any, name: str, args: object = ()) -> Any:

@@ -29,13 +29,15 @@ SAVED = 0.5  # the part of saved seconds that pays for purchases: useless traces
 ASKED = 64  # replays of a trace after which eager calls tell what they have saved, where it matters
 ALLOWANCE = 0.1  # seconds of purchases that need not be paid for: less than the import of NumPy takes
 LOOKUPS = 0.25  # the part of all purchases that lookups may be
-SPENT = 0.9  # the part of what purchases may take that is spent: the rest is for what is not measured
+SPENT = 0.7  # the part of what purchases may take that is spent: the rest is for what is not measured
 TRUSTED = 8
 SHARE = 16  # a kind of call that pays for its trace itself has this part of all eager seconds
 KINDS = 512  # whose eager seconds are known: more than have such a part
 NUMPY_CALL = 0.2e-6  # seconds that an eager call of NumPy takes at least
+JUDGED = 16  # replays that show that a trace is slower
 CLOSE = 1.25  # replays may take this many times as long as eager calls, since both are measured in a few calls
-WRAPPER = 4e-6  # seconds that a compiled function takes to run eagerly, besides the function and the lookup
+WRAPPER = 4e-6  # seconds that a compiled function takes to run eagerly, besides the function and the lookup, about
+ENTRY = 3e-6  # those of them before its first look at the clock
 WASTED = 64  # calls in a row, and their seconds in traces, after which a warning says why none was replayed
 
 #: seconds of purchases of all compiled functions: an eager call of one may contain those of another
@@ -72,7 +74,7 @@ class ReplaySpeed:
     @property
     def is_slower(self) -> bool:
         """Whether replays are known to take longer than eager calls."""
-        return self.is_known and self.replays > 2 and self.replay > CLOSE * self.eager + WRAPPER
+        return self.is_known and self.replays > JUDGED and self.replay > CLOSE * self.eager + WRAPPER
 
     def least_eager(self, calls: int) -> float:
         """Seconds that an eager call of so many NumPy calls takes at least, as far as is known."""
@@ -109,6 +111,7 @@ class TraceBudget:
         self._numpy_call = inf  # seconds of an eager call for each call of NumPy, the least that is known
         self._rate = SPENT * ((max_slowdown or 2.0) - 1)
         self._unproven = 0  # traces in a row, since a trace served to make a call faster
+        self._ended = 0.0  # the last eager call
         self._streak, self._streak_seconds = 0, 0.0  # of eager calls, without a replay of a trace
         self._kinds: dict[int, tuple[float, float, int]] = {}  # their eager seconds, the shortest call, and how many
 
@@ -172,11 +175,10 @@ class TraceBudget:
             kind: if it had no trace, as for :meth:`may_trace`.
         """
         begin, eager, purchases = start
-        seconds = self.clock() - begin - (_purchases - purchases)
-        eager += max(seconds, 0.0)
-        if eager > self.eager:  # which contains eager calls that the function made of itself
-            self.eager = eager
-        self.wrapping += WRAPPER
+        self._ended = self.clock()
+        seconds = max(self._ended - begin - (_purchases - purchases), 0.0)
+        if eager + seconds > self.eager:  # which contains eager calls that the function made of itself
+            self.eager = eager + seconds
         if looked_up:
             self._buy(looked_up)
             self.lookups += looked_up
@@ -188,6 +190,10 @@ class TraceBudget:
             if len(self._kinds) > KINDS:
                 self._kinds = {k: known for k, known in self._kinds.items() if known[0] * KINDS > self.eager}
         return seconds
+
+    def end_call(self) -> None:
+        """Book what a call took besides an eager call that has just ended, and its lookup."""
+        self.wrapping += self.clock() - self._ended + ENTRY
 
     def replayed(self, speed: ReplaySpeed, seconds: float, calls: int) -> None:
         """Book a replay of a trace of so many NumPy calls, with its lookup."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
 import weakref
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 #: one recording at a time: while it runs, the tensors that it meets hold its values
 LOCK = threading.RLock()
-#: counts the uses of traces, so that the least recently used are known
-USES = itertools.count(1)
 
 
 def rewind(drawn: list[tuple[Any, Any]]) -> None:
@@ -215,13 +212,14 @@ class Recording:
         references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
         speed: how replays compare with eager calls.
-        proven, used: whether a replay was faster than an eager call, and when the last one was made.
+        proven: whether a replay was faster than an eager call.
+        runs: how often it had been run when traces were dropped last.
         nbytes: what it keeps alive, about, besides what it shares with other traces.
     """
 
     def __init__(self) -> None:
         self.proven = False
-        self.used = self.nbytes = 0
+        self.runs = self.nbytes = 0
         self.speed = ReplaySpeed()
         self.calls: list[TracedCall] = []
         self.count = 0

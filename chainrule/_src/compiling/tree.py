@@ -139,9 +139,13 @@ class Tree:
             self.nbytes += of_step * len(segment.plan.steps) + segment.plan.memory + segment.plan.constant_bytes
             self.nbytes += of_trace * (segment.recording is not None)
 
+    def ends(self) -> list[tuple[Segment, Recording]]:
+        """The last segment of each recording, and the recording."""
+        return [(segment, segment.recording) for segment in self.segments() if segment.recording is not None]
+
     @property
     def recordings(self) -> list[Recording]:
-        return [segment.recording for segment in self.segments() if segment.recording is not None]
+        return [recording for _, recording in self.ends()]
 
     def generator_states(self) -> list[tuple[Any, Any]]:
         """The generators that recordings draw from, and where they are."""

@@ -44,6 +44,7 @@ class Recorder(KnownArrays):
         handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
         refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
         failed: the type of what the last such call raised, be it only because of the shapes.
+        written_array: the tensor of the Array that is written into, by NumPy's rules.
         numpy_error: what NumPy's own function raised, where ours is tried instead.
         unviewed: a function whose result is a view in plain code, and here is none.
         depth: how many transformations the code that runs is inside of, of those without a level.
@@ -61,6 +62,7 @@ class Recorder(KnownArrays):
         self.raised: Exception | None = None
         self.failed: type | None = None
         self.numpy_error: Exception | None = None
+        self.written_array: weakref.ref[Tensor] | None = None
         self.unviewed = ""
         self._viewed: AnyFunction | None = None
         self._around = Treatment()
@@ -467,8 +469,11 @@ class Recorder(KnownArrays):
         return data.dtype.type if data.var.number in self.scalars else ndarray
 
     def is_buffer(self, tensor: Tensor) -> bool:
-        """Whether what is written into is a plain array in plain code, which carries no derivatives."""
+        """Whether an Array is written into that is a plain array in plain code, which carries no derivatives."""
         base = base_of(tensor)
+        written = None if self.written_array is None else self.written_array()
+        if written is None or not (written is tensor or written is base):
+            return False
         return (tensor if base is None else base)._edge is None and self.stands_for(tensor._raw) is not None
 
     def is_array(self, data: AnyArray | None) -> bool:

@@ -8,6 +8,7 @@ import functools
 import importlib
 import operator
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -551,6 +552,7 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
     """Leave the memory to the tape, or to the caller whose argument it is, and go on in a copy, where they hold it."""
     if LOCAL.recorder is not None:
         LOCAL.recorder.bring(tensor)
+        LOCAL.recorder.written_array = weakref.ref(tensor)
     if (base := base_of(tensor)) is None:
         base = tensor
     if is_read_only(tensor):

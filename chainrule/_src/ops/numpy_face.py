@@ -265,7 +265,8 @@ def _float_power(x: Any, y: Any) -> AnyArray:
     x, y = [z if type(z) in (int, float, complex) else arranged(z) for z in (x, y)]
     given = [dtype_of(z) if hasattr(z, "dtype") else type(z) for z in (x, y)]
     dtype = np.float_power.resolve_dtypes((*given, None))[-1]
-    return np.power(*[in_dtype(z, dtype) if hasattr(z, "dtype") else np.asarray(z, dtype) for z in (x, y)])
+    x, y = [in_dtype(z, dtype) if hasattr(z, "dtype") else np.asarray(z, dtype) for z in (x, y)]
+    return np.power(x, y)
 
 
 UFUNCS[np.float_power] = _float_power
@@ -421,8 +422,8 @@ def _kron(a: IntoArray, b: IntoArray) -> AnyArray:
 def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool = False) -> AnyArray:
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
-    found = einsum.contracted(subscripts, factors := promoted(*factors))
-    return valued(in_dtype(found, factors[0].dtype))  # sums of integers are no wider
+    arrays = promoted(*factors)
+    return valued(in_dtype(einsum.contracted(subscripts, arrays), arrays[0].dtype))  # sums of integers are no wider
 
 
 def _vecdot(a: AnyArray, b: AnyArray) -> AnyArray:

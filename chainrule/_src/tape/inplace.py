@@ -129,7 +129,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         if LOCAL.recorder is not None:
             LOCAL.recorder.check_shared(tensor)
             if LOCAL.recorder.is_buffer(tensor) and (result._edge is not None or level_of(new) > level_of(data)):
-                raise errors.written_into_plain_array(op, tensor)
+                raise errors.written_into_plain_array(op, tensor)  # as plain code does
         hold(tensor, laid_as(new, data))
     edge = result._edge
     if recorded:

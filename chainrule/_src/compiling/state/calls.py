@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import _string
 import abc
-import codecs
 import collections
-import contextlib
-import contextvars
-import datetime
 import functools
 import importlib
 import operator
-import re
 import sys
 import types
 import weakref
@@ -24,21 +18,17 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.compiling.state.frames import Stack
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, elements, lookup
+from chainrule._src.compiling.state.guards import MISSING, lookup
 from chainrule._src.compiling.state.implicit import is_named, is_watched
 from chainrule._src.compiling.state.known import (
     BUFFERS,
-    BY_C,
-    CONSTANT,
     CONTAINERS,
     FUNCTIONS,
     HEAP_TYPE,
     ITERATOR_MAKERS,
     KEY_WRAPPER,
     MAKERS,
-    OF_CLASSES,
     ORDERED_VIEWS,
-    READING,
     VIEWS,
     WRITERS,
     WRITTEN,
@@ -56,12 +46,12 @@ from chainrule._src.compiling.state.known import (
     takes_in_c,
 )
 from chainrule._src.compiling.state.log import INSTEAD
+from chainrule._src.compiling.state.methods import DRAW, Methods, called, makes_text
 from chainrule._src.compiling.state.objects import (
     OURS,
     VALUES,
     are_plain,
     called_again,
-    context_value,
     flat,
     is_iterator,
     is_python,
@@ -69,9 +59,7 @@ from chainrule._src.compiling.state.objects import (
     makes_classes,
     module_of,
     random_types,
-    value_by,
 )
-from chainrule._src.compiling.state.reads import Reads
 from chainrule._src.compiling.state.settings import errors_of_special_functions, is_special
 from chainrule._src.tape.numbers import ASKED, number
 
@@ -81,39 +69,19 @@ SHARING = (np.shares_memory, np.may_share_memory)
 _STATELESS = frozenset({"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"})
 
 
-_HANDING_ON = frozenset({"append", "appendleft", "insert", "__setitem__", "setdefault", "pop", "sort"})
+_OF_MAKERS = frozenset({"builtins", "collections", "functools", "operator", "types"})
 _APPLYING = frozenset({"reduce", "bisect", "bisect_left", "bisect_right"})
-_OF_TEXTS = frozenset({"__repr__", "__str__", "__format__"})
-_OF_ALL_OBJECTS = frozenset({"__eq__", "__ne__", "__hash__"}) | _OF_TEXTS
 _EXCEPTION_INFO = (sys.exc_info, getattr(sys, "exception", None))
 _SETTINGS = (
     sys.getrecursionlimit,
     sys.get_int_max_str_digits,
     sys.getdefaultencoding,
 )  # that are read again in each call
-_LOCAL_PARTS = re.compile("%[-#]?[aAbBcpxX]")  # of a date
-_OF_LOCAL_TIME = frozenset({"timestamp", "astimezone"})
 _OF_CLOCKS = frozenset({"now", "today"})
-DRAW = (
-    "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
-    "an argument"
-)
 
 
 def _asked(holder: object, function: AnyFunction, args: tuple[int | str, ...]) -> Any:
     return function(holder, *args)
-
-
-def _makes_text(function: Any) -> bool:
-    """Whether a function makes texts of what it is given."""
-    if isa(getattr(function, "__self__", None), str):
-        return function.__name__ in ("format", "format_map", "__mod__")
-    return any(function is each for each in (str, repr, format, ascii))
-
-
-def text_method(text: str) -> str:
-    """The method that gives the texts which are put into another one."""
-    return "__repr__" if any(part in text for part in ("%r", "%a", "!r", "!a")) else "__str__"
 
 
 def _is_of_library(function: Any) -> bool:
@@ -125,15 +93,6 @@ def _is_of_library(function: Any) -> bool:
 def _writes(function: Any) -> bool:
     """Whether a function of a library's writes into what it is given."""
     return any(function is writer for writer in WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle")
-
-
-def _gone_through(x: Any) -> Sequence[object]:
-    """The elements of a container, of a dictionary the keys."""
-    return (
-        list(x)
-        if isa(x, (*VIEWS, *ORDERED_VIEWS))
-        else elements(x)[:: 2 if isa(x, (dict, types.MappingProxyType)) else 1]
-    )
 
 
 def _is_gone(reference: Any) -> bool:
@@ -156,32 +115,8 @@ def _tells_apart(stack: Stack) -> bool:
     return module.startswith("chainrule.") or module in ("copy", "inspect")
 
 
-#: objects of which C calls no Python code
-_WITHOUT_CODE = (*CONSTANT, *OURS, *BUFFERS, ndarray)
-
-
-def _runs_code(x: object) -> bool:
-    """Whether C may call Python code of an object that it computes with."""
-    return not isa(x, _WITHOUT_CODE) or (isa(x, ndarray) and x.dtype.hasobject)  # type: ignore[attr-defined]
-
-
-class Calls(Reads):
+class Calls(Methods):
     """A log of reads that knows what functions do."""
-
-    def computes(self, stack: Stack, operands: Sequence[object], each: Any = None) -> None:
-        """An instruction is about to compute with these."""
-        if are_plain(operands):
-            return
-        arrays: list[Any] = []
-        each = self.operand if each is None else each
-        for x in operands:
-            if type(x) not in IMMUTABLE:
-                each(x, arrays)
-        takes = any([_runs_code(x) for x in operands])
-        if arrays or takes:
-            mixed = any(isa(x, VALUES) for x in flat(operands))
-            taken = self.used_up if each == self.held else self.taken
-            self.expect(arrays, mixed=mixed, takes=taken if takes else None)
 
     def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """A call is about to happen."""
@@ -233,7 +168,7 @@ class Calls(Reads):
             self._call_builtin(stack, function, args, keywords)
         elif isa(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
             if args:
-                self._method(stack, function, args[0], function.__name__, args[1:], keywords)
+                self.method(stack, function, args[0], function.__name__, args[1:], keywords)
         elif isa(function, weakref.ref):
             self.drop_what_is_alone()  # an object that only the log keeps is gone
             self.looked_up(function, _is_gone, "referent")  # a guard that held it would keep it
@@ -248,14 +183,14 @@ class Calls(Reads):
         elif not keywords and self.special(function, "__call__", *args):
             return
         elif not is_lock(function):
-            self.refuse(f"it calls {_called(function)}, of which it is not known what it depends on")
+            self.refuse(f"it calls {called(function)}, of which it is not known what it depends on")
 
     def _check_pure(self, function: object) -> None:
         """Refuse functions of libraries that read files, write them, or change settings."""
         self.unwatched = self.unwatched or module_of(function).partition(".")[0] not in ("numpy", "chainrule")
         name = getattr(function, "__name__", "")
         if is_impure(module_of(function), name) and function is not importlib.import_module:
-            self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
+            self.refuse(f"it calls {called(function)}, which reads or changes what is outside of it: {INSTEAD}")
 
     def _by_getter(self, stack: Stack, function: Any, args: Sequence[Any]) -> None:
         if isa(function, operator.methodcaller) and args:
@@ -263,15 +198,17 @@ class Calls(Reads):
             name, *given = made[1] if made[0] is operator.methodcaller else made[0].args
             keywords = {} if made[0] is operator.methodcaller else made[0].keywords
             self.attribute(args[0], name)
-            method = getattr(args[0], name, None)
-            if method is not None:
+            method = self.stored(args[0], name)
+            if method is not MISSING:
                 self.calls(stack, method, given, keywords)
         elif isa(function, operator.attrgetter) and args:
-            at = args[0]
             for name in function.__reduce__()[1]:
-                for part in name.split("."):
+                at = args[0]
+                *outer, last = name.split(".")
+                for part in outer:
                     self.attribute(at, part)
-                    at = getattr(at, part, None)
+                    at = self.stored(at, part)
+                self.attribute(at, last)
         else:
             for key in function.__reduce__()[1] if isa(args[0], dict) else ():
                 self.element(args[0], key)
@@ -292,7 +229,7 @@ class Calls(Reads):
             self.expect(makes=True, takes=self.used_up)
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
             self._random(stack, given)
-        elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
+        elif cls in MAKERS or (is_library_class(cls) and cls.__module__ in _OF_MAKERS):
             if cls is type and len(args) == 1:
                 self.check_type(args[0], lambda stands_for: False)
                 return
@@ -301,13 +238,15 @@ class Calls(Reads):
             if cls is int:
                 self.converts(max([len(x) for x in args if isa(x, (str, bytes))], default=0))
             if cls in (str, bytes, bytearray):
-                self._codec(args[1:], keywords)
+                self.codec(args[1:], keywords)
             self.computes(stack, given, each=self.held if cls in (*CONTAINERS, collections.OrderedDict) else None)
         elif issubclass(cls, BaseException):
             return
         elif cls.__module__.partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):
             self.computes(stack, given, each=self.handed)
-        elif not cls.__flags__ & HEAP_TYPE:
+        elif not cls.__flags__ & HEAP_TYPE or (
+            is_library_class(cls) and takes_in_c(cls) and cls.__module__ != "_thread"  # locks
+        ):
             self.refuse(f"it makes a {cls.__name__}, of which it is not known what it depends on")
         elif not is_library_class(cls):
             if lookup(cls, "__del__") is not MISSING:
@@ -330,27 +269,11 @@ class Calls(Reads):
         functions = [x for x in given if callable(x) and not is_watched(x)]
         for x in functions:
             self.may_call(x)
-            if _makes_text(x):
+            if makes_text(x):
                 self.texts = True
                 self.formats(given, "__str__" if x is str else "__repr__")
         if functions and self.now is not None:
             self.computes(self.now, [x for x in given if not callable(x) and not is_iterator(x)])
-
-    def _applied_at_once(self, function: Any, each: object) -> None:
-        """Note a function that a function in C calls with each element of something, before anything else happens."""
-        self.iterated(each)
-        if type(each) is types.GeneratorType:
-            self.expect(takes=functools.partial(self._taken_by, function))
-        else:
-            known = isa(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
-            self.may_call(function, [[x] for x in _gone_through(each)] if known else None)
-        if _makes_text(function):
-            self.formats([each])
-
-    def _taken_by(self, function: object, x: object, arrays: list[Any]) -> None:
-        """Something that a generator gives to a function in C, which calls another one with it."""
-        self.taken(x, arrays)
-        self.may_call(function, [[x]])
 
     def may_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
         if function is None or is_watched(function):
@@ -368,7 +291,7 @@ class Calls(Reads):
             self._holds_on_to([] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver])
         elif isa(function, functools.partial):
             self.looked_up(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
-            self._written([function.keywords.get("out")])
+            self.written([function.keywords.get("out")])
             self._passes_on(function.func, [*function.args, *function.keywords.values()])
         elif isa(function, MethodType):
             self._passes_on(function.__func__, [receiver])
@@ -379,8 +302,8 @@ class Calls(Reads):
         elif isa(receiver, (list, dict, set, collections.deque)) and changes(receiver, function.__name__):
             self.whole(receiver)
             self.changed_container(receiver)
-        elif isa(receiver, str) and _makes_text(function):
-            self._format(receiver, function.__name__)
+        elif isa(receiver, str) and makes_text(function):
+            self.fills(receiver, function.__name__)
             self.formats([()])
         elif isa(function, type) and function.__flags__ & HEAP_TYPE and not is_library_class(function):
             self._make(self.now, function, [], {})
@@ -390,7 +313,7 @@ class Calls(Reads):
             self.may_call(lookup(type(function), "__call__"))
         else:
             self.refuse(
-                f"it has C code call {_called(function)}, of which no recording sees what it reads: write a loop"
+                f"it has C code call {called(function)}, of which no recording sees what it reads: write a loop"
             )
 
     def _passes_on(self, function: object, args: Sequence[object]) -> None:
@@ -428,10 +351,10 @@ class Calls(Reads):
                 self.refuse(DRAW)
             elif function.__name__ == "shuffle" and args and not isa(args[0], OURS):
                 self.changed_container(args[0])
-            self._written([keywords.get("out")])
+            self.written([keywords.get("out")])
             return
         if isa(receiver, ndarray):
-            self._method(stack, function, receiver, function.__name__, args, keywords)
+            self.method(stack, function, receiver, function.__name__, args, keywords)
             return
         targets = [keywords.get("out")]
         if isa(function, np.ufunc):
@@ -441,18 +364,13 @@ class Calls(Reads):
                     self.special(each, function.__name__)  # that NumPy calls
         if _writes(function):
             targets.append(args[0] if args else keywords.get("a"))
-        self._written(targets)
+        self.written(targets)
         inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
         kind = type(function)
         ours = kind.__module__.partition(".")[0] == "chainrule" and not has_numbers(kind)
         if not ours and kind.__name__ not in _STATELESS and not isa(function, FUNCTIONS):
             inner.append(function)
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
-
-    def _written(self, targets: Sequence[object]) -> None:
-        for x in flat(targets):
-            if type(x) is ndarray:
-                self.changed_container(x)
 
     def _put(self, stack: Stack, function: object, args: list[Any]) -> None:
         """A function of C's is about to write into its first argument, or one with a format into its second."""
@@ -477,7 +395,7 @@ class Calls(Reads):
                 self.looked_up(function, again, repr((args, keywords)))  # which finds it there, as the function would
             return
         if receiver is not None and not isa(receiver, (ModuleType, type)):
-            self._method(stack, function, receiver, name, args, keywords)
+            self.method(stack, function, receiver, name, args, keywords)
             return
         if function is abc.get_cache_token:
             self.looked_up(function, operator.call, "token")
@@ -493,7 +411,7 @@ class Calls(Reads):
                 self._put(stack, function, args)
                 return
             self.refuse(
-                f"it calls {_called(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
+                f"it calls {called(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
             )
         builtin = module_of(function) == "builtins"
         if builtin and name in ("getattr", "hasattr") and len(args) > 1 and isa(args[1], str):
@@ -518,7 +436,7 @@ class Calls(Reads):
             if name != "sorted" and stack.pending is not None:
                 for x in stack.pending.arrays:  # which compare also the array that they return
                     self.consumed(x)
-            self._applied_at_once(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
+            self.applied_at_once(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
         elif name == "from_iterable" or module_of(function) == "itertools":
             self.expect(makes=True)
             self.computes(stack, args)
@@ -557,164 +475,3 @@ class Calls(Reads):
             self.looked_up(function, operator.call, "setting")
         elif now is self.handled:
             self.refuse("it asks which exception is handled where it is called")
-
-    def _codec(self, args: Sequence[object], keywords: Params) -> None:
-        """Bytes are made a text, or a text bytes, by an encoding and an error handler, which programs register by name."""
-        names: Params = dict(zip(("encoding", "errors"), args, strict=False)) | keywords
-        for find, name in ((codecs.lookup, "encoding"), (codecs.lookup_error, "errors")):
-            if isa(names.get(name), str):
-                with contextlib.suppress(LookupError):  # which Python says itself
-                    again = functools.partial(called_again, args=(names[name],), keywords={})
-                    self.looked_up(find, again, names[name])
-                    found = find(names[name])
-                    if (
-                        not isa(found, (codecs.CodecInfo, BuiltinFunctionType))
-                        or getattr(found, "__self__", None) is not None
-                    ):
-                        self.may_call(found)
-
-    def _method(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params) -> None:
-        """A method of C's is about to be called."""
-        if name == "__call__":
-            self.calls(stack, x, args, keywords)
-        elif type(x) is ndarray:
-            if changes(x, name):
-                self._written([x])
-            self._written([keywords.get("out")])
-            self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
-        elif isa(x, ndarray):
-            if changes(x, name):
-                self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
-            self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
-        elif isa(x, OURS):
-            self.computes(stack, [*args, *keywords.values()], each=self.handed)
-        elif isa(x, np.ufunc):
-            self._written([keywords.get("out"), *args[(0 if name == "at" else 3) :]])
-            self.computes(stack, [*args, *keywords.values()], each=self.handed)
-        elif name in ("__getattribute__", "__getattr__") and args:
-            self.attribute(x, args[0])
-        elif name in ("__setattr__", "__delattr__") and args:
-            if not self.sets(lookup(type(x), args[0]), x, *args[1:]):
-                self.changed_attribute(x, args[0])
-        elif name in ("__get__", "__set__", "__delete__") and args:
-            self._descriptor(x, name, args)
-        elif name in ("__init__", "__init_subclass__", "__new__", "__class_getitem__", "__subclasshook__", "mro"):
-            if isa(x, CONTAINERS) and (args or keywords):
-                self.changed_container(x)
-            self.computes(stack, [*args, *keywords.values()])
-        elif name in ("__reduce_ex__", "__getstate__"):
-            if isa(x, CONTAINERS):
-                self.handed(x, [])
-            else:
-                self.whole_object(x)
-            self.expect(makes=True)
-        elif isa(x, (list, dict, set, collections.deque)):
-            self._method_of_container(stack, x, name, args, keywords)
-        elif isa(x, BUFFERS):
-            if name not in READING:
-                self.refuse(
-                    f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
-                )
-            self.changed_in_place(x)
-        elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
-            if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
-                self.refuse(f"it asks for the local time ({name}), which no recording sees")
-            if isa(x, datetime.date) and (name == "strftime" or (name == "__format__" and any(args))):
-                self.spec(str(args[0]) if args else "")
-            if isa(x, str) and name in ("format", "format_map", "__mod__"):
-                self._format(x, name)
-                self.formats([*args, *keywords.values()], text_method(x))
-            if name in ("encode", "decode"):
-                self._codec(args, keywords)
-            if isa(x, type) and name not in OF_CLASSES and name not in _OF_ALL_OBJECTS:
-                self.refuse(f"it calls {_called(function)}, which depends on more than its arguments: {INSTEAD}")
-            if name in _OF_TEXTS:
-                self.formats([x], name)
-            if name in ("__iter__", "__reversed__"):
-                self.expect(makes=True)
-            self.computes(stack, [x, *args, *keywords.values()])
-        elif is_iterator(x):
-            self.iterator(x)
-        elif isa(x, contextvars.ContextVar):
-            if name != "get":
-                self.refuse("it sets a ContextVar, which no recording repeats")
-            self.looked_up(x, context_value, "value")
-        elif name in _OF_TEXTS:
-            self.formats([x], name)
-        elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
-            return
-        elif isa(x, random_types()):
-            if id(x) not in self.made:
-                self.refuse(DRAW)
-        else:
-            self.refuse(
-                f"it calls {type(x).__name__}.{name}, which depends on, or changes, what no recording sees: {INSTEAD}"
-            )
-
-    def _format(self, text: str, name: str) -> None:
-        """A text with fields is about to be filled."""
-        try:
-            fields = (
-                [] if name == "__mod__" else [part for part in _string.formatter_parser(text) if part[1] is not None]
-            )
-        except ValueError:  # which Python says itself
-            return
-        for _, field, spec, _ in fields:
-            if any([by_name for by_name, _ in _string.formatter_field_name_split(field)[1]]):
-                self.refuse(f"it has str.format read {{{field}}}, which no recording sees: use an f-string")
-            self.spec(spec)
-
-    def spec(self, spec: str) -> None:
-        """A number, or a date, is about to be written as this says."""
-        if spec.endswith("n") or _LOCAL_PARTS.search(spec):
-            self.refuse("it formats a number, or a date, as the locale has it, which no recording sees")
-
-    def _descriptor(self, x: Any, name: str, args: Sequence[Any]) -> None:
-        """A descriptor of Python's in C is asked for the value of an attribute, or sets it."""
-        if name != "__get__":
-            if not self.sets(x, *args):
-                self.changed_attribute(args[0], x.__name__)
-        elif isa(x, BY_C):
-            if x.__name__ == "__dict__":
-                self.attribute(args[0], "__dict__")
-            elif args[0] is not None:
-                self.looked_up(args[0], functools.partial(value_by, descriptor=x), f"{x.__objclass__} {x.__name__}")
-        else:
-            self.gets(x, args[0], args[1] if len(args) > 1 else type(args[0]))
-
-    def _method_of_container(self, stack: Stack, x: Any, name: str, args: Sequence[object], keywords: Params) -> None:
-        if changes(x, name):
-            if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
-                self.whole(x)
-                if isa(x, set) and name == "pop":
-                    self.refuse("it takes any element out of a set (pop), and no recording could put it back as it was")
-            elif name == "sort":
-                self.computes(stack, [x])
-                self._applied_at_once(keywords.get("key"), x)
-            if name == "__setitem__" and len(args) == 2:
-                self.sets_item(x, *args)
-            self.changed_container(x)
-            if name not in _HANDING_ON:
-                self.computes(stack, [*args, *keywords.values()], each=self.held)
-            return
-        if isa(x, dict) and name in ("get", "__contains__") and args:
-            self.class_functions(x)
-            self.key(x, args[0])
-        elif isa(x, (dict, list)) and name == "__getitem__" and args:
-            self.element(x, args[0])
-        elif isa(x, collections.defaultdict) and name == "__missing__":
-            self.changed_container(x)
-            self.implied(x.default_factory)
-        elif name == "__len__":
-            self.length(x)
-        else:
-            self.whole(x)
-            if name in ("__iter__", "__reversed__"):
-                self.expect(makes=True)
-            elif name not in ("keys", "values", "items", "copy"):
-                self.computes(stack, [x, *args])
-
-
-def _called(function: object) -> str:
-    module = module_of(function)
-    return f"{module + '.' if module and module != 'builtins' else ''}{getattr(function, '__name__', type(function).__name__)}"

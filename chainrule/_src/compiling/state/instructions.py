@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.state.calls import Calls, text_method
+from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
+from chainrule._src.compiling.state.implicit import is_watched
 from chainrule._src.compiling.state.known import (
     BUFFERS,
     CONSTANT,
@@ -23,6 +24,7 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     module_of_code,
 )
+from chainrule._src.compiling.state.methods import text_method
 from chainrule._src.compiling.state.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
@@ -257,7 +259,10 @@ def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
         reads.calls(stack, function, list(elements(given)), dict(keywords))
     else:
         reads.computes(stack, [given, *keywords.values()])
-        reads.may_call(function)
+        if is_watched(function) or isa(function, type):
+            reads.calls(stack, function, [], dict(keywords))
+        else:
+            reads.may_call(function)
 
 
 def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:

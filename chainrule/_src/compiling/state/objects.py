@@ -188,7 +188,7 @@ def attribute_or_missing(x: object, name: str) -> object:
 def value_by(x: object, descriptor: Any) -> object:
     try:
         return descriptor.__get__(x, type(x))
-    except AttributeError:
+    except (AttributeError, TypeError):  # which Python says itself
         return MISSING
 
 

@@ -36,6 +36,7 @@ from chainrule._src.compiling.state.known import (
     CONSTANT,
     CONTAINERS,
     FUNCTIONS,
+    HEAP_TYPE,
     has_numbers,
     is_constant_module,
     is_fixed,
@@ -364,7 +365,7 @@ class Reads(ImplicitCalls):
         elif isa(x, BaseException):
             self._by_asking(x, "args")
             self.operand(attribute_or_missing(x, "args"), arrays, seen)
-        elif isa(x, (*CONSTANT, *OURS)):
+        elif isa(x, (*CONSTANT, *OURS, *FUNCTIONS)):
             return
         elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
             self.handed(x, arrays, seen)
@@ -425,7 +426,7 @@ class Reads(ImplicitCalls):
             return
         elif is_iterator(x):
             self.iterator(x)
-        elif not is_called(x):
+        elif not is_called(x) and not is_named(type(x), "__call__"):
             self.whole_object(x)
 
     def whole_object(self, x: object) -> None:
@@ -510,6 +511,24 @@ class Reads(ImplicitCalls):
                 self.consumed(each)
         elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
             self.handed(x, [])
+
+    def stored(self, x: Any, name: str) -> Any:
+        """The value of an attribute, where Python finds it without running code; the function is refused otherwise."""
+        kind = type(x)
+        found = lookup(kind, name)
+        if not kind.__flags__ & HEAP_TYPE and not isa(x, (type, ModuleType)):
+            return attribute_or_missing(x, name)
+        inside = vars(x) if isa(x, type) else attributes_of(x)
+        if isa(found, FunctionType):
+            return MISSING if inside is None or name not in inside else inside[name]  # a watched method
+        value = MISSING if inside is None else inside.get(name, MISSING)
+        if value is not MISSING and not hasattr(type(found), "__set__"):
+            return value
+        if isa(found, (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)):
+            return attribute_or_missing(x, name)
+        if found is MISSING or hasattr(type(found), "__get__"):
+            self.refuse(f"it has C code read {name} of a {kind.__name__}, which code makes: read it in Python")
+        return found
 
     def sets_item(self, x: Any, key: object, value: object) -> None:
         """An element, or several, are about to be set."""

@@ -101,7 +101,7 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         known = True
     inside = attributes_of(x)
     if type(inside) is dict:
-        state += tuple([(name, _parts_of(inside[name], seen, parts)) for name in inside])
+        state += tuple([(name, _parts_of(inside[name], seen, parts)) for name in inside if not _is_cache(x, name)])
         known = known or bool(type(x).__flags__ & HEAP_TYPE) or isa(x, types.SimpleNamespace)
     members = [
         name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if isa(m, types.MemberDescriptorType)
@@ -112,6 +112,11 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
     if not known and x is not MISSING:
         raise Unknown(type(x).__name__)
     return state
+
+
+def _is_cache(x: object, name: str) -> bool:
+    """Whether an attribute follows from others, and is made when it is needed."""
+    return isa(x, np.vectorize) and name in ("_ufunc", "_cache")
 
 
 class _Table(Copy):

@@ -180,7 +180,10 @@ class StateWatch(Calls):
         if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
             self.settle(stack, stack.top() if i.height else None)
         handler: Handler | None = HANDLERS.get(i.name, unknown)
-        return None if handler is None else handler(self, stack, i)
+        try:
+            return None if handler is None else handler(self, stack, i)
+        except Exception as error:  # which would end the watch, while the function goes on
+            self.refuse(f"looking at what it does failed: {type(error).__name__}: {error}")
 
     def settle(self, stack: Stack, result: object) -> None:
         """What became of the last instruction's plain arrays: what gave a view of them was not computed with."""
