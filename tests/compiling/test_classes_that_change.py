@@ -35,6 +35,9 @@ def family():
         def __hash__(self):
             return 0
 
+        def __reduce__(self):
+            return type(self), ()
+
         def __exit__(self, *_):
             return None
 
@@ -66,6 +69,10 @@ def family():
         def method(self):
             return 12.0
 
+    class Keeper(type):
+        def __new__(cls, *args):
+            return C
+
     class Abstract(abc.ABC):  # noqa: B024
         pass
 
@@ -78,7 +85,7 @@ def family():
     s = C()
     of_classes = {
         cls.__name__: cls
-        for cls in (Meta, Root, Mixin, Mid, Descriptor, C, Other, Third, Abstract, BaseError, SomeError)
+        for cls in (Meta, Root, Mixin, Mid, Descriptor, C, Other, Third, Keeper, Abstract, BaseError, SomeError)
     }
     return types.SimpleNamespace(s=s, table={s: 1.0}, **of_classes)
 
@@ -151,6 +158,7 @@ USES = {
     "name": lambda f: len(type(f.s).__name__), "isinstance": lambda f: isinstance(f.s, (f.Mid, f.Third)),
     "issubclass": lambda f: issubclass(f.C, f.Root), "abstract class": lambda f: isinstance(f.s, int | f.Abstract),
     "match": matched, "except": caught, "instance": lambda f: f.C().k, "class made of it": derived,
+    "class that a metaclass returns": lambda f: f.Keeper("New", (), {}).k,
     "subscript of the class": lambda f: f.C[int], "operator of the metaclass": lambda f: 2.0 if f.C else 3.0,
     "copy": lambda f: copy.copy(f.s).k, "method found by C": lambda f: sum(map(float, [f.s])),
     "library": lambda f: dataclasses.is_dataclass(f.s),
@@ -181,7 +189,8 @@ OTHERS = {
     "k": 5.0, "extra": 5.0, "method": lambda self: 5.0, "__iter__": lambda self: iter([5.0, 6.0]), "__match_args__": ("k",),
     "__reversed__": lambda self: iter([5.0, 6.0]), "__array__": lambda self, dtype=None, copy=None: np.full(3, 9.0),
     "__getattribute__": lambda self, name: 5.0 if name == "k" else object.__getattribute__(self, name),
-    "__new__": lambda cls: types.SimpleNamespace(k=5.0), "__copy__": lambda self: types.SimpleNamespace(k=5.0),
+    "__new__": lambda cls: types.SimpleNamespace(k=5.0), "__reduce__": lambda self: (types.SimpleNamespace, ()),
+    "__copy__": lambda self: types.SimpleNamespace(k=5.0),
     "__name__": "Longer", "__qualname__": "Longer" * 9, "__dataclass_fields__": {},
 }  # fmt: skip
 CHANGES = {

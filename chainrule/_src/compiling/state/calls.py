@@ -56,6 +56,7 @@ from chainrule._src.compiling.state.objects import (
     is_iterator,
     is_python,
     isa,
+    makes_classes,
     module_of,
     random_types,
 )
@@ -251,7 +252,7 @@ class Calls(Methods):
             if lookup(cls, "__del__") is not MISSING:
                 self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
             if issubclass(cls, type):
-                self.expect(makes=True)
+                self.expect(makes=makes_classes(cls))
             if not keywords and self.special(cls, "__call__", *args):
                 return
             for name in ("__new__", "__init__"):
@@ -261,7 +262,7 @@ class Calls(Methods):
             if takes_in_c(cls):
                 self.computes(stack, given, each=self.held if issubclass(cls, CONTAINERS) else None)
         elif issubclass(cls, type):
-            self.expect(makes=True)
+            self.expect(makes=makes_classes(cls))
 
     def _applied(self, given: Sequence[object]) -> None:
         """Note the functions among what a function in C is given, which it calls with the rest, or with elements of the rest."""
@@ -457,7 +458,7 @@ class Calls(Methods):
             for base in args[2:]:
                 if isa(base, type):
                     self.special(None, "__init_subclass__", owner=base)
-            self.expect(makes=True)
+            self.expect(makes=all(map(makes_classes, [keywords.get("metaclass", type), *map(type, args[2:])])))
         else:
             if name in ("repr", "format", "ascii", "mod"):
                 self.formats(args, "__str__" if name == "format" else "__repr__")

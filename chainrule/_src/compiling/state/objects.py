@@ -16,7 +16,16 @@ from numpy import ndarray
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, as_tuples, elements, field_names, lookup
+from chainrule._src.compiling.state.guards import (
+    IMMUTABLE,
+    MISSING,
+    as_tuples,
+    elements,
+    field_names,
+    lookup,
+    mro_of,
+    namespace_of,
+)
 from chainrule._src.compiling.state.known import (
     CONTAINERS,
     FLAGS,
@@ -24,6 +33,7 @@ from chainrule._src.compiling.state.known import (
     VIEWS,
     has_numbers,
     is_library,
+    is_library_class,
     module_of_code,
 )
 from chainrule._src.ops.random import Generator
@@ -135,6 +145,14 @@ def containers_in(x: object) -> Iterator[Any]:
         if isa(part, CONTAINERS):
             yield part
             yield from containers_in(part)
+
+
+def makes_classes(meta: Any) -> bool:
+    """Whether calling a metaclass makes a new class: neither a function nor code of its own returns another one."""
+    if not isa(meta, type):
+        return False
+    own = [namespace_of(base) for base in mro_of(meta) if not is_library_class(base)]
+    return not any(["__new__" in namespace or "__call__" in namespace for namespace in own])
 
 
 def classes_in(x: Any) -> Iterator[Any]:

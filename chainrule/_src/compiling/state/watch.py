@@ -191,7 +191,10 @@ class StateWatch(Calls):
         if pending is None:
             return
         self.takers.pop(id(stack.frame), None)
-        for x in [result, *(result if type(result) is tuple else ())] if pending.makes else ():
+        parts = (
+            [x for x in result if not isa(x, type)] if type(result) is tuple else []
+        )  # a class in it was there before
+        for x in [result, *parts] if pending.makes else ():
             if x is not None:
                 self.made_here(x)
                 self.class_functions(x)
