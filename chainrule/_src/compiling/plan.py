@@ -125,7 +125,7 @@ class ExecutionPlan:
     def _lowered(self, lowering: Lowering) -> Lowering:
         self.steps = lowering.steps
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
-        self.constant_bytes = sum([value.array.nbytes for value in lowering.constants])
+        self.constant_bytes = sum([value.array.nbytes for value in lowering.constants if value.array is not None])
         return lowering
 
 
