@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -104,3 +107,34 @@ def test_options_of_other_compilers():
 
     assert double(np.ones(2)).tolist() == [2.0, 2.0] and double.recordings
     assert cr.compile(branching, disable=True) is branching
+
+
+def held(function, x):
+    """What a compiled function reports as its memory, and what is allocated for it."""
+    cr.compile(function)(x)  # what all functions share is there from now on
+    compiled = cr.compile(function)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            compiled(x)
+        gc.collect()
+        return compiled.memory, tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+WEIGHTS = np.ones(100_000)
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (cr.grad(lambda x: np.sum(np.tanh(x @ x) @ x)), np.ones((150, 150))),  # steps of Python's between native ones
+        (lambda x: np.sqrt(WEIGHTS) * x, WEIGHTS),  # a guard that has a copy of an array
+    ],
+    ids=["workspace", "guard"],
+)
+def test_memory_is_what_is_kept(function, x):
+    reported, allocated = held(function, x)
+    assert abs(reported - allocated) < 0.1 * allocated
