@@ -150,6 +150,20 @@ def test_equal_constants_are_two_operands_of_a_product():
     check(p)
 
 
+def times(factor, x):
+    return factor * x
+
+
+def test_steps_of_python_read_views_of_iterations_that_are_not_lowered():
+    p = tanh_of_rows(20)
+    rows = [call.results[0] for call in p.calls if call.function is operator.getitem]
+    p.outputs += [p(times, 0.5, row) for row in rows[3:6]]
+    plan = ExecutionPlan(p)
+    assert plan.executor == "mixed" and plan.loops
+    given = [-0.3 * var.array for var in p.inputs]
+    assert [x.tobytes() for x in plan.run(given)] == [x.tobytes() for x in p.eager(*given)]
+
+
 def test_windows_of_signatures_hash_alike_where_they_are_equal():
     signature = np.array([3, 1, 4, 1, 5, 9, 2, 6] * 9, np.int32)
     hashes = loop_detection._hashes(signature, 16)

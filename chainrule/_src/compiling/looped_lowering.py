@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from chainrule._src.compiling.factors import Memories
@@ -134,12 +135,28 @@ class LoopedLowering(Lowering):
             known = self._simplified.same.get(var, var)
             value = self.values.get(known)
             if value is None and known not in self._simplified.constants:
-                buffer, offset = self._place(self._trace.slots[known])
-                value = self._view(buffer, offset, known.array)
+                value = self._value_of_iteration(known)
             if value is None:
                 return super()._value(var)
             self.values[var] = value
         return value
+
+    def _value_of_iteration(self, var: Var) -> BufferView:
+        """Return the value of an array of an iteration that is not lowered: in a buffer of its loop, or a view of another array."""
+        slot = self._trace.slots[var]
+        root = int(self._trace.root[slot])
+        if self._found.member[root] < 0 and self._value(self._trace.variables[root]).buffer.kind != ARENA:
+            self._add(*self._views[var])  # Python's steps take such views from steps
+            return self.values[var]
+        buffer, offset = self._place(slot)
+        return self._view(buffer, offset, var.array)
+
+    @functools.cached_property
+    def _views(self) -> dict[Var, tuple[TracedCall, list[Var]]]:
+        """The calls that give views, by their results."""
+        calls = self._simplified.calls
+        views = [calls[position] for position, number in enumerate(self._trace.index) if number < 0]
+        return {var: (call, used) for call, used in views for var in call.results}
 
     def _are_separate(self, x: Var, y: Var) -> bool:
         trace, found = self._trace, self._found
