@@ -344,7 +344,14 @@ def handler(text="?"):
 
 
 def recursive(depth=0):
-    return depth if depth > 60 else recursive(depth + 1)
+    return depth if depth > 400 else recursive(depth + 1)
+
+
+def tried():
+    try:
+        return recursive()
+    except RecursionError:
+        return 2.0
 
 
 def owners():
@@ -374,6 +381,8 @@ READS = {
     "translation": (lambda: bound({97: "2"}, __getitem__="__getitem__"), lambda s: float("a".translate(s[1])), put_first(97, "5")),
     "isinstance": (lambda: (lambda known: [known, metaclass(__instancecheck__=known.__contains__)])({2.0}),
         lambda s: 1.0 + isinstance(3.0, (int, (str, s[1]))), lambda s: s[0].add(3.0)),
+    "ufunc of a function": (lambda: (lambda d: [d, np.frompyfunc(d.get, 1, 1)])({1.0: 2.0}), lambda s: float(s[1](1.0)),
+        put_first(1.0, 5.0)),
     "iterator from outside": (lambda: gives(iter([2.0] * 9)), lambda s: next(iter(s[1])), lambda s: None, True),
     "names of a proxy": (lambda: (lambda d: [d, types.MappingProxyType(d)])({"k": 2.0}), lambda s: eval("k", {}, s[1]),
         put_first("k", 5.0)),
@@ -413,7 +422,7 @@ READS = {
     "digits of a text": (lambda: 10**700, lambda s: len(str(s)), lambda s: sys.set_int_max_str_digits(640)),
     "digits of a number": (lambda: "9" * 700, lambda s: int(s) % 7, lambda s: sys.set_int_max_str_digits(640)),
     "recursion limit": (lambda: None, lambda s: sys.getrecursionlimit(), lambda s: sys.setrecursionlimit(999)),
-    "depth of a recursion": (lambda: None, lambda s: recursive(), lambda s: sys.setrecursionlimit(999)),
+    "depth of a recursion": (lambda: None, lambda s: tried(), lambda s: sys.setrecursionlimit(300), True),
     "error handler": (handler, lambda s: len("\xe9".encode("ascii", "chainrule")), lambda s: handler("????")),
     "errors of special functions": (lambda: None, lambda s: np.nan_to_num(scipy.special.spence(-1.0)) + 1,
         lambda s: scipy.special.seterr(all="raise")),
