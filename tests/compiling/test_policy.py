@@ -209,6 +209,7 @@ PATTERNS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:compile")
 @pytest.mark.parametrize("name", PATTERNS)
 def test_calls_that_do_not_come_again_are_not_traced(name, costs):
     function, argument = PATTERNS[name]
@@ -371,7 +372,7 @@ def test_new_results_are_not_copied():
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
-def test_traces_that_were_not_used_for_longest_are_dropped():
+def test_traces_that_were_used_least_lately_are_dropped():
     f = cr.compile(lambda x: np.tanh(x) * 2, max_slowdown=None, max_bytes=200_000)
     for n in range(1, 60):
         f(np.ones(n))
@@ -382,7 +383,7 @@ def test_traces_that_were_not_used_for_longest_are_dropped():
     assert f.memory < 300_000 and 3 < len(f.recordings) < 59
 
 
-def test_branches_that_were_not_used_for_longest_are_dropped():
+def test_branches_that_were_used_least_lately_are_dropped():
     f = cr.compile(lambda x: [np.tanh(x) + k for k in range(9) if x[k] > 0], max_slowdown=None, max_bytes=400_000)
     for k in range(60):
         for signs in (k, 0):

@@ -841,7 +841,7 @@ def compile(
             nothing else, as ``jax.jit`` takes it for granted: nothing but these is looked at, and calls cost nothing for it.
         max_slowdown: at most how many times as long as eager calls all calls may take, besides the longest trace. None: each new
             kind of call is traced when it first comes, whatever that costs.
-        max_bytes: about how many bytes traces may keep. Beyond it, those that were not used for longest are dropped.
+        max_bytes: about how many bytes traces may keep. Beyond it, those that were used least lately are dropped.
         mode, fullgraph, dynamic, backend, options: accepted, as of ``torch.compile``, and a warning says that they change
             nothing: there is one way to compute, whose bits are those of the function itself.
         disable: True gives back the function as it is.

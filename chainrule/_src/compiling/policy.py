@@ -15,8 +15,8 @@ with ``max_slowdown = 2``. Three more rules keep this true, and useful:
 - After ``TRUSTED`` traces in a row that have not made calls faster, a new kind of call has to pay for its trace itself, and to make
   up a good part of all eager seconds. So traces of kinds that never come again get rarer and rarer.
 
-Elapsed time is measured, not processor time: it is what the caller waits for, includes the work of other threads of the BLAS, and
-reading that clock takes a tenth of the time.
+Elapsed time is measured, not processor time: it is what the caller waits for, it includes the work of other threads of the BLAS, and
+its clock is the cheaper one to read.
 """
 
 from __future__ import annotations
