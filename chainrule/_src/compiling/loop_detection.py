@@ -212,7 +212,7 @@ class LoopFinder:
         calls = np.repeat(np.arange(period), np.diff(trace.starts[begin : begin + period + 1]))
         before = np.zeros((period, trace.results.shape[1]), np.int64)
         shifted = np.zeros(before.shape, bool)
-        for k in np.flatnonzero(loop.relation == CARRIED):
+        for k in np.flatnonzero(loop.relation == CARRIED).tolist():
             operand = first + k
             distance, column = int(self._distance[operand]), int(trace.column[self._operand_root[operand]])
             writer = (int(calls[k]) - distance) % period
@@ -239,22 +239,22 @@ class LoopFinder:
                 if not (trace.layout[members] == trace.layout[members[-1]]).all():
                     return None
                 ends = start + (np.arange(len(members)) + age + 1) * period
-                late = trace.last[members] >= ends[:, None]
+                late: NumpyArray = trace.last[members] >= ends[:, None]
                 plans.append((column, age, bodies, members, late))
         decided = []
-        for column, age, bodies, members, late in plans:
-            latest = late[: count - 1].any(0)  # read after their slots of a ring are written again
+        for column, before_loop, bodies, members, late in plans:
+            latest = np.logical_or.reduce(late[: count - 1])  # read after their slots of a ring are written again
             for k, body in enumerate(bodies.tolist()):
                 some = bool(late[:, k].any())
-                if not some and not age:
+                if not some and not before_loop:
                     kind = ONE
-                elif not latest[k] and not (age and shifted[body, column]):
+                elif not latest[k] and not (before_loop and shifted[body, column]):
                     kind = RING
                 else:
                     kind = SAVED
                 array = trace.variables[int(members[-1, k])].array
                 _, nbytes = span(array.shape, array.strides, array.dtype.itemsize)
-                buffer = LoopBuffer(kind, age, count, nbytes)
+                buffer = LoopBuffer(kind, before_loop, count, nbytes)
                 if kind == SAVED and nbytes * len(members) > WASTED and 2 * np.count_nonzero(late[:, k]) < len(late):
                     return False
                 decided.append((body, column, buffer, members[:, k]))
@@ -283,7 +283,7 @@ class LoopFinder:
         """Give a slot per iteration to the ring buffers of other loops that this loop reads slot by slot."""
         trace = self._trace
         first, width = trace.starts[loop.begin], len(loop.relation)
-        for k in np.flatnonzero(loop.relation == STRIDED):
+        for k in np.flatnonzero(loop.relation == STRIDED).tolist():
             here, there = self._operand_root[first + k], self._operand_root[first + width + k]
             if here != there and self.member[here] >= 0:
                 other = self.loops[self.member[here]]
