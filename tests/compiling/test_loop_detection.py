@@ -10,7 +10,7 @@ from chainrule._src.compiling import loop_detection
 from chainrule._src.compiling.loop_detection import CARRIED, ONE, RING, SAVED, STRIDED, TABLE, LoopFinder
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.compiling.trace import Trace
+from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.native import AVAILABLE
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
@@ -18,7 +18,7 @@ A, X = np.linspace(0.1, 0.9, 4), np.linspace(-1.0, 1.0, 80).reshape(20, 4)
 
 
 def found(program):
-    return LoopFinder(Trace(program, Simplified(program), LOWERER))
+    return LoopFinder(TraceArrays(program, Simplified(program), LOWERER))
 
 
 def check(program):

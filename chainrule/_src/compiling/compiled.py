@@ -48,7 +48,7 @@ TREES = 64  # for one signature: states of .grad and requires_grad, and function
 REPEATED = 64  # times that a line has a step in one call, from which it is one in a loop
 
 
-class Call:
+class CompiledCall:
     """One call, and what is known about it.
 
     Attributes:
@@ -184,12 +184,12 @@ class Compiled:
         self._previous = shortcut
         return result
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        call = Call(self.function, args, kwargs, self.budget.clock())
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledCall:
+        call = CompiledCall(self.function, args, kwargs, self.budget.clock())
         call.signature, call.arrays = self._signature(call.leaves, call.spec)
         return call
 
-    def _find(self, call: Call) -> tuple[Tree | None, dict[int, NumpyArray]]:
+    def _find(self, call: CompiledCall) -> tuple[Tree | None, dict[int, NumpyArray]]:
         """The tree whose recordings hold for a call, and the arrays that it starts from."""
         for tree in self._trees.get(call.signature, ()):
             values = tree.start(call.leaves, call.arrays)
@@ -198,7 +198,7 @@ class Compiled:
         return None, {}
 
     def _run_eagerly(
-        self, call: Call, kind: int | None = None, speed: ReplaySpeed | None = None, own: bool = True
+        self, call: CompiledCall, kind: int | None = None, speed: ReplaySpeed | None = None, own: bool = True
     ) -> Any:
         """Run a call eagerly.
 
@@ -268,7 +268,7 @@ class Compiled:
 
     # -- recording ---------------------------------------------------------------------------------------------------
 
-    def _missed(self, tree: Tree | None, call: Call, kind: int, missing: Missing | None = None) -> Any:
+    def _missed(self, tree: Tree | None, call: CompiledCall, kind: int, missing: Missing | None = None) -> Any:
         """Trace a call that has no trace, where the budget allows it; else run it eagerly.
 
         Args:
@@ -305,7 +305,7 @@ class Compiled:
                 if recording.speed.asked:
                     self._clear_shortcuts()
 
-    def _note_cause(self, call: Call, missing: Missing | None) -> None:
+    def _note_cause(self, call: CompiledCall, missing: Missing | None) -> None:
         """Count why a call has no trace."""
         if self._last is None or self._warned_of_waste:
             return
@@ -317,14 +317,14 @@ class Compiled:
         else:
             self._causes[causes.arguments(self.function, self._last, call.signature)] += 1
 
-    def _warn_of_waste(self, call: Call, missing: Missing | None) -> None:
+    def _warn_of_waste(self, call: CompiledCall, missing: Missing | None) -> None:
         """Say once why so many calls have no trace."""
         self._note_cause(call, missing)
         self._warned_of_waste = True
         for cause, _ in self._causes.most_common(1):
             errors.warn_compile_wasted(self.name, self.where, *cause)
 
-    def _record(self, tree: Tree | None, call: Call, kind: int) -> Any:
+    def _record(self, tree: Tree | None, call: CompiledCall, kind: int) -> Any:
         """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
         signature = call.signature
         try:
@@ -359,7 +359,7 @@ class Compiled:
                 self._warned = True
                 errors.warn_compile_by_python(self.name, errors.Where(code, lasti), name, count)
 
-    def _record_by_value(self, call: Call) -> Any:
+    def _record_by_value(self, call: CompiledCall) -> Any:
         """Record a function whose numbers cannot be arrays, with what they are."""
         self._by_value.add(call.signature)
         call.signature, call.arrays = self._signature(call.leaves, call.spec)
@@ -371,7 +371,7 @@ class Compiled:
         return self._record(None, call, hash(call.signature))
 
     def _recorded(
-        self, tree: Tree | None, call: Call, kind: int
+        self, tree: Tree | None, call: CompiledCall, kind: int
     ) -> tuple[Recording, list[Segment], list[tuple[Any, Any]], list[Any]]:
         """A new recording and its segments; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
         begin, kept = self.budget.clock(), None
@@ -391,7 +391,7 @@ class Compiled:
         finally:
             self.budget.traced(self.budget.clock() - begin, kept)
 
-    def _added(self, tree: Tree | None, call: Call, kind: int) -> tuple[Recording, list[Segment]]:
+    def _added(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[Recording, list[Segment]]:
         """A new recording, in its tree, and its segments."""
         signature = call.signature
         recording = record(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
@@ -452,7 +452,7 @@ class Compiled:
 
     # -- replaying ---------------------------------------------------------------------------------------------------
 
-    def _replay(self, tree: Tree, values: dict[int, NumpyArray], call: Call) -> Any:
+    def _replay(self, tree: Tree, values: dict[int, NumpyArray], call: CompiledCall) -> Any:
         """Replay a trace that holds for a call, if the values that Python reads lead to one."""
         budget = self.budget
         before = tree.generator_states()
@@ -491,7 +491,7 @@ class Compiled:
             self._add_shortcut(tree, recording, call)
         return result
 
-    def _compare(self, tree: Tree, recording: Recording, call: Call) -> Any:
+    def _compare(self, tree: Tree, recording: Recording, call: CompiledCall) -> Any:
         """Run a call eagerly that has a trace, to compare their speed."""
         result = self._run_eagerly(call, speed=recording.speed)
         if tree.root.guard is None and recording.speed.is_slower:
@@ -499,7 +499,7 @@ class Compiled:
             self._drop(call.signature, "its plan takes longer than the function itself")
         return result
 
-    def _add_shortcut(self, tree: Tree, recording: Recording, call: Call) -> None:
+    def _add_shortcut(self, tree: Tree, recording: Recording, call: CompiledCall) -> None:
         """Let the next calls like this one take the short way into a tree, if there is one."""
         if tree.shortcut is None:
             short = direct_of if tree.root.guard is None else branched_of
@@ -511,7 +511,7 @@ class Compiled:
         if shortcut:
             self._shortcuts[_layouts(call.again.args)] = self._shortcut = shortcut
 
-    def _remove_shortcut(self, call: Call) -> None:
+    def _remove_shortcut(self, call: CompiledCall) -> None:
         if self._shortcuts.pop(_layouts(call.again.args), None) is self._shortcut:
             self._shortcut = None
 

@@ -22,7 +22,7 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LARGE
 from chainrule._src.compiling.layout import packed, span
-from chainrule._src.compiling.trace import CONSTANT, Trace
+from chainrule._src.compiling.trace import CONSTANT, TraceArrays
 
 #: iterations, and kernel calls of all of them, from which a loop is worth detecting
 FEWEST, SHORTEST = 4, 24
@@ -94,7 +94,7 @@ class LoopFinder:
             the iteration.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceArrays) -> None:
         self._trace = trace
         self.loops: list[TraceLoop] = []
         roots = len(trace.root)

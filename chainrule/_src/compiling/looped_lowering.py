@@ -23,7 +23,7 @@ from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.rolling import Rolled, moved, table_of
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, Made, PlanStep
-from chainrule._src.compiling.trace import Trace
+from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 
 
@@ -100,7 +100,7 @@ class LoopedLowering(Lowering):
     """
 
     def __init__(
-        self, program: Program, simplified: Simplified, lowerer: LoopLowerer, trace: Trace, found: LoopFinder
+        self, program: Program, simplified: Simplified, lowerer: LoopLowerer, trace: TraceArrays, found: LoopFinder
     ) -> None:
         self.loops: dict[int, LoweredLoop] = {}
         self._trace, self._found = trace, found

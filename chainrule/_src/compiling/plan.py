@@ -22,7 +22,7 @@ from chainrule._src.compiling.printing import table
 from chainrule._src.compiling.python_executor import Executor, Failed, Report
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
-from chainrule._src.compiling.trace import Trace
+from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters.recorded import Program, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import AVAILABLE
@@ -105,7 +105,7 @@ class ExecutionPlan:
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Use native loops, if there are any and they give what was recorded."""
-        trace = Trace(program, simplified, LOWERER)
+        trace = TraceArrays(program, simplified, LOWERER)
         lowering = self._lowered(LoopedLowering(program, simplified, LOWERER, trace, LoopFinder(trace)))
         native = Native(lowering)
         if not native.segments:

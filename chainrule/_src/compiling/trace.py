@@ -36,7 +36,7 @@ class Signature(NamedTuple):
     call: TracedCall
 
 
-class Trace:
+class TraceArrays:
     """The calls of a simplified program, without those that only give views.
 
     Attributes:

@@ -242,7 +242,7 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
     if weights.dtype != np.float32:
         weights = cast(weights, np.dtype(np.float64))
     n = max(int(x.max()) + 1 if x.size else 0, minlength)
-    return bind(rows.take_add, (weights, x), {"axis": -1, "length": n})
+    return bind(rows.take_add, (weights, input), {"axis": -1, "length": n})
 
 
 def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[float, float]:

@@ -46,7 +46,7 @@ from chainrule._src.compiling.state.known import (
     takes_in_c,
 )
 from chainrule._src.compiling.state.log import INSTEAD
-from chainrule._src.compiling.state.methods import DRAW, Methods, called, makes_text
+from chainrule._src.compiling.state.method_calls import DRAW, Methods, called, makes_text
 from chainrule._src.compiling.state.objects import (
     OURS,
     VALUES,

@@ -28,7 +28,7 @@ _LOOKED_AT = words(
 )
 
 
-class Pending:
+class PendingInstruction:
     """An instruction that runs.
 
     Attributes:
@@ -68,8 +68,8 @@ class ImplicitCalls(Log):
         stack = self.now
         assert stack is not None
         if stack.pending is None:
-            stack.pending = Pending()
-        pending: Pending = stack.pending
+            stack.pending = PendingInstruction()
+        pending: PendingInstruction = stack.pending
         pending.arrays += arrays
         pending.mixed |= mixed
         pending.makes |= makes

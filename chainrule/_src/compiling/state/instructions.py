@@ -24,7 +24,7 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     module_of_code,
 )
-from chainrule._src.compiling.state.methods import text_method
+from chainrule._src.compiling.state.method_calls import text_method
 from chainrule._src.compiling.state.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
