@@ -181,10 +181,10 @@ def test_origins_are_forgotten_with_their_arrays():
     with detect_anomaly():
         for _ in range(3):
             cr.log(cr.tensor([-1.0, 0.0]))
-        from chainrule._src.transforms.anomaly_mode import _THREAD
+        from chainrule._src.tape.modes import LOCAL
 
-        assert not _THREAD.watch.nans.entries and not _THREAD.watch.infinities.entries
+        assert not LOCAL.watch.nans.entries and not LOCAL.watch.infinities.entries
         with pytest.raises(RuntimeError):
             cr.jvp(sign, (X,), (ONES,))
         gc.collect()
-        assert not _THREAD.watch.tangent_nans.entries
+        assert not LOCAL.watch.tangent_nans.entries

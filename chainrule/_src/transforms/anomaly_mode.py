@@ -6,7 +6,6 @@ such an array takes over its entry. So an error names the cause of its own NaN, 
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -378,27 +377,27 @@ def _operands_at(
 # -- the mode --------------------------------------------------------------------------------------------------------
 
 
-class _Thread(threading.local):
-    watch: _Anomaly | None = None
-
-
-_THREAD = _Thread()
+def _watch() -> _Anomaly | None:
+    """Return the watch of this thread's anomaly mode; None if the mode is off."""
+    watch = LOCAL.watch
+    while watch is not None and type(watch) is not _Anomaly:
+        watch = watch.inner
+    return watch
 
 
 def _state() -> tuple[bool, bool, bool]:
-    watch = _THREAD.watch
+    watch = _watch()
     return (False, True, False) if watch is None else (True, watch.check_nan, watch.at_once)
 
 
 def _set(mode: bool, check_nan: bool, at_once: bool) -> None:
-    watch = _THREAD.watch
+    watch = _watch()
     if mode:
         if watch is None:
-            watch = _THREAD.watch = _Anomaly()
+            watch = _Anomaly()
             watch.__enter__()
         watch.check_nan, watch.at_once = check_nan, at_once
     elif watch is not None:
-        _THREAD.watch = None
         watch.__exit__()
 
 
@@ -409,7 +408,7 @@ def is_anomaly_enabled() -> bool:
     >>> cr.autograd.anomaly_mode.is_anomaly_enabled()
     False
     """
-    return _THREAD.watch is not None
+    return _watch() is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
