@@ -49,8 +49,8 @@ def keep_freed_memory() -> bool:
 def collector_at_rest(staying: bool = False) -> Iterator[None]:
     """Have no cycles looked for while objects are made; ``staying``: nor soon in them, as the collector takes them for old."""
     working = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if staying and hasattr(gc, "freeze") and not gc.get_freeze_count():  # what the user froze stays so
