@@ -136,8 +136,8 @@ def check_second_order(case: Case) -> None:
     moved_tangents = all_of(lambda s: push(case, case.moved_along(tangents, s), tangents), 0.0, 1.0)
     for k, expected in zip(case.differentiable_outputs(), moved_tangents, strict=True):
         first_tangent = outs_[k].tangent if isinstance(outs_[k], Dual) else None
-        got = first_tangent.tangent if isinstance(first_tangent, Dual) else None
-        case.agree("JVP of the JVP", or_zeros(got, expected), expected, DIFFERENCE_TOLERANCE)
+        second_tangent = first_tangent.tangent if isinstance(first_tangent, Dual) else None
+        case.agree("JVP of the JVP", or_zeros(second_tangent, expected), expected, DIFFERENCE_TOLERANCE)
 
     # reverse over forward: the gradient of ⟨g, JVP(x, t)⟩
     leaves = [on_tape(case.operands[i]) for i in case.wanted]
