@@ -49,12 +49,16 @@ def pytest_xdist_node_collection_finished(ids: list[str]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without the garbage collector: nothing that is collected can be freed, and there is much of it."""
-    gc.disable()
+    """Let the garbage collector run rarely: nothing that is collected can be freed, and there is much of it.
+
+    It stays enabled: Dask remembers whether it was when Dask was imported.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1_000_000, 100, 100)
     try:
         return (yield)
     finally:
-        gc.enable()
+        gc.set_threshold(*thresholds)
 
 
 def pytest_collection_finish() -> None:

@@ -308,7 +308,9 @@ def scanned(A, x):
     return np.sum(cr.scan(lambda carry, row: (np.tanh(A * np.sin(carry) + row), np.sin(carry * row)), x[0], x)[1])
 
 
-@pytest.mark.parametrize("function, length", [(rows, 640), (layers, 240), (scanned, 640)])
+@pytest.mark.parametrize(
+    "function, length", [pytest.param(rows, 640, marks=pytest.mark.slow), (layers, 240), (scanned, 640)]
+)
 def test_memory_is_what_is_kept(function, length):
     x = np.resize(X, (length, 4))
     first = cr.compile(cr.grad(function))

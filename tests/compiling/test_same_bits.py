@@ -21,6 +21,8 @@ from chainrule.testing.samples import Sample
 for _module in pkgutil.iter_modules(chainrule._src.table.__path__):
     importlib.import_module(f"chainrule._src.table.{_module.name}")
 
+#: A decomposition that fails is not recorded: eager runs.
+EAGER = {"cholesky_info"}
 PART = 36  # of the cases of a row, one in so many runs by default
 func = cr.func
 Function = Callable[..., Any]
@@ -126,4 +128,6 @@ def test_row(name: str, part: int) -> None:
         for form, sample, dtype in list(cases(row))[zlib.crc32(name.encode()) % part :: part]
         if (found := difference(row, form, sample, dtype))
     }
+    if name in EAGER:
+        differences = {case: found for case, found in differences.items() if not found.startswith("not compiled")}
     assert not differences

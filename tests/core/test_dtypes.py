@@ -213,8 +213,13 @@ def test_as_dtype_refuses(spelling: object, words: str) -> None:
 # Promotion
 
 
-@pytest.mark.parametrize(("a", "b", "expected"), cells(PROMOTE))
-def test_promote_types(a: str, b: str, expected: str) -> None:
+@pytest.mark.parametrize("a", CODES)
+def test_promote_types(a: str) -> None:
+    for b, expected in [(b, expected) for first, b, expected in cells(PROMOTE) if first == a]:
+        promotes(a, b, expected)
+
+
+def promotes(a: str, b: str, expected: str) -> None:
     x, y = CODES[a], CODES[b]
     if expected == "--":
         with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported"):
@@ -234,8 +239,13 @@ def test_promote_types_takes_any_spelling() -> None:
     assert promotion.promote_types(builtins.float, builtins.int).dtype is dtypes.float64
 
 
-@pytest.mark.parametrize(("a", "b", "expected"), cells(WITH_ZERO_DIM))
-def test_zero_dim_arrays_are_weak(a: str, b: str, expected: str) -> None:
+@pytest.mark.parametrize("a", CODES)
+def test_zero_dim_arrays_are_weak(a: str) -> None:
+    for b, expected in [(b, expected) for first, b, expected in cells(WITH_ZERO_DIM) if first == a]:
+        zero_dim_is_weak(a, b, expected)
+
+
+def zero_dim_is_weak(a: str, b: str, expected: str) -> None:
     x, y = zeros(a, (2,)), zeros(b, ())
     if expected == "--":
         with pytest.raises(RuntimeError, match="Promotion for uint16"):
