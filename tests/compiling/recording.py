@@ -45,6 +45,16 @@ class Written:
         return [np.asarray(known[var]) for var in self.outputs]
 
 
+def large_elementwise():
+    """Thirty pairs of elementwise calls on one large array."""
+    p = Written(np.linspace(0, 1, 10_000))
+    (a,) = p.inputs
+    for _ in range(30):
+        a = p(np.multiply, p(np.tanh, a), 0.5)
+    p.outputs = [a]
+    return p
+
+
 def arrays(x, known=None):
     """Arguments with arrays in the place of Vars."""
     if isinstance(x, Var):

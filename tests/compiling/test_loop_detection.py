@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import Written, large_elementwise
 
 from chainrule._src.compiling import loop_detection
 from chainrule._src.compiling.loop_detection import CARRIED, ONE, RING, SAVED, STRIDED, TABLE, LoopFinder
@@ -112,12 +112,7 @@ def test_calls_by_python_are_in_no_loop():
 
 
 def test_large_elementwise_bodies_are_left_to_blocks():
-    p = Written(np.linspace(0, 1, 10_000))
-    (a,) = p.inputs
-    for _ in range(30):
-        a = p(np.multiply, p(np.tanh, a), 0.5)
-    p.outputs = [a]
-    assert check(p) == []
+    assert check(large_elementwise()) == []
 
 
 def test_much_unused_memory_is_not_saved(monkeypatch):

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import Written, large_elementwise
 from native.random_loops import LoopMaker
 
 import chainrule as cr
@@ -194,12 +194,7 @@ def test_few_or_short_ones_stay():
 
 
 def test_elementwise_loops_of_large_arrays_stay_one_group():
-    p = Written(np.linspace(0, 1, 10_000))
-    (a,) = p.inputs
-    for _ in range(30):
-        a = p(np.multiply, p(np.tanh, a), 0.5)
-    p.outputs = [a]
-    plan = ExecutionPlan(p)
+    plan = ExecutionPlan(large_elementwise())
     assert not plan.loops and len(plan.groups) == 1
 
 

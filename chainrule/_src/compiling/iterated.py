@@ -30,8 +30,9 @@ from chainrule._src.compiling.layout import (
     root_of,
     span,
 )
+from chainrule._src.compiling.looped_lowering import add_works
 from chainrule._src.compiling.loops import READ, WRITE, Template, Unlowered
-from chainrule._src.compiling.native_executor import Native, NativePlan, add_works
+from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.rolling import Item, Rolled, moved
 from chainrule._src.compiling.simplify import Simplified

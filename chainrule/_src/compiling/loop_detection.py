@@ -106,8 +106,8 @@ class LoopFinder:
         call = np.repeat(np.arange(len(trace.position)), np.diff(trace.starts))
         self._distance = np.where(producer >= 0, call - producer, -1)
         self._memory = np.arange(roots, dtype=np.int64)  # by root; results of one call of a body are one memory
-        self._native = np.array([s.template is not None for s in trace.signatures], bool)
-        self._kernels = np.array([0 if s.template is None else len(s.template.loops) for s in trace.signatures])
+        self._native = np.array([template is not None for template in trace.templates], bool)
+        self._kernels = np.array([0 if template is None else len(template.loops) for template in trace.templates])
         if len(trace.position) >= FEWEST:
             self._find(0, len(trace.position), frozenset(), DEPTH)
         self.in_order = sorted(self.loops, key=lambda loop: loop.begin)
@@ -276,7 +276,7 @@ class LoopFinder:
 
     def _is_of_large_arrays(self, signatures: NumpyArray) -> bool:
         """Return whether all kernel calls of a body go through large arrays: these run block by block in cache (``grouping``)."""
-        templates = [self._trace.signatures[s].template for s in signatures.tolist()]
+        templates = [self._trace.templates[s] for s in signatures.tolist()]
         return all([loop.total >= LARGE for t in templates if t is not None for loop in t.loops])
 
     def _note_strides(self, loop: TraceLoop) -> None:

@@ -27,6 +27,44 @@ from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 
 
+def add_works(
+    works: list[Work],
+    step: PlanStep,
+    memories: Memories,
+    before: list[Work] | None = None,
+    loop: LoweredLoop | None = None,
+) -> list[Buffer]:
+    """Append the kernel calls of a step, with its arrays as their arguments; return the buffers of temporaries.
+
+    Args:
+        before: where calls that prepare shared memory are appended; None: with the others.
+        loop: the loop whose body has the step, which says where operands are in each iteration.
+    """
+    template = step.template
+    if loop is None:
+        reads, writes = [[(value.buffer, value.offset) for value in values] for values in (step.reads, step.writes)]
+    else:
+        reads, writes = loop.reads[step], loop.writes[step]
+    temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
+    for each in template.loops:
+        kernel = memories.chosen(each, step.reads, works if before is None else before)
+        args: list[LoopArgument] = []
+        for (kind, i), offset in kernel.args:
+            if kind in (READ, WRITE):
+                place, start = (reads if kind == READ else writes)[i]
+                args.append((place, start + offset, None))
+            elif kind == TEMPORARY:
+                args.append((temporaries[i], offset, None))
+            elif kind == MEMORY:
+                args.append((memories.buffer(i), 0, None))
+            elif loop is None:
+                args.append((None, offset, template.numbers[i]))
+            else:
+                args.append(loop.number(step, i, offset))
+        works.append(Work(kernel, args))
+    return temporaries
+
+
 class LoweredLoop:
     """The body of a loop as steps.
 
@@ -51,33 +89,16 @@ class LoweredLoop:
         """Return the loop with the kernel calls of its body. Calls that prepare it are appended to ``before``."""
         works: list[Work] = []
         for step in steps:
-            self._add_works(works, step, memories, before)
+            if step in self.reads:
+                temporaries = add_works(works, step, memories, before, self)
+            else:  # a copy of an invariant operand
+                temporaries = add_works(works, step, memories, before)
+                self.local.update([value.buffer for value in step.writes])
+            self.local.update(temporaries)
         return Rolled(works, self.count, 0, self.local)
 
-    def _add_works(self, works: list[Work], step: PlanStep, memories: Memories, before: list[Work]) -> None:
-        template = step.template
-        if step not in self.reads:  # a copy of an invariant operand
-            self.reads[step] = [(value.buffer, value.offset) for value in step.reads]
-            self.writes[step] = [(value.buffer, value.offset) for value in step.writes]
-            self.local.update([value.buffer for value in step.writes])
-        temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
-        self.local.update(temporaries)
-        for each in template.loops:
-            loop = memories.chosen(each, step.reads, before)
-            args: list[LoopArgument] = []
-            for (kind, i), offset in loop.args:
-                if kind in (READ, WRITE):
-                    place, start = (self.reads if kind == READ else self.writes)[step][i]
-                    args.append((place, start + offset, None))
-                elif kind == TEMPORARY:
-                    args.append((temporaries[i], offset, None))
-                elif kind == MEMORY:
-                    args.append((memories.buffer(i), 0, None))
-                else:
-                    args.append(self._number(step, i, offset))
-            works.append(Work(loop, args))
-
-    def _number(self, step: PlanStep, i: int, offset: int) -> LoopArgument:
+    def number(self, step: PlanStep, i: int, offset: int) -> LoopArgument:
+        """Return a number of a step as an argument of a kernel call: a table, if iterations have different ones."""
         every = self.numbers.get(step)
         if every is None:
             return None, offset, step.template.numbers[i]
@@ -96,13 +117,12 @@ class LoopedLowering(Lowering):
         found: its loops.
 
     Attributes:
-        loops: the lowered loops, by their first step.
+        loops: the lowered loops, by their first step that is no view.
     """
 
     def __init__(
         self, program: Program, simplified: Simplified, lowerer: LoopLowerer, trace: TraceArrays, found: LoopFinder
     ) -> None:
-        self.loops: dict[int, LoweredLoop] = {}
         self._trace, self._found = trace, found
         self._buffers: dict[LoopBuffer, Buffer] = {}
         super().__init__(program, simplified, lowerer)
@@ -204,7 +224,8 @@ class LoopedLowering(Lowering):
                 lowered.numbers[step] = [trace.template(call).numbers for call in range(number, loop.end, loop.period)]
         lowered.local = {self._buffers[b] for b in loop.buffers.values() if b.kind == ONE and b in self._buffers}
         lowered.end = len(self.steps)
-        self.loops[lowered.first] = lowered
+        first_step = next(k for k in range(lowered.first, lowered.end) if not self.steps[k].view)
+        self.loops[first_step] = lowered
 
     def _written(self, buffer: LoopBuffer, value: BufferView) -> tuple[Any, int]:
         """Return the place that a result of the body is written to, and its offset."""

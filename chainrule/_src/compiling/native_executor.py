@@ -34,8 +34,8 @@ from chainrule._src.compiling.layout import (
     in_stack,
     root_of,
 )
-from chainrule._src.compiling.looped_lowering import LoweredLoop
-from chainrule._src.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
+from chainrule._src.compiling.looped_lowering import LoweredLoop, add_works
+from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
 from chainrule._src.compiling.steps import Lowering, PlanStep
@@ -120,27 +120,6 @@ class NativeSegment:
     def buffers(self) -> list[Buffer]:
         """Every buffer that is used, in the order of the first use."""
         return list(dict.fromkeys([buffer for item in self.items for buffer in item.touched]))
-
-
-def add_works(works: list[Work], step: PlanStep, memories: Memories) -> None:
-    """The loops of a step, with its arrays as their arguments."""
-    template = step.template
-    reads, writes = step.reads, step.writes
-    temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
-    for each in template.loops:
-        loop = memories.chosen(each, reads, works)
-        args: list[LoopArgument] = []
-        for (kind, i), offset in loop.args:
-            if kind in (READ, WRITE):
-                value = reads[i] if kind == READ else writes[i]
-                args.append((value.buffer, value.offset + offset, None))
-            elif kind == TEMPORARY:
-                args.append((temporaries[i], offset, None))
-            elif kind == MEMORY:
-                args.append((memories.buffer(i), 0, None))
-            else:
-                args.append((None, offset, template.numbers[i]))
-        works.append(Work(loop, args))
 
 
 class Block:
@@ -621,7 +600,6 @@ def _units(
     """Steps as segments and numbers of steps that Python runs."""
     units: list[NativeSegment | int] = []
     together: list[int] = []
-    by_step = {next(k for k in range(loop.first, loop.end) if not steps[k].view): loop for loop in loops.values()}
     for number in numbers:
         step = steps[number]
         if step.view:
@@ -630,11 +608,11 @@ def _units(
             together.append(number)
             continue
         if together:
-            units.append(NativeSegment(together, steps, memories, by_step))
+            units.append(NativeSegment(together, steps, memories, loops))
             together = []
         units.append(number)
     if together:
-        units.append(NativeSegment(together, steps, memories, by_step))
+        units.append(NativeSegment(together, steps, memories, loops))
     return units
 
 

@@ -134,7 +134,7 @@ class Lowering:
         self.constants: list[BufferView] = []
         self._simplified = simplified
         self._lowerer = lowerer
-        self.loops = getattr(self, "loops", {})
+        self.loops: dict[int, Any] = {}
         self._count = 0
         self._known: dict[Any, BufferView] = {}  # constants by their content
         self.repeated = 0

@@ -7,7 +7,7 @@ from it, so ``x * 0.1`` and ``x * 0.2`` have one signature.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,18 +24,6 @@ INPUT, CONSTANT, COMPUTED = range(3)
 _NOWHERE = Buffer(ARENA, 0)
 
 
-class Signature(NamedTuple):
-    """What calls of one signature have in common.
-
-    Attributes:
-        template: their kernel calls; None if Python runs them, or if the kernel calls depend on more than layouts.
-        call: the first of them.
-    """
-
-    template: Template | None
-    call: TracedCall
-
-
 class TraceArrays:
     """The calls of a simplified program, without those that only give views.
 
@@ -43,6 +31,7 @@ class TraceArrays:
         calls: the calls of the simplified program; index: for each of them its index in the trace, -1 for views.
         position: for each call of the trace its index in ``calls``.
         signature, numbers: for each call the indices of its signature and of the Python numbers among its arguments.
+        templates: for each signature the kernel calls; None if Python runs them, or if they depend on more than layouts.
         starts, operands: the slots of the operands of call ``i`` are ``operands[starts[i]:starts[i + 1]]``.
         results: the slots of the results, one row per call, padded with -1.
         root, offset, layout, origin: for each slot its root, its offset in bytes, the index of its layout, and INPUT,
@@ -55,7 +44,7 @@ class TraceArrays:
 
     def __init__(self, program: Program, simplified: Simplified, lowerer: LoopLowerer) -> None:
         self.calls = simplified.calls
-        self.signatures: list[Signature] = []
+        self.templates: list[Template | None] = []
         self.slots: dict[Var, int] = {}
         self.variables: list[Var] = []
         self._same, self._lowerer = simplified.same, lowerer
@@ -163,7 +152,7 @@ class TraceArrays:
         if key is not None and self._merged and len(used) > 1 and not is_elementwise(call) and self._are_apart(used):
             key = None
         if key is None:
-            self._signature.append(self._unknown(call))
+            self._signature.append(self._unknown())
             self._numbers.append(0)
             return
         values = self._number_keys.setdefault(tuple(numbers), len(self._number_keys))
@@ -171,24 +160,24 @@ class TraceArrays:
         if signature is None:
             found = self._template(call, used)
             if found is None:
-                signature = self._unknown(call)
+                signature = self._unknown()
             else:
-                signature = self._keys[key] = len(self.signatures)
-                self.signatures.append(Signature(found, call))
+                signature = self._keys[key] = len(self.templates)
+                self.templates.append(found)
                 self._templates[signature, values] = found
         elif (signature, values) not in self._templates:
-            found, known = self._template(call, used), self.signatures[signature].template
+            found, known = self._template(call, used), self.templates[signature]
             if found is None or known is None or not _alike(found, known):
-                signature = self._unknown(call)
+                signature = self._unknown()
             else:
                 self._templates[signature, values] = found
         self._signature.append(signature)
         self._numbers.append(values)
 
-    def _unknown(self, call: TracedCall) -> int:
+    def _unknown(self) -> int:
         """Return a signature that no other call has."""
-        self.signatures.append(Signature(None, call))
-        return len(self.signatures) - 1
+        self.templates.append(None)
+        return len(self.templates) - 1
 
     def _template(self, call: TracedCall, used: list[Var]) -> Template | None:
         reads = []
