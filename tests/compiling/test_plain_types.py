@@ -150,6 +150,15 @@ def test_elements_that_are_added_lie_as_in_eager():
         assert compiled(x, index, source).stride() == x.index_add(0, index, source).stride() == (1, 4)
 
 
+def test_derivatives_by_arrays_made_inside_have_the_type_of_an_array():
+    def f(x):
+        return cr.vjp(lambda v: v * 3 if isinstance(v, np.ndarray) else v * 2, np.zeros(2))[1](x)[0]
+
+    compiled = cr.compile(f)
+    for _ in range(2):
+        assert np.array_equal(compiled(np.ones(2)), f(np.ones(2)))
+
+
 def test_what_a_method_of_a_scalar_writes_to_is_an_array():
     def clipped(a):
         v = np.reciprocal(a)

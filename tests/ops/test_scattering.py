@@ -83,3 +83,25 @@ def test_one_value_at_a_mask_may_have_any_number_of_axes():
     assert x.index_put((mask,), torch.tensor([[5.0]])).tolist() == [5, 0, 5]
     with pytest.raises(RuntimeError, match="shape mismatch"):
         x.index_put((mask,), torch.tensor([[5.0, 6.0]], dtype=torch.float64))
+
+
+WRITES = {
+    "slice_scatter": lambda x, s: x.slice_scatter(s, 0, 0, 2),
+    "select_scatter": lambda x, s: x.select_scatter(s[0], 0, 1),
+    "diagonal_scatter": lambda x, s: x.diagonal_scatter(s[0]),
+    "as_strided_scatter": lambda x, s: x.as_strided_scatter(s, (2, 3), (3, 1)),
+    "masked_fill": lambda x, s: x.masked_fill(x > 2, s[0, 0]),
+    "index_fill": lambda x, s: x.index_fill(0, torch.tensor([0, 1]), s[0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_gradient_is_not_cut_by_an_integer_tensor(name):
+    integers = torch.arange(9).reshape(3, 3)
+    values = torch.full((2, 3), 1.5, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Autograd not support dtype: Long"):
+        WRITES[name](integers, values)
+    assert WRITES[name](integers, values.detach()).dtype == torch.int64
+    with torch.no_grad():
+        assert 1 in WRITES[name](integers, values)
+    assert WRITES[name](integers.float(), values).requires_grad

@@ -594,6 +594,10 @@ unpacked_differs(value, shape, dtype) -> RuntimeError
     shape {shape:tuple} and dtype {dtype}: give back the same values
 complex_into_real(dtype) -> RuntimeError
     value cannot be converted to type {dtype:word} without overflow: it is complex; assign its .real part
+no_gradient_in_dtype(op, dtype) -> RuntimeError
+    Autograd not support dtype: {dtype:word}
+    | {op}() writes values that require a gradient into a tensor of {dtype:word}, which has none. Convert the tensor
+    with .float() or .double(), or write the values' detach().
 index_put_dtype(got, want) -> RuntimeError
     Index put requires the source and destination dtypes match, got {want:word} for the destination and {got:word} for
     the source.

@@ -19,7 +19,7 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import Foreign, gpu_number
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -92,6 +92,17 @@ def summed(x: Any, dtype: DTypeLike = None) -> Tensor:
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
+
+
+def cast_source(name: str, source: Tensor, destination: Tensor) -> Tensor:
+    """Cast values that an operation writes into a tensor of another dtype.
+
+    Raises:
+        RuntimeError: the values require a gradient, and the destination's dtype has none.
+    """
+    if source.requires_grad and destination.dtype.kind not in "fc" and recording():
+        raise errors.no_gradient_in_dtype(name, destination.dtype)
+    return cast(source, destination.dtype)
 
 
 def number_in(value: Any, dtype: Any) -> NumpyArray:

@@ -11,10 +11,10 @@ from chainrule._src.arrays.types import AnyArray, Index, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
-from chainrule._src.ops.arguments import number_in, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import cast_source, number_in, takes_tensors, tensor_of
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape as moves
-from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import as_array, holds_of, memory_of
 from chainrule._src.tape.tensor import Tensor, wrap
 
@@ -121,7 +121,7 @@ def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
             )
         if value.dtype.kind == "c" and input.dtype.kind != "c":
             raise errors.complex_into_real(input.dtype)
-        return ew.where(mask, cast(value, input.dtype), input)
+        return ew.where(mask, cast_source("masked_fill", value, input), input)
     return ew.where(mask, wrap(number_in(value, input.dtype)), input)
 
 

@@ -12,7 +12,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.types import Params, ShapeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import shaping, splitting
-from chainrule._src.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.ops.arguments import cast_source, takes_tensors, tensor_of
 from chainrule._src.ops.reductions import sum as sum_
 from chainrule._src.table import memory as rows
 from chainrule._src.table import shape as moves
@@ -153,7 +153,11 @@ def as_strided_scatter(
     start = storage_offset_of(input) if storage_offset is not None else 0
     params = {"size": tuple(size), "stride": tuple(stride), "offset": (storage_offset or 0) - start}
     params["x_stride"] = _own_stride(input)
-    return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})
+    return bind(
+        moves.copy_slices,
+        (input, cast_source("as_strided_scatter", src, input)),
+        {"steps": ((rows.as_strided, params),)},
+    )
 
 
 @op(sample="rand(2) * 1j")

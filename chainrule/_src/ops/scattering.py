@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Index, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
-from chainrule._src.ops.arguments import number_in, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import cast_source, number_in, takes_tensors, tensor_of
 from chainrule._src.ops.gathering import _bounds, _integers, _same_rank
 from chainrule._src.ops.indexing import _value_shape, getitem, read_index
 from chainrule._src.ops.ordering import cumsum
@@ -24,7 +24,7 @@ from chainrule._src.table import indexing as rows
 from chainrule._src.table import scattering
 from chainrule._src.table import shape as moves
 from chainrule._src.table.any_index import put_any
-from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
 
@@ -229,7 +229,9 @@ def index_fill(input: Tensor, dim: int, index: Any, value: TensorLike) -> Tensor
         )
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    number = cast(value, input.dtype) if isinstance(value, Tensor) else wrap(number_in(value, input.dtype))
+    number = (
+        cast_source("index_fill", value, input) if isinstance(value, Tensor) else wrap(number_in(value, input.dtype))
+    )
     if isinstance(chosen, Tensor):  # each example has indices of its own
         d = len(before)
         named = put_any(wrap(np.zeros(input.shape[d], bool)), wrap(np.asarray(True)), (chosen,), False)
@@ -263,7 +265,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     if not isinstance(values, Tensor):
         values = wrap(as_array(values, input.dtype))
     if values.numel() == 1 and not accumulate and len(items) == 1 and getattr(items[0], "dtype", None) == np.bool_:
-        values = cast(values.reshape(()), input.dtype)  # as masked_fill does
+        values = cast_source("index_put", values.reshape(()), input)  # as masked_fill does
     if values.dtype != input.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
@@ -335,7 +337,7 @@ def fill(input: Tensor, value: TensorLike) -> Tensor:
     x = tensor_of("fill", input)
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-    number = cast(value, x.dtype) if isinstance(value, Tensor) else wrap(number_in(value, x.dtype))
+    number = cast_source("fill_", value, x) if isinstance(value, Tensor) else wrap(number_in(value, x.dtype))
     return rows.index_put(x, number, index=(Ellipsis,), accumulate=False)
 
 
@@ -350,7 +352,7 @@ def _exchanged(name: str, input: Tensor, src: Tensor, row: Primitive, **params: 
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src.shape)}, slice size = {list(shape)}: {name}() exchanges exactly that part"
         )
-    return bind(moves.copy_slices, (input, cast(src, input.dtype)), {"steps": ((row, params),)})
+    return bind(moves.copy_slices, (input, cast_source(name, src, input)), {"steps": ((row, params),)})
 
 
 @op(method=True, sample="rand(2, 3), rand(3), 0, 1")

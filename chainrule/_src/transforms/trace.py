@@ -56,7 +56,8 @@ def fresh_leaf(x: object, linked: bool = True) -> Tensor:
         raise errors.func_integer_argument(data)
     level = STACK.levels[-1] if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
-        leaf = wrap(level.constant(untracked(tensor)))
+        data = level.constant(untracked(tensor))
+        leaf = wrap(data.as_variable() if isinstance(data, ArrayLike) else data)
     elif linked and isinstance(tensor, Tensor) and tensor._edge is not None:
         leaf = alias(tensor)
         if tensor is not x:  # NumPy's face: what the function writes into its argument is its own
