@@ -622,3 +622,15 @@ def test_each_of_many_branches_has_its_own_arrays():
         return np.matmul(a, read.T)
 
     held(function, *[(R.standard_normal(8)[::2],) for _ in range(4)])
+
+
+def test_saved_values_are_copied_in_the_order_of_the_memory_that_is_written_to():
+    def f(x):
+        v = cr.block_diag(x, x).T
+        v.mul_(x[-1, -1])
+        return v.sin().sum()
+
+    gradient = cr.func.grad(f)
+    compiled = cr.compile(gradient)
+    for x in R.normal(size=(30, 2, 2)):
+        assert cr.equal(compiled(cr.tensor(x)), gradient(cr.tensor(x)))

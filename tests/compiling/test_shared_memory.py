@@ -181,3 +181,17 @@ def test_what_may_be_the_same_memory_is_so_where_it_is_in_numpy(same, write, ord
         warnings.simplefilter("ignore")
         for _ in range(2):
             np.testing.assert_array_equal(compiled(x, 0.7), program(x, 0.7))
+
+
+def test_a_gradient_that_accumulates_changes_its_detached_tensor():
+    def program(x):
+        x = x.clone().requires_grad_()
+        x.sum().backward()
+        seen = x.grad.detach()
+        x.square().sum().backward()
+        return seen
+
+    x = cr.tensor([1.0, 2.0])
+    compiled = cr.compile(program)
+    for _ in range(2):
+        assert compiled(x).tolist() == program(x).tolist() == [3.0, 5.0]

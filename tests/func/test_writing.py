@@ -298,3 +298,26 @@ def test_second_derivatives_after_a_write_into_what_an_outer_transformation_carr
     written = {"product": [1, 1, 1], "element": [0, 0, 1], "part": [0, 1, 1]}[write]
     expected = 4 * x * cr.tensor(written)
     assert cr.allclose(outer(function)(x), expected)
+
+
+@pytest.mark.parametrize("transform", ["jvp", "vmap", "jacfwd of grad"])
+def test_a_write_keeps_the_strides(transform):
+    """The diagonal has strides (9, 4), so flatten() copies it, and a write into the copy changes nothing else."""
+    strides = []
+
+    def f(x):
+        y = grad(lambda x: cr.diag_embed(x).square().sum())(x)
+        strides.append(y.stride())
+        y[-2].add_(1)
+        strides.append(y.stride())
+        y.flatten().add_(1)
+        return y.sum()
+
+    x = cr.ones(3, 3, dtype=cr.float64)
+    if transform == "jvp":
+        assert cr.func.jvp(f, (x,), (x,)) == (21, 18)
+    elif transform == "vmap":
+        assert cr.func.vmap(f)(x[None]) == 21
+    else:
+        assert not jacfwd(grad(f))(x).any()
+    assert strides == [(9, 4), (9, 4)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from chainrule._src.arrays import promotion
-from chainrule._src.arrays.any_array import overlaps_itself
+from chainrule._src.arrays.any_array import copy_alike, overlaps_itself
 from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, update
@@ -41,7 +41,7 @@ def in_place(op: str, function: AnyFunction) -> AnyFunction:
                 wrote(data, op, errors.user_line())
                 return self
         # What the tape saves must be the value before the write.
-        operand = wrap(data.copy(), self._edge) if recorded else self
+        operand = wrap(copy_alike(data), self._edge) if recorded else self
         return update(self, function(operand, *args, **kwargs), op)
 
     return _form_of(function, op, method)

@@ -47,6 +47,14 @@ def in_one(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
+def same_strides(x: NumpyArray, y: NumpyArray) -> bool:
+    """Return whether two arrays of one shape have the same strides; those of axes of length 1 are compared by sign only."""
+    if not x.size:
+        return True
+    pairs = zip(x.strides, y.strides, x.shape, strict=True)  # of one complex number a loop rounds otherwise backwards
+    return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
+
+
 def with_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     """A copy with these strides."""
     copy = room(array.shape, array.dtype, strides)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacked
-from chainrule._src.arrays.any_array import overlaps_itself
+from chainrule._src.arrays.any_array import overlaps_itself, same_strides
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.generators import Generators, one_thread
@@ -27,7 +27,6 @@ from chainrule._src.compiling.state.watch import StateWatch, TypeWatch
 from chainrule._src.interpreters.known_arrays import Lifted, hooks_of
 from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.same_bits import laid_alike
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.tape.engine import reachable, sweep
@@ -355,7 +354,7 @@ def _run(
                 outputs, found.spec = tree_flatten(result)
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
-                if not all(final.shape == var.shape and laid_alike(final.array, var.array) for var, final in finals):
+                if not all(final.shape == var.shape and same_strides(final.array, var.array) for var, final in finals):
                     raise Unrecordable("it changes the shape, or the order of the axes, of a tensor from outside")
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
                 grads = _changed_grads(recorder, arguments)

@@ -53,6 +53,9 @@ class Batched(ArrayLike):
     def inside(self) -> Any:
         return self.payload
 
+    def with_inside(self, inside: Any) -> Batched:
+        return Batched(inside, self.level, self.shared)
+
     @property
     def own_strides(self) -> tuple[int, ...]:
         steps = strides_of(self.payload)

@@ -49,6 +49,9 @@ class WithPrimal(ArrayLike):
     def inside(self) -> Any:
         return self.primal
 
+    def with_inside(self, inside: Any) -> Self:
+        return type(self)(inside, self.change, self.level)
+
     @property
     def moving(self) -> bool:
         return self.change is not None or super().moving

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at, overlaps_itself, with_strides
+from chainrule._src.arrays.any_array import lying_at, overlaps_itself, same_strides, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.known_arrays import KnownArrays, memory_key
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.interpreters.recorded import AsArray, ByValue, RowCallable, TracedCall, Unrecordable, ValueRead, Var
-from chainrule._src.interpreters.same_bits import laid_alike, multiplies_alike, same_bits
+from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.traced import Traced, arrays_in, scalar_square
 from chainrule._src.interpreters.treatment import FLOATING_POINT, Treatment, is_tried
 from chainrule._src.messages.places import note_frame
@@ -763,7 +763,7 @@ def _same(found: Any, expected: AnyArray) -> bool:
     results = found[0] if isinstance(found[0], tuple) else (found[0],)
     wanted = expected if isinstance(expected, tuple) else (expected,)
     return len(results) == len(wanted) and all(
-        same_bits(r.var.array, np.asarray(w)) and laid_alike(r.var.array, np.asarray(w))
+        same_bits(r.var.array, np.asarray(w)) and same_strides(r.var.array, np.asarray(w))
         for r, w in zip(results, wanted, strict=True)
     )
 

@@ -22,14 +22,6 @@ def same_bits(x: NumpyArray, y: NumpyArray) -> bool:
     return bool(((x == y) & (np.signbit(x) == np.signbit(y)) | ((x != x) & (y != y))).all())
 
 
-def laid_alike(x: NumpyArray, y: NumpyArray) -> bool:
-    """Whether two arrays of one shape have the same strides, where that matters."""
-    if not x.size:
-        return True
-    pairs = zip(x.strides, y.strides, x.shape, strict=True)  # of one complex number a loop rounds otherwise backwards
-    return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
-
-
 def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
     """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):

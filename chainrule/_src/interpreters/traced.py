@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.recorded import Var
-from chainrule._src.interpreters.same_bits import laid_alike, same_bits
+from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS
@@ -160,12 +159,6 @@ class Traced(ArrayLike):
 
     def as_array(self) -> Traced:
         return Traced(self.var, self.level, self.plain) if self.scalar else self
-
-    def laid_as(self, other: Traced) -> Traced:
-        """The same numbers, with the strides of another array."""
-        if laid_alike(self.var.array, other.var.array) or overlaps_itself(other.var.array):
-            return self
-        return self.recorder.call(with_strides, "", (self, other.strides), {})
 
     notes_holders = True
 

@@ -163,7 +163,9 @@ PyObject *operate_in_place(Row *row, PyObject *prim, PyObject *label, int direct
     if (!may_write(args[0], mode, !direct) || (recorded && !row->records)) return NULL;
     if (direct) return write_directly(row, args, operands, label);
     if (recorded && saves_first(row)) { /* what the tape saves must be the value before the write */
-        PyObject *copy = PyArray_NewCopy((PyArrayObject *)data, NPY_CORDER);
+        PyObject *copy;
+        if (!PyArray_ISONESEGMENT((PyArrayObject *)data)) return NULL; /* Python's copy_alike keeps the strides */
+        copy = PyArray_NewCopy((PyArrayObject *)data, NPY_KEEPORDER);
         if (copy == NULL) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
         operands->raw[0] = copy;
     } else {

@@ -15,11 +15,11 @@ from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages.errors import GRADIENT, LINEAR
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.hooks import accumulated, pre_hooks, tensor_hooks
-from chainrule._src.tape.inplace import laid_as, refresh
+from chainrule._src.tape.inplace import update
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Edge, Hooks, Leaf, Pending
-from chainrule._src.tape.tensor import Tensor, hold, kept_of, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, kept_of, wrap, wrapped
 from chainrule._src.tape.versions import about_to_write, wrote
 
 ndarray = np.ndarray
@@ -92,11 +92,9 @@ def write_grads(
                 continue
             leaf.added += 1
             leaf.passes = (*leaf.passes[-_PASSES:], this)
-            if not create_graph and LOCAL.recorder is not None:
+            if not create_graph and LOCAL.recorder is not None and 0 not in old._raw.strides:
                 LOCAL.recorder.bring(old)
-                LOCAL.recorder.check_shared(old)
-                hold(old, laid_as(old._raw + _raw(g), old._raw))
-                refresh(old)
+                update(old, wrap(old._raw + _raw(g)), "backward")
             elif not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old, leaf):
                 leaf.grad = old._raw
                 sums.append(old._raw)

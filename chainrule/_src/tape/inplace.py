@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from chainrule._src.arrays import promotion
-from chainrule._src.arrays.any_array import is_recorded, overlaps_itself
+from chainrule._src.arrays.any_array import is_recorded, overlaps_itself, same_strides, with_strides
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
@@ -25,7 +25,7 @@ from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.modes import LOCAL, SPECIAL, grad_mode, recording
 from chainrule._src.tape.node import Edge, Leaf
-from chainrule._src.tape.protocol import detached
+from chainrule._src.tape.protocol import detached, memory_of
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule._src.tape.view import Through, View, ViewStep, is_read_only, views_of
@@ -157,8 +157,26 @@ def _root(tensor: Tensor) -> Tensor:
 
 
 def laid_as(new: Any, data: AnyArray) -> Any:
-    """What is written while recording, laid out as the memory that it would be written to."""
-    return new.laid_as(data) if is_recorded(new) and is_recorded(data) else new
+    """Return a value that replaces a tensor's data, with the strides of the memory that it replaces.
+
+    Later views of the tensor then share memory where they do in eager code.
+    """
+    if type(new) is Foreign or type(data) is Foreign:
+        return new
+    ours, theirs = memory_of(new), memory_of(data)
+    if ours.shape != theirs.shape or same_strides(ours, theirs) or overlaps_itself(theirs):
+        return new
+    return _with_strides(new, theirs.strides)
+
+
+def _with_strides(x: Any, strides: tuple[int, ...]) -> Any:
+    if type(x) is ndarray:
+        return with_strides(x, strides)
+    if is_recorded(x):
+        return x.recorder.call(with_strides, "", (x, strides), {})
+    if isinstance(x, Tensor):
+        return wrap(_with_strides(x._raw, strides), x._edge)
+    return x.with_inside(_with_strides(x.inside, strides))
 
 
 def reach_holders(tensor: Tensor) -> None:

@@ -453,6 +453,10 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         """What this holds the values in: an array, a tensor or another array-like."""
         raise NotImplementedError
 
+    def with_inside(self, inside: AnyArray) -> Any:
+        """Return this value with other ``inside``, of the same shape and dtype."""
+        raise NotImplementedError
+
     def on_numbers(self, function: Callable[[Any], object]) -> Any:
         """See the function of this name."""
         raise NotImplementedError
