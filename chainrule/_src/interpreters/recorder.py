@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import warnings
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,6 +21,8 @@ from chainrule._src.interpreters.traced import Traced, arrays_in, scalar_square
 from chainrule._src.interpreters.treatment import FLOATING_POINT, Treatment, is_tried
 from chainrule._src.messages.places import note_frame
 from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape import warned
+from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
 from chainrule._src.tape.protocol import ArrayLike
@@ -203,6 +206,10 @@ class Recorder(KnownArrays):
             if function in _DOTS and len(args) == 2 and not kwargs and multiplies_alike(function, *arrays_in(args)):
                 function, method = np.matmul, "__call__"
         if method == "__call__" and not kwargs and type(function) is np.ufunc:
+            if _TRACE_UFUNC is not None and pure:
+                found = _TRACE_UFUNC(self, function, args, row or self._row)
+                if found is not NotImplemented:
+                    return found
             given = tuple([x.var.array if type(x) is Traced and not x.scalar else arrays_in(x) for x in args])
             out = self._called(function, given, kwargs)
             if type(out) is ndarray:
@@ -694,6 +701,22 @@ class Recorder(KnownArrays):
             raise Unrecordable("random numbers are drawn that depend on values")
         if not any(source is known for known, _ in self.sources):
             self.sources.append((source, source._get_state()))
+
+
+def _connect_trace() -> Any:
+    """Have calls of ufuncs appended in C; return the function that does so, or None without the extension."""
+    if LOOPS is None:
+        return None
+    LOOPS.connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), warned.VARIABLE, is_tried, np.add)
+    for name, ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
+        for reflected in (False, True):
+            method = f"__r{name}__" if reflected else f"__{name}__"
+            setattr(Traced, method, LOOPS.traced_operator(getattr(Traced, method), ufunc, reflected))
+    Traced.__neg__ = LOOPS.traced_operator(Traced.__neg__, np.negative, False)
+    return LOOPS.trace_ufunc
+
+
+_TRACE_UFUNC = _connect_trace()
 
 
 def _references_of_lent() -> int:

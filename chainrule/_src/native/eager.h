@@ -152,6 +152,15 @@ typedef struct {
 } Place;
 extern const Place here;
 
+/* Note the user's source location in two slots of an object, as messages.places.note_frame does. */
+int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place);
+/* Find where the slots of a Python class are. The list ends with a name of NULL. -1 with an error */
+typedef struct {
+    const char *name;
+    Py_ssize_t *offset;
+} SlotOffset;
+int find_slots(PyTypeObject *type, const SlotOffset *slots);
+
 /* A node at the end of the tape (takes over edges, saved and in_avals, also where one of them is NULL and there will be none),
    and a tensor (takes over data and edge). pullback: NULL for None. */
 PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place);

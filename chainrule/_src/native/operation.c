@@ -6,7 +6,7 @@
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
-#include "eager.h"
+#include "trace.h"
 
 #include <numpy/arrayscalars.h>
 
@@ -800,6 +800,85 @@ static PyObject *call_with_parameters(Operation *self, PyObject *const *args, Py
     return result;
 }
 
+/* ---- traced
+
+   Compute with the arrays of traced values, append the call to the trace, and put a node on the tape that saves traced values. */
+
+static PyObject *traced_elementwise(const Operation *self, const Recording *r, PyObject *const *args) {
+    Operands arrays = {{NULL}, {NULL}, self->nin, 0}, operands;
+    PyObject *result = NULL, *value = NULL, *edges, *made = NULL;
+    PyArray_Descr *dtype = NULL;
+    Row *row;
+    int k;
+    for (k = 0; k < self->nin; k++) {
+        arrays.raw[k] = args[k];
+        arrays.edges[k] = Py_None;
+        if (Py_TYPE(args[k]) == core.tensor) {
+            PyObject *raw = SLOT(args[k], core.raw), *edge = SLOT(args[k], core.edge), *array = raw == NULL ? NULL : array_of_traced(r, raw);
+            if (array == NULL || edge == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) return NULL;
+            dtype = PyArray_DESCR((PyArrayObject *)array);
+            arrays.raw[k] = array;
+            arrays.edges[k] = edge;
+            arrays.recorded |= edge != Py_None;
+        } else if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) { /* Array subtracts by another row */
+            return NULL;
+        }
+    }
+    if (!arrays.recorded || (dtype != core.of[0] && dtype != core.of[1])) return NULL;
+    row = row_of(self->prim); /* which may run Python */
+    if (row == NULL) return NULL;
+    operands = arrays;
+    for (k = 0; k < self->nin; k++) {
+        if (arrays.raw[k] != args[k]) operands.raw[k] = SLOT(args[k], core.raw);
+    }
+    take(&arrays);
+    take(&operands);
+    if (row->records && row->value.ufunc != NULL && !row->value.gives_mask) {
+        result = value_of(row, arrays.raw, self->nin, core.no_params);
+        if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles what it raises */
+        if (result != NULL && PyArray_CheckExact(result)) value = note_call(r, row->value.ufunc, operands.raw, self->nin, SLOT(self->prim, core.prim_name), result, 0);
+    } else if (row->records && row->value.ufunc == NULL) {
+        value = trace_row_value(r, row, arrays.raw, operands.raw, self->nin);
+        if (value != NULL) value = as_tensor_data(r, value);
+        if (value != NULL) result = Py_XNewRef(array_of_traced(r, value));
+    }
+    if (value != NULL) {
+        if (result != NULL && PyArray_CheckExact(result) && PyArray_DESCR((PyArrayObject *)result) == dtype && PyArray_BASE((PyArrayObject *)result) == NULL) {
+            edges = PyTuple_New(self->nin);
+            for (k = 0; edges != NULL && k < self->nin; k++) PyTuple_SET_ITEM(edges, k, Py_NewRef(operands.edges[k]));
+            made = new_tensor(Py_NewRef(value), new_node(self->prim, SLOT(self->prim, core.prim_pullback), core.no_params, edges, saved_of(row, operands.raw, operands.edges, self->nin, value), avals_of(row, arrays.raw, self->nin, result), here), NULL);
+            if (made != NULL && note_holder(r, made, result) < 0) Py_CLEAR(made);
+        }
+    }
+    Py_XDECREF(value);
+    Py_XDECREF(result);
+    let_go(&operands);
+    let_go(&arrays);
+    Py_DECREF(row);
+    return made;
+}
+
+static PyObject *call_traced(Operation *self, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *given[MOST_ELEMENTWISE], *made = NULL, *tensor;
+    Recording r;
+    int k, first = 0;
+    if (self->form != ELEMENTWISE || self->parameters != NULL || !self->floating || self->arrays_of_numbers || self->masks || nargs != self->nin || nargs > MOST_ELEMENTWISE) return NULL;
+    while (first < nargs && is_number(args[first])) first++;
+    tensor = first == nargs ? NULL : opened(args[first]);
+    if (tensor == NULL || Py_TYPE(tensor) != core.tensor || SLOT(tensor, core.raw) == NULL || !is_traced(SLOT(tensor, core.raw))) return NULL;
+    if (!self->arrays && !self->swapped) {
+        for (k = 0; k < nargs; k++) given[k] = Py_NewRef(args[k]);
+    } else if (!open_arrays(self, args, given)) {
+        return NULL;
+    }
+    if (open_recording(&r) > 0) {
+        made = traced_elementwise(self, &r, given);
+        close_recording(&r);
+    }
+    for (k = 0; k < nargs; k++) Py_DECREF(given[k]);
+    return made != NULL && self->arrays ? close_array(made) : made;
+}
+
 /* With a factor for the last operand: that operand times the factor first. */
 static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObject *factor, int mode) {
     PyObject *operands[MOST_ELEMENTWISE + 1], *result, *both[] = {args[self->nin - 1], factor}, *scaled, *name;
@@ -846,6 +925,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
     }
     if (PyErr_Occurred()) return NULL; /* C that goes on calling after an error, as some of SciPy's does */
     if (mode >= RECORDS) result = call_ordinary(self, args, PyVectorcall_NARGS(nargsf), kwnames, mode);
+    else if (mode == UNUSUAL && core.on && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0)) result = call_traced(self, args, PyVectorcall_NARGS(nargsf));
     if (result != NULL || PyErr_Occurred()) return result;
     return call_located(self->python, args, nargsf, kwnames);
 }

@@ -5,7 +5,7 @@
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
-#include "eager.h"
+#include "trace.h"
 
 #include <math.h>
 
@@ -535,6 +535,51 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
     Py_DECREF(params);
     Py_DECREF(avals);
     Py_DECREF(prim);
+    return done;
+}
+
+/* ---- traced values: programs as calls of their ufuncs */
+
+PyObject *trace_row_value(const Recording *r, Row *row, PyObject *const *arrays, PyObject *const *operands, int n) {
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    PyObject *values[VALUES], *traced = NULL;
+    const Program *program;
+    if (!row->elementwise || n != row->nin) return NULL;
+    if (add_inputs(&inputs, arrays, n) && inputs.kind >= 0 && (program = find_program(row, -1, &inputs, 0, 0, core.no_params)) != NULL) {
+        memcpy(values, operands, sizeof(PyObject *) * (size_t)n);
+        traced = trace_program(r, program, values, SLOT(row->prim, core.prim_name));
+    }
+    drop_inputs(&inputs);
+    return traced;
+}
+
+int trace_row_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *arrays[INPUTS], *values[VALUES];
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges), nsaved = PyTuple_GET_SIZE(saved);
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    Row *row;
+    int done;
+    if (params != core.no_params && !(PyDict_CheckExact(params) && PyDict_GET_SIZE(params) == 0)) return 0;
+    if (SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || nsaved + 1 > INPUTS || (avals != Py_None && (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n))) return 0;
+    values[0] = g;
+    for (i = 0; i < nsaved; i++) values[i + 1] = PyTuple_GET_ITEM(saved, i);
+    for (i = 0; i <= nsaved; i++) {
+        arrays[i] = is_number(values[i]) || values[i] == Py_None ? values[i] : any_array_of_traced(r, values[i]);
+        if (arrays[i] == NULL) return 0;
+    }
+    row = row_of(prim);
+    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
+    done = row->elementwise && nsaved == row->nsaves && add_inputs(&inputs, arrays, nsaved + 1) && inputs.kind >= 0;
+    for (i = 0; i < n && done == 1; i++) {
+        const Program *program;
+        if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
+        program = find_program(row, (int)i, &inputs, avals != Py_None, 0, core.no_params);
+        grads[i] = program == NULL ? NULL : trace_program(r, program, values, row_name(r));
+        if (grads[i] != NULL && avals != Py_None) grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i));
+        if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
+    }
+    drop_inputs(&inputs);
+    Py_DECREF(row);
     return done;
 }
 

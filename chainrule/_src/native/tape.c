@@ -57,7 +57,7 @@ static PyFrameObject *frame_at(int depth) {
 }
 
 /* Note where the user's program is, as errors.places.note_frame does, in two slots of an object. */
-static int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place) {
+int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place) {
     PyFrameObject *frame;
     PyObject *args[2], *done;
     if (place.code != NULL) {
@@ -428,12 +428,7 @@ static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
     return -1;
 }
 
-typedef struct {
-    const char *name;
-    Py_ssize_t *offset;
-} Place_of;
-
-static int find_slots(PyTypeObject *type, const Place_of *slots) {
+int find_slots(PyTypeObject *type, const SlotOffset *slots) {
     for (; slots->name != NULL; slots++) {
         if (find_slot(type, slots->name, slots->offset) < 0) return -1;
     }
@@ -451,20 +446,20 @@ static PyObject *keep(PyObject *names, const char *name, PyTypeObject *type) {
 
 /* connect(names): say where things are. Everything is off until switch_on(). */
 static PyObject *connect(PyObject *module, PyObject *names) {
-    static const Place_of of_tensor[] = {{"_raw", &core.raw}, {"_edge", &core.edge}, {"_cut", &core.cut}, {"_grad", &core.grad}, {"_view", &core.tensor_view}, {"_views", &core.views}, {NULL, NULL}};
-    static const Place_of of_node[] = {{"prim", &core.prim}, {"pullback", &core.pullback}, {"params", &core.params}, {"edges", &core.edges}, {"saved", &core.saved}, {"in_avals", &core.in_avals}, {"hooks", &core.hooks}, {"seq", &core.seq}, {"code", &core.code}, {"lasti", &core.lasti}, {NULL, NULL}};
-    static const Place_of of_output[] = {{"node", &core.output_node}, {"index", &core.output_index}, {"edges", &core.output_edges}, {"seq", &core.output_seq}, {"hooks", &core.output_hooks}, {NULL, NULL}};
-    static const Place_of of_leaf[] = {{"tensor", &core.leaf_tensor}, {"grad", &core.leaf_grad}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
-    static const Place_of of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
-    static const Place_of of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
-    static const Place_of of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
-    static const Place_of of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
-    static const Place_of of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
-    static const Place_of of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
+    static const SlotOffset of_tensor[] = {{"_raw", &core.raw}, {"_edge", &core.edge}, {"_cut", &core.cut}, {"_grad", &core.grad}, {"_view", &core.tensor_view}, {"_views", &core.views}, {NULL, NULL}};
+    static const SlotOffset of_node[] = {{"prim", &core.prim}, {"pullback", &core.pullback}, {"params", &core.params}, {"edges", &core.edges}, {"saved", &core.saved}, {"in_avals", &core.in_avals}, {"hooks", &core.hooks}, {"seq", &core.seq}, {"code", &core.code}, {"lasti", &core.lasti}, {NULL, NULL}};
+    static const SlotOffset of_output[] = {{"node", &core.output_node}, {"index", &core.output_index}, {"edges", &core.output_edges}, {"seq", &core.output_seq}, {"hooks", &core.output_hooks}, {NULL, NULL}};
+    static const SlotOffset of_leaf[] = {{"tensor", &core.leaf_tensor}, {"grad", &core.leaf_grad}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
+    static const SlotOffset of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
+    static const SlotOffset of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
+    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
+    static const SlotOffset of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
+    static const SlotOffset of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
+    static const SlotOffset of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
     static const struct {
         const char *name;
         PyTypeObject **type;
-        const Place_of *slots;
+        const SlotOffset *slots;
     } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}, {"Primitive", &core.primitive, of_prim}};
     PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
     size_t i;

@@ -60,6 +60,9 @@ def reaches_outside(roots: list[Edge], began: int, own: list[Edge]) -> bool:
     return found
 
 
+#: call a VJP rule on traced values, and add two of them, in C; None without the extension
+TRACE_RULE, TRACE_SUM = (None, None) if LOOPS is None else (LOOPS.trace_rule, LOOPS.trace_sum)
+
 class Sweep:
     """One backward pass: where it starts, and what is asked of it. ``LOCAL.sweep`` is the one that is running.
 
@@ -146,6 +149,10 @@ class Sweep:
         if type(g) is list:
             g = _fill_missing_cotangents(node, g)
         watch = LOCAL.watch if SPECIAL else None
+        if TRACE_RULE is not None and LOCAL.recorder is not None and not create_graph and hooks is None and watch is None:
+            grads = TRACE_RULE(node, g, saved, edges, self.freed)
+            if grads is not None:
+                return edges, grads
         rule = node.pullback if watch is None else watch.backward
         grads = at_users_line(rule, node, g, saved, edges) if is_ours(node.prim) else rule(node, g, saved, edges)
         if create_graph and self.ties and node.prim.tied:
@@ -282,6 +289,10 @@ def _arrive(pending: Pending, owned: set[Edge], edge: Edge, g: AnyArray) -> None
 
 
 def _sum(x: AnyArray, y: AnyArray) -> AnyArray:
+    if TRACE_SUM is not None and is_recorded(x):
+        total = TRACE_SUM(x, y, LOCAL.sweep.freed)
+        if total is not None:
+            return total
     total = at_users_line(add, x, y)
     return total if type(total) is ndarray else unscalar(total)
 

@@ -1,0 +1,480 @@
+/* Append calls to a trace in C: calls of ufuncs on traced values, as interpreters/recorder.py appends them.
+
+   A `Traced` stands for an array of the function that `compile` traces, and a `Var` holds that array. A `TracedCall` lists the Vars and
+   numbers that a NumPy function was called with, and the Vars of its results. The functions here make the same objects as
+   Recorder.call and Recorder.note. They return NULL without an error where the Python functions must decide: for floats that Python
+   code sees as Python floats, where NumPy's error state or the warning filters changed, and where the call raises. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "trace.h"
+
+static PyTypeObject *traced_type, *var_type, *call_type;
+static Py_ssize_t traced_var, traced_level, traced_plain, traced_scalar, traced_shape, traced_dtype;
+static Py_ssize_t var_array, var_dtype, var_number, var_shape;
+static Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;
+static Py_ssize_t state_looked_at, state_filters, state_shown, state_known;
+static PyTypeObject *state_type;
+static PyObject *warnings_names, *error_variable, *is_tried, *one, *add, *method_name;
+
+/* attributes of Recorder, and of the thread's state */
+static struct {
+    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *row, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *saved_hooks, *watch, *filters, *shown;
+} words;
+
+/* ---- the recorder of this thread */
+
+static PyObject *state_of_thread(void) { return PyObject_GetAttr(core.local, words.dict); }
+
+static int is_absent(PyObject *x) { return x == NULL || x == Py_None; }
+
+/* Borrow an attribute of the recorder; NULL without an error where it is missing. */
+static PyObject *attribute(const Recording *r, PyObject *word) { return PyDict_GetItemWithError(r->dict, word); }
+
+/* Whether NumPy's error state and the warning filters are those from the beginning of the trace. */
+static int has_first_error_state(const Recording *r) {
+    PyObject *state = attribute(r, words.around), *now = NULL;
+    int same;
+    if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
+    if (PyDict_GetItemWithError(warnings_names, words.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, words.shown) != SLOT(state, state_shown)) return 0;
+    if (PyContextVar_Get(error_variable, NULL, &now) < 0) return -1;
+    same = now != NULL && now != Py_None && now == SLOT(state, state_known);
+    Py_XDECREF(now);
+    if (!same) { /* which also remembers the present state, if that means the same */
+        PyObject *changed = PyObject_CallMethodNoArgs(state, words.changed);
+        if (changed == NULL) return -1;
+        same = changed == Py_False;
+        Py_DECREF(changed);
+    }
+    if (same) Py_XSETREF(SLOT(state, state_looked_at), Py_NewRef(Py_False));
+    return same;
+}
+
+/* Whether nothing about this call needs Python's recorder: no Python floats, no arrays of objects, no random draws. */
+static int is_simple(const Recording *r) {
+    PyObject *weak = attribute(r, words.weak), *boxed = attribute(r, words.boxed);
+    if (weak == NULL || !PySet_Check(weak) || PySet_GET_SIZE(weak) > 0 || boxed == NULL || !PyDict_Check(boxed) || PyDict_GET_SIZE(boxed) > 0) return 0;
+    return attribute(r, words.drawing) == Py_False ? has_first_error_state(r) : 0;
+}
+
+static int open_recorder(Recording *r, PyObject *recorder) {
+    r->place = here;
+    r->recorder = Py_NewRef(recorder);
+    r->dict = PyObject_GenericGetDict(recorder, NULL);
+    r->level = r->dict == NULL ? NULL : attribute(r, words.level);
+    if (r->level == NULL) {
+        close_recording(r);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    Py_INCREF(r->level);
+    return 1;
+}
+
+void close_recording(Recording *r) {
+    Py_CLEAR(r->recorder);
+    Py_CLEAR(r->dict);
+    Py_CLEAR(r->level);
+}
+
+int open_recording(Recording *r) {
+    PyObject *state, *recorder, *hooks, *mode;
+    int usual, found = 0;
+    *r = (Recording){NULL, NULL, NULL, here};
+    if (traced_type == NULL) return 0;
+    state = state_of_thread();
+    if (state == NULL) return -1;
+    if (PyDict_CheckExact(state) && !is_absent(recorder = PyDict_GetItemWithError(state, words.recorder))) {
+        mode = PyDict_GetItemWithError(state, words.mode);
+        hooks = PyDict_GetItemWithError(state, words.saved_hooks);
+        usual = (mode == NULL || mode == core.modes[0]) && is_absent(PyDict_GetItemWithError(state, words.watch));
+        usual = usual && (hooks == NULL || (PyTuple_CheckExact(hooks) && PyTuple_GET_SIZE(hooks) == 0));
+        if (usual) found = open_recorder(r, recorder);
+    }
+    Py_DECREF(state);
+    if (found > 0) {
+        PyObject *row = attribute(r, words.row);
+        found = row != NULL && PyUnicode_Check(row) && PyUnicode_GET_LENGTH(row) == 0 ? is_simple(r) : 0;
+    }
+    if (found <= 0) close_recording(r);
+    return PyErr_Occurred() ? -1 : found;
+}
+
+/* ---- values */
+
+int is_traced(PyObject *x) { return traced_type != NULL && Py_TYPE(x) == traced_type; }
+
+/* Borrow the array of a traced value of the recording; NULL where it is another value, or one of NumPy's scalars. */
+PyObject *array_of_traced(const Recording *r, PyObject *x) {
+    PyObject *var, *array;
+    if (Py_TYPE(x) != traced_type || SLOT(x, traced_level) != r->level || SLOT(x, traced_scalar) != Py_False) return NULL;
+    var = SLOT(x, traced_var);
+    array = var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
+    return array != NULL && PyArray_CheckExact(array) ? array : NULL;
+}
+
+static PyObject *new_var(const Recording *r, PyObject *array) {
+    PyObject *count = attribute(r, words.count), *number, *var;
+    char kind = PyArray_DESCR((PyArrayObject *)array)->type;
+    if (count == NULL) return NULL;
+    number = PyNumber_Add(count, one);
+    if (number == NULL || PyDict_SetItem(r->dict, words.count, number) < 0 || ((kind == 'e' || kind == 'f' || kind == 'F') && PyDict_SetItem(r->dict, words.narrow, Py_True) < 0)) {
+        Py_XDECREF(number);
+        return NULL;
+    }
+    var = var_type->tp_alloc(var_type, 0);
+    if (var == NULL) {
+        Py_DECREF(number);
+        return NULL;
+    }
+    SLOT(var, var_number) = number;
+    SLOT(var, var_array) = Py_NewRef(array);
+    SLOT(var, var_dtype) = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
+    SLOT(var, var_shape) = PyArray_IntTupleFromIntp(PyArray_NDIM((PyArrayObject *)array), PyArray_DIMS((PyArrayObject *)array));
+    if (SLOT(var, var_shape) == NULL) Py_CLEAR(var);
+    return var;
+}
+
+static PyObject *new_traced(const Recording *r, PyObject *var, int plain, int scalar) {
+    PyObject *traced = traced_type->tp_alloc(traced_type, 0);
+    if (traced == NULL) return NULL;
+    SLOT(traced, traced_var) = Py_NewRef(var);
+    SLOT(traced, traced_level) = Py_NewRef(r->level);
+    SLOT(traced, traced_plain) = Py_NewRef(plain ? Py_True : Py_False);
+    SLOT(traced, traced_scalar) = Py_NewRef(scalar ? Py_True : Py_False);
+    SLOT(traced, traced_shape) = Py_NewRef(SLOT(var, var_shape));
+    SLOT(traced, traced_dtype) = Py_NewRef(SLOT(var, var_dtype));
+    return traced;
+}
+
+/* Whether plain code would compute with plain arrays here, as Recorder.note asks of the operands: 1, 0, -1 error. */
+static int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
+    PyObject *depth = attribute(r, words.depth), *state = state_of_thread(), *plain;
+    Py_ssize_t i;
+    int found = 0, sweeping;
+    if (state == NULL) return -1;
+    sweeping = !PyDict_Check(state) || !is_absent(PyDict_GetItemWithError(state, words.sweep));
+    Py_DECREF(state);
+    if (sweeping || attribute(r, words.with_arrays) == Py_True) return PyErr_Occurred() ? -1 : 0;
+    if ((depth == NULL || !PyLong_Check(depth) || PyLong_AsLong(depth) == 0)) {
+        plain = PyObject_GetAttr(r->recorder, words.plain);
+        found = plain == NULL ? -1 : PyObject_IsTrue(plain);
+        Py_XDECREF(plain);
+        if (found) return found;
+    }
+    for (i = 0; i < n; i++) {
+        if (Py_TYPE(operands[i]) != traced_type) continue;
+        if (SLOT(operands[i], traced_plain) != Py_True) return 0;
+        found = 1;
+    }
+    return found;
+}
+
+/* Return the operand as an argument of a TracedCall: a Var, or a number. */
+static PyObject *argument(const Recording *r, PyObject *x) {
+    if (Py_TYPE(x) == traced_type) return Py_NewRef(SLOT(x, traced_var));
+    if (PyArray_CheckExact(x)) return PyObject_CallMethodOneArg(r->recorder, words.var_of_plain, x);
+    return Py_NewRef(x);
+}
+
+PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row, PyObject *array, int scalar) {
+    PyObject *calls = attribute(r, words.calls), *scalars = attribute(r, words.scalars), *call, *code, *kept, *var, *traced = NULL;
+    Py_ssize_t i;
+    int plain, done;
+    if (calls == NULL || !PyList_CheckExact(calls) || scalars == NULL || !PySet_Check(scalars)) return NULL;
+    call = call_type->tp_alloc(call_type, 0);
+    if (call == NULL) return NULL;
+    SLOT(call, call_function) = Py_NewRef(function);
+    SLOT(call, call_method) = Py_NewRef(method_name);
+    SLOT(call, call_kwargs) = PyDict_New();
+    SLOT(call, call_row) = Py_NewRef(row);
+    SLOT(call, call_pure) = Py_NewRef(Py_True);
+    SLOT(call, call_args) = PyTuple_New(n);
+    done = SLOT(call, call_kwargs) == NULL || SLOT(call, call_args) == NULL ? -1 : 0;
+    for (i = 0; i < n && done == 0; i++) {
+        PyObject *part = argument(r, operands[i]);
+        if (part == NULL) done = -1;
+        else PyTuple_SET_ITEM(SLOT(call, call_args), i, part);
+    }
+    if (done == 0) done = note_place(call, call_code, call_lasti, r->place);
+    if (done == 0) {
+        code = SLOT(call, call_code);
+        if (code != NULL && PyCode_Check(code) && PyBytes_GET_SIZE(((PyCodeObject *)code)->co_exceptiontable) > 0) {
+            kept = PyObject_CallFunctionObjArgs(is_tried, code, SLOT(call, call_lasti), NULL);
+        } else {
+            kept = Py_NewRef(Py_False);
+        }
+        SLOT(call, call_kept) = kept;
+        done = kept == NULL ? -1 : PyList_Append(calls, call);
+    }
+    plain = done < 0 ? -1 : is_plain_call(r, operands, n);
+    var = plain < 0 ? NULL : new_var(r, array);
+    if (var != NULL) {
+        traced = new_traced(r, var, plain, scalar);
+        SLOT(call, call_results) = PyTuple_Pack(1, var);
+        if (SLOT(call, call_results) == NULL || (plain && scalar && PySet_Add(scalars, SLOT(var, var_number)) < 0)) Py_CLEAR(traced);
+        Py_DECREF(var);
+    }
+    Py_DECREF(call);
+    return traced;
+}
+
+int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
+    PyObject *sharing = attribute(r, words.sharing), *key = PyLong_FromVoidPtr(array), *ref = PyWeakref_NewRef(tensor, NULL), *list;
+    int done = -1;
+    if (sharing != NULL && PyDict_Check(sharing) && key != NULL && ref != NULL) {
+        list = PyDict_GetItemWithError(sharing, key);
+        Py_XINCREF(list);
+        if (list == NULL && !PyErr_Occurred() && (list = PyList_New(0)) != NULL && PyDict_SetItem(sharing, key, list) < 0) Py_CLEAR(list);
+        if (list != NULL && PyList_CheckExact(list)) done = PyList_Append(list, ref);
+        Py_XDECREF(list);
+    }
+    Py_XDECREF(key);
+    Py_XDECREF(ref);
+    if (done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the recorder's table of shared memory was replaced");
+    return done;
+}
+
+/* ---- ufuncs */
+
+/* Call a ufunc and append the call. NULL without an error where Recorder.call must do it. */
+static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row) {
+    PyUFuncObject *ufunc = (PyUFuncObject *)function;
+    PyObject *given[3], *out, *traced = NULL;
+    Py_ssize_t i;
+    int scalar;
+    if (n < 1 || n > 3 || ufunc->nin != (int)n || ufunc->nout != 1) return NULL;
+    for (i = 0; i < n; i++) {
+        PyObject *x = operands[i], *var, *array;
+        given[i] = NULL;
+        if (Py_TYPE(x) == traced_type) {
+            var = SLOT(x, traced_var);
+            array = SLOT(x, traced_level) != r->level || var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
+            if (array == NULL || !PyArray_CheckExact(array) || PyArray_DESCR((PyArrayObject *)array)->kind == 'O') break;
+            given[i] = SLOT(x, traced_scalar) == Py_True ? PyArray_Scalar(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array) : Py_NewRef(array);
+        } else if (is_number(x) || PyComplex_CheckExact(x) || PyBool_Check(x) || (PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x)->kind != 'O')) {
+            given[i] = Py_NewRef(x);
+        }
+        if (given[i] == NULL) break;
+    }
+    if (i == n) {
+        PyDict_SetItem(r->dict, words.failed, Py_None);
+        out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, given, (size_t)n, NULL);
+        if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles what it raises */
+        if (out != NULL && (PyArray_CheckExact(out) || PyArray_CheckScalar(out))) {
+            scalar = !PyArray_CheckExact(out);
+            if (scalar) Py_SETREF(out, PyArray_FromScalar(out, NULL));
+            if (out != NULL) traced = note_call(r, function, operands, n, row, out, scalar);
+        }
+        Py_XDECREF(out);
+    }
+    while (i-- > 0) Py_DECREF(given[i]);
+    return traced;
+}
+
+PyObject *trace_program(const Recording *r, const Program *program, PyObject **values, PyObject *row) {
+    PyObject *result = NULL;
+    int k, done;
+    for (k = 0; k < program->nsteps; k++) {
+        if (program->steps[k].ufunc == NULL || program->steps[k].form != ELEMENTS || program->steps[k].nin > 3) return NULL;
+    }
+    for (k = 0; k < program->nconstants; k++) values[INPUTS + k] = program->numbers[k];
+    for (done = 0; done < program->nsteps; done++) {
+        const Step *step = &program->steps[done];
+        PyObject *operands[3];
+        for (k = 0; k < step->nin; k++) operands[k] = values[step->from[k]];
+        values[INPUTS + CONSTANTS + done] = call_ufunc(r, step->ufunc, operands, step->nin, row);
+        if (values[INPUTS + CONSTANTS + done] == NULL) break;
+    }
+    if (done == program->nsteps && is_traced(values[program->result])) result = Py_NewRef(values[program->result]);
+    while (done-- > 0) Py_DECREF(values[INPUTS + CONSTANTS + done]);
+    return result;
+}
+
+PyObject *row_name(const Recording *r) { return attribute(r, words.row); }
+
+PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
+    PyObject *array;
+    if (SLOT(traced, traced_scalar) == Py_False) return traced;
+    array = new_traced(r, SLOT(traced, traced_var), SLOT(traced, traced_plain) == Py_True, 0);
+    Py_DECREF(traced);
+    return array;
+}
+
+PyObject *any_array_of_traced(const Recording *r, PyObject *x) {
+    PyObject *var = Py_TYPE(x) == traced_type && SLOT(x, traced_level) == r->level ? SLOT(x, traced_var) : NULL, *array;
+    array = var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
+    return array != NULL && PyArray_CheckExact(array) ? array : NULL;
+}
+
+static int is_real(PyObject *x) {
+    PyObject *dtype = Py_TYPE(x) == traced_type ? SLOT(x, traced_dtype) : NULL;
+    return dtype != NULL && (dtype == (PyObject *)core.of[0] || dtype == (PyObject *)core.of[1]);
+}
+
+/* Have calls note the source location of a backward pass. */
+static int locate(Recording *r, PyObject *pass) {
+    r->place.code = PyObject_GetAttr(pass, words.code);
+    r->place.lasti = r->place.code == NULL ? NULL : PyObject_GetAttr(pass, words.lasti);
+    return r->place.lasti == NULL ? -1 : 1;
+}
+
+static void unlocate(Recording *r) {
+    Py_CLEAR(r->place.code);
+    Py_CLEAR(r->place.lasti);
+}
+
+/* trace_sum(x, y, pass) -> the sum of two cotangents, or None where Python must compute it */
+static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *sum = NULL;
+    Recording r;
+    int done;
+    (void)module;
+    if (nargs != 3) {
+        PyErr_SetString(PyExc_TypeError, "trace_sum takes (x, y, pass)");
+        return NULL;
+    }
+    if (!core.on || !is_real(args[0]) || !is_real(args[1])) Py_RETURN_NONE;
+    done = open_recording(&r);
+    if (done > 0) {
+        if (locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, row_name(&r));
+        if (sum != NULL) sum = as_tensor_data(&r, sum);
+        unlocate(&r);
+        close_recording(&r);
+    }
+    if (sum == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
+    return sum;
+}
+
+/* trace_rule(node, cotangent, saved, edges, pass) -> the gradients of a node's operands, or None where Python must call the rule */
+static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *grads[MOST_OPERANDS] = {NULL}, *result = NULL;
+    Py_ssize_t i, n;
+    Recording r;
+    int done;
+    (void)module;
+    if (nargs != 5 || !PyObject_TypeCheck(args[0], core.node) || !PyTuple_CheckExact(args[3])) {
+        PyErr_SetString(PyExc_TypeError, "trace_rule takes (node, cotangent, saved, edges, pass)");
+        return NULL;
+    }
+    n = PyTuple_GET_SIZE(args[3]);
+    if (!core.on || !PyTuple_CheckExact(args[2]) || n > MOST_OPERANDS || !is_traced(args[1])) Py_RETURN_NONE;
+    done = open_recording(&r);
+    if (done > 0) {
+        done = locate(&r, args[4]);
+        if (done > 0) done = trace_row_rules(&r, args[0], args[1], args[2], args[3], grads);
+        unlocate(&r);
+        close_recording(&r);
+    }
+    if (done > 0 && (result = PyTuple_New(n)) != NULL) {
+        for (i = 0; i < n; i++) PyTuple_SET_ITEM(result, i, grads[i] == NULL ? Py_NewRef(Py_None) : Py_NewRef(grads[i]));
+    }
+    for (i = 0; i < n; i++) Py_XDECREF(grads[i]);
+    if (result == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
+    return result;
+}
+
+/* trace_ufunc(recorder, ufunc, operands, row) -> Traced, or NotImplemented where Python must do it */
+static PyObject *trace_ufunc(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Recording r;
+    PyObject *traced = NULL;
+    int found;
+    (void)module;
+    if (nargs != 4 || Py_TYPE(args[1]) != &PyUFunc_Type || !PyTuple_CheckExact(args[2]) || !PyUnicode_Check(args[3])) {
+        PyErr_SetString(PyExc_TypeError, "trace_ufunc takes (recorder, ufunc, operands, row)");
+        return NULL;
+    }
+    found = open_recorder(&r, args[0]);
+    if (found > 0 && (found = has_first_error_state(&r)) > 0) traced = call_ufunc(&r, args[1], &PyTuple_GET_ITEM(args[2], 0), PyTuple_GET_SIZE(args[2]), args[3]);
+    close_recording(&r);
+    if (traced == NULL && !PyErr_Occurred()) Py_RETURN_NOTIMPLEMENTED;
+    return traced;
+}
+
+/* (python, ufunc, reflected): an operator of Traced */
+static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *ufunc = PyTuple_GET_ITEM(self, 1), *traced = NULL, *operands[2], *row;
+    int reflected = PyTuple_GET_ITEM(self, 2) == Py_True;
+    Recording r;
+    if (nargs == ((PyUFuncObject *)ufunc)->nin && is_real(args[0]) && (nargs == 1 || is_real(args[1]) || is_number(args[1]))) {
+        PyObject *state = state_of_thread(), *recorder;
+        int found = state == NULL ? -1 : 0;
+        operands[reflected] = args[0];
+        if (nargs == 2) operands[!reflected] = args[1];
+        if (state != NULL && PyDict_CheckExact(state) && !is_absent(recorder = PyDict_GetItemWithError(state, words.recorder))) found = open_recorder(&r, recorder);
+        Py_XDECREF(state);
+        if (found > 0) {
+            PyObject *weak = attribute(&r, words.weak);
+            int simple = r.level == SLOT(args[0], traced_level) && weak != NULL && PySet_Check(weak) && PySet_GET_SIZE(weak) == 0;
+            row = attribute(&r, words.row);
+            if (simple && row != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, row);
+            close_recording(&r);
+        }
+    }
+    if (traced != NULL || PyErr_Occurred()) return traced;
+    return PyObject_Vectorcall(PyTuple_GET_ITEM(self, 0), args, (size_t)nargs, NULL);
+}
+
+static PyMethodDef operator_method = {"traced_operator", (PyCFunction)(void (*)(void))call_operator, METH_FASTCALL, NULL};
+
+/* traced_operator(python, ufunc, reflected) -> a method for Traced: call the ufunc in C where that is simple, else the Python function */
+static PyObject *traced_operator(PyObject *module, PyObject *args) {
+    PyObject *python, *ufunc, *self, *function, *method;
+    int reflected;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO!p", &python, &PyUFunc_Type, &ufunc, &reflected)) return NULL;
+    self = PyTuple_Pack(3, python, ufunc, reflected ? Py_True : Py_False);
+    function = self == NULL ? NULL : PyCFunction_New(&operator_method, self);
+    method = function == NULL ? NULL : PyInstanceMethod_New(function);
+    Py_XDECREF(self);
+    Py_XDECREF(function);
+    return method;
+}
+
+/* ---- connect */
+
+static int intern_words(void) {
+    static const struct {
+        PyObject **word;
+        const char *text;
+    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.row, "_row"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    size_t i;
+    for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if ((*all[i].word = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
+    }
+    return 0;
+}
+
+/* connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), error_variable, is_tried, np.add): where the classes of a trace are */
+static PyObject *connect_trace(PyObject *module, PyObject *args) {
+    static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
+    static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
+    static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"row", &call_row}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {NULL, NULL}};
+    static const SlotOffset of_state[] = {{"looked_at", &state_looked_at}, {"_filters", &state_filters}, {"_shown", &state_shown}, {"_known", &state_known}, {NULL, NULL}};
+    PyObject *traced, *var, *call, *state, *names, *variable, *tried, *sum;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!OOO!", &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;
+    if (traced_type != NULL || (variable != Py_None && !PyContextVar_CheckExact(variable))) {
+        PyErr_SetString(PyExc_TypeError, "connect_trace takes classes, names, a context variable and a function, once");
+        return NULL;
+    }
+    one = PyLong_FromLong(1);
+    if (one == NULL || intern_words() < 0 || find_slots((PyTypeObject *)traced, of_traced) < 0 || find_slots((PyTypeObject *)var, of_var) < 0 || find_slots((PyTypeObject *)call, of_call) < 0 || find_slots((PyTypeObject *)state, of_state) < 0) return NULL;
+    warnings_names = Py_NewRef(names);
+    error_variable = Py_NewRef(variable);
+    is_tried = Py_NewRef(tried);
+    add = Py_NewRef(sum);
+    var_type = (PyTypeObject *)Py_NewRef(var);
+    call_type = (PyTypeObject *)Py_NewRef(call);
+    state_type = (PyTypeObject *)Py_NewRef(state);
+    traced_type = (PyTypeObject *)Py_NewRef(traced);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef trace_functions[] = {
+    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, Treatment, names, variable, is_tried, add): where the classes of a trace are"},
+    {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, row): call a ufunc on traced values and append the call"},
+    {"trace_rule", (PyCFunction)(void (*)(void))trace_rule, METH_FASTCALL, "trace_rule(node, cotangent, saved, edges, pass): call the VJP rules of a node on traced values"},
+    {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
+    {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},
+    {NULL, NULL, 0, NULL},
+};
