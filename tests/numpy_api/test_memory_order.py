@@ -192,3 +192,18 @@ def test_no_order(call):
     found = []
     cr.grad(lambda x: (found.append(call((x * 1).T, None).strides), np.sum(x))[1])(X)
     assert found == [call((X * 1).T, None).strides]
+
+
+@pytest.mark.parametrize("orders", ["CC", "CF", "FC", "FF"])
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,jk->ki", "ij,kj->ik", "ij,jk", "ijk,kl->ijl", "ij,j->ij", "ij,kl->lj"])
+def test_einsum(subscripts, orders):
+    terms = subscripts.split("->")[0].split(",")
+    arrays = [
+        np.array(np.arange(3.0 ** len(term)).reshape([3] * len(term)), order=order)
+        for term, order in zip(terms, orders, strict=True)
+    ]
+    expected = np.einsum(subscripts, *arrays)
+    assert np.einsum(subscripts, *map(cr.Array, arrays)).strides == expected.strides
+    found = []
+    cr.grad(lambda x: (found.append(np.einsum(subscripts, x, arrays[1]).strides), np.sum(x))[1])(arrays[0])
+    assert found == [expected.strides]

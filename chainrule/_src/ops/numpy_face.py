@@ -5,6 +5,7 @@ Rules are NumPy code, so this is also how a rule runs on a Dual or a Batched val
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from chainrule._src.arrays.types import (
 )
 from chainrule._src.messages import errors
 from chainrule._src.ops import einsum, products
-from chainrule._src.ops.numpy_layout import copied, laid, layout_of, settled_order
+from chainrule._src.ops.numpy_layout import copied, laid, layout_of, lies_in, settled_order
 from chainrule._src.ops.numpy_lists import arranged, operands, promoted, sum_of_products, weak
 from chainrule._src.ops.numpy_reductions import in_dtype, wide
 from chainrule._src.table import arithmetic, comparison, special, trigonometric
@@ -423,7 +424,20 @@ def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool =
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
     arrays = promoted(*factors)
-    return valued(in_dtype(einsum.contracted(subscripts, arrays), arrays[0].dtype))  # sums of integers are no wider
+    result = in_dtype(einsum.contracted(subscripts, arrays), arrays[0].dtype)  # sums of integers are no wider
+    if optimize is False and np.ndim(result) > 1 and not all(lies_in(x, "C") for x in arrays):
+        result = rows.laid_along(result, _einsum_order(subscripts, arrays))
+    return valued(result)
+
+
+def _einsum_order(subscripts: str, arrays: Sequence[AnyArray]) -> list[int]:
+    """Return the axes of ``np.einsum``'s result as they lie in memory, the slowest first.
+
+    They follow from the operands' strides. NumPy computes them here for the first two elements along each axis.
+    """
+    corners = [layout_of(x)[(slice(0, 2),) * np.ndim(x)] for x in arrays]
+    with np.errstate(all="ignore"):
+        return rows.slowest_first(np.einsum(subscripts, *corners))
 
 
 def _vecdot(a: AnyArray, b: AnyArray) -> AnyArray:
