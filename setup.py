@@ -26,6 +26,7 @@ SOURCES = [
     "structure.c",
     "sweep.c",
     "trace.c",
+    "passes.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src import native
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
@@ -42,11 +43,17 @@ class Simplified:
         self.merged = self.folded = 0
         live = _live(program)
         self.dropped = len(program.calls) - len(live)
-        self.calls: list[tuple[TracedCall, list[Var]]] = []
+        self.calls: list[tuple[TracedCall, list[Var]]]
         seen: dict[Any, tuple[Var, ...]] = {}
-        for call, used in live:
-            if not call.pure or not (self._fold(call, used) or self._merge(call, seen)):
-                self.calls.append((call, used))
+
+        def is_needless(call: TracedCall, used: list[Var]) -> bool:
+            return call.pure and (self._fold(call, used) or self._merge(call, seen))
+
+        if native.LOOPS is None:
+            self.calls = [pair for pair in live if not is_needless(*pair)]
+        else:
+            self.calls, merged = native.LOOPS.merge_equal(live, self.constants, self.same, is_needless)
+            self.merged += merged
 
     def _fold(self, call: TracedCall, used: list[Var]) -> bool:
         """Make the results of a call on constants alone constants."""
@@ -147,12 +154,23 @@ def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
     """The calls that outputs, writes or effects need, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)
-    live = []
-    for call in reversed(program.calls):
+
+    def operands_if_needed(call: TracedCall) -> list[Var] | None:
         if not call.pure or call.kept or not needed.isdisjoint(call.results) or _may_raise(call):
-            used = [] if _needs_shape_only(call) else operands(call)
-            live.append((call, used))
-            needed.update(used)
+            return [] if _needs_shape_only(call) else operands(call)
+        return None
+
+    if native.LOOPS is not None:
+        live: list[tuple[TracedCall, list[Var]]] = native.LOOPS.live_calls(
+            list(program.calls), needed, _MAY_RAISE, operands_if_needed
+        )
+    else:
+        live = []
+        for call in reversed(program.calls):
+            used = operands_if_needed(call)
+            if used is not None:
+                live.append((call, used))
+                needed.update(used)
     live.reverse()
     return live
 
@@ -182,6 +200,8 @@ def _needs_shape_only(call: TracedCall) -> bool:
     return len(operands(call)) == 1 and type(call.args[0]) is Var
 
 
+#: ufuncs that may raise because of the numbers that they are given
+_MAY_RAISE = frozenset({np.power})
 #: functions that fill an array like another one
 LIKE: frozenset[Any] = frozenset({np.zeros_like, np.ones_like, np.full_like})
 #: functions whose result depends on no array's content

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src import native
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, address
 from chainrule._src.compiling.loops import Template
@@ -65,24 +66,35 @@ class TraceArrays:
         self._numbers: list[int] = []
         self._operands: list[int] = []
         self._results: list[tuple[int, ...]] = []
-        counts = [0]
-        for position, (call, used) in enumerate(self.calls):
-            operands = [self.slots[v] if v in self.slots else self._slot(v) for v in used]
-            if len(used) == 1 and call.function in VIEWS and self._add_views(call, used[0].array, operands[0]):
-                self.index.append(-1)
-                continue
-            self.index.append(len(self.position))
-            self.position.append(position)
-            self._operands += operands
-            counts.append(len(operands))
-            results = [self._new(var, COMPUTED) for var in call.results]
-            self._note(call, used, operands, results)
-            self._results.append(tuple(results))
-        self._as_arrays(counts)
+        self._counts = [0]
+        if native.LOOPS is None:
+            for position, (call, used) in enumerate(self.calls):
+                self._append(position, call, used)
+        else:
+            lists = (
+                self.slots, self._root, self._offset, self._layout, self._origin, self.variables, self.index, self.position,
+                self._operands, self._counts, self._results, self._signature, self._numbers, self._keys, self._number_keys,
+                self._templates,
+            )  # fmt: skip
+            native.LOOPS.append_calls(lists, self.calls, self._layout_of, self._append)
+        self._as_arrays(self._counts)
         uses_after = [*program.outputs, *[value for _, value in program.writes]]
         after = np.array([self._slot(var) for var in uses_after], np.intp)
         self._as_arrays_of_slots()
         self.last[self.root[after]] = len(self.position)
+
+    def _append(self, position: int, call: TracedCall, used: list[Var]) -> None:
+        operands = [self.slots[v] if v in self.slots else self._slot(v) for v in used]
+        if len(used) == 1 and call.function in VIEWS and self._add_views(call, used[0].array, operands[0]):
+            self.index.append(-1)
+            return
+        self.index.append(len(self.position))
+        self.position.append(position)
+        self._operands += operands
+        self._counts.append(len(operands))
+        results = [self._new(var, COMPUTED) for var in call.results]
+        self._note(call, used, operands, results)
+        self._results.append(tuple(results))
 
     def _as_arrays(self, counts: list[int]) -> None:
         width = max(map(len, self._results), default=1) or 1
@@ -112,14 +124,15 @@ class TraceArrays:
 
     def _new(self, var: Var, origin: int) -> int:
         slot = self.slots[var] = len(self._root)
-        array = var.array
-        layouts = self._layouts
         self._root.append(slot)
         self._offset.append(0)
-        self._layout.append(layouts.setdefault((array.shape, array.strides, array.dtype), len(layouts)))
+        self._layout.append(self._layout_of(var.array))
         self._origin.append(origin)
         self.variables.append(var)
         return slot
+
+    def _layout_of(self, array: NumpyArray) -> int:
+        return self._layouts.setdefault((array.shape, array.strides, array.dtype), len(self._layouts))
 
     def _slot(self, var: Var) -> int:
         """Return the slot of a Var; a Var that no call computes is a constant."""

@@ -547,7 +547,7 @@ static int fill_module(PyObject *module) {
     import_umath1(-1);
     if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &shared_ufunc_spec, "SharedUfunc") < 0) return -1;
     if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &row_spec, "Row") < 0) return -1;
-    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, row_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0) return -1;
+    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, row_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0) return -1;
     if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0) return -1;
     own = own_loops();
     if (own == NULL || PyModule_AddObjectRef(module, "OWN", own) < 0) {

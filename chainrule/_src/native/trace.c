@@ -9,13 +9,15 @@
 #define NO_IMPORT_UFUNC
 #include "trace.h"
 
-static PyTypeObject *traced_type, *var_type, *call_type;
+static PyTypeObject *traced_type;
+PyTypeObject *var_type, *call_type;
 static Py_ssize_t traced_var, traced_level, traced_plain, traced_scalar, traced_shape, traced_dtype;
-static Py_ssize_t var_array, var_dtype, var_number, var_shape;
-static Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;
+Py_ssize_t var_array, var_dtype, var_number, var_shape;
+Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;
 static Py_ssize_t state_looked_at, state_filters, state_shown, state_known;
 static PyTypeObject *state_type;
-static PyObject *warnings_names, *error_variable, *is_tried, *one, *add, *method_name;
+static PyObject *warnings_names, *error_variable, *is_tried, *one, *add;
+PyObject *method_name;
 
 /* attributes of Recorder, and of the thread's state */
 static struct {

@@ -29,6 +29,12 @@ int trace_row_rules(const Recording *recording, PyObject *node, PyObject *g, PyO
 /* Note that a tensor holds an array: KnownArrays.note_holder. */
 int note_holder(const Recording *recording, PyObject *tensor, PyObject *array);
 
-extern PyMethodDef trace_functions[];
+/* the classes of a trace, and where their slots are */
+extern PyTypeObject *var_type, *call_type;
+extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
+extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;
+extern PyObject *method_name; /* "__call__" */
+
+extern PyMethodDef trace_functions[], pass_functions[];
 
 #endif

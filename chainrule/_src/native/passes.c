@@ -1,0 +1,365 @@
+/* Passes over a trace, for the calls that most traces consist of: one ufunc called with Vars and Python numbers.
+
+   Each function goes through a list of calls. It does for those what the Python code in compiling/ does, and calls back a Python function
+   for all others. The Python code is the reference: the passes run without the extension, too. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "trace.h"
+
+enum { MOST_ARGS_OF_UFUNC = 3, MOST_LAYOUTS = 16 };
+
+/* Whether a call is `ufunc(x, ...)` of Vars and Python numbers, with one result and no effects. */
+static int is_simple(PyObject *call) {
+    PyObject *function, *args, *kwargs, *results;
+    Py_ssize_t i;
+    if (call_type == NULL || Py_TYPE(call) != call_type) return 0;
+    function = SLOT(call, call_function);
+    args = SLOT(call, call_args);
+    kwargs = SLOT(call, call_kwargs);
+    results = SLOT(call, call_results);
+    if (function == NULL || Py_TYPE(function) != &PyUFunc_Type || ((PyUFuncObject *)function)->core_enabled || SLOT(call, call_method) != method_name) return 0;
+    if (args == NULL || !PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) > MOST_ARGS_OF_UFUNC || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
+    if (results == NULL || !PyTuple_CheckExact(results) || PyTuple_GET_SIZE(results) != 1 || Py_TYPE(PyTuple_GET_ITEM(results, 0)) != var_type) return 0;
+    if (SLOT(call, call_pure) != Py_True || SLOT(call, call_kept) != Py_False) return 0;
+    for (i = 0; i < PyTuple_GET_SIZE(args); i++) {
+        PyObject *x = PyTuple_GET_ITEM(args, i);
+        int overflow = 0;
+        if (Py_TYPE(x) == var_type || PyFloat_CheckExact(x)) continue;
+        if (!PyLong_CheckExact(x)) return 0;
+        PyLong_AsLongLongAndOverflow(x, &overflow);
+        if (overflow) return 0;
+    }
+    return 1;
+}
+
+static long long bits_of(PyObject *number) {
+    int overflow;
+    double value;
+    long long bits;
+    if (PyLong_CheckExact(number)) return PyLong_AsLongLongAndOverflow(number, &overflow);
+    value = PyFloat_AS_DOUBLE(number);
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+/* ---- fingerprints */
+
+static unsigned long long mixed(unsigned long long hash, unsigned long long part) {
+    hash = (hash ^ part) * 0x9E3779B97F4A7C15ull; /* as in splitmix64 */
+    hash ^= hash >> 32;
+    return hash * 0xD6E8FEB86659FD93ull ^ hash >> 29;
+}
+
+/* fingerprints(calls, kept, fingerprint) -> a bytes object with an int64 for each call; `kept` holds the functions that are compared by address */
+static PyObject *fingerprints(PyObject *module, PyObject *args) {
+    PyObject *calls, *kept, *python, *found;
+    Py_ssize_t i, k, n;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!O", &PyList_Type, &calls, &PyDict_Type, &kept, &python)) return NULL;
+    n = PyList_GET_SIZE(calls);
+    found = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(long long));
+    for (i = 0; found != NULL && i < n; i++) {
+        PyObject *call = Py_NewRef(PyList_GET_ITEM(calls, i));
+        long long value = 0;
+        int done = 0;
+        if (is_simple(call)) {
+            PyObject *function = SLOT(call, call_function), *operands = SLOT(call, call_args), *key = PyLong_FromVoidPtr(function);
+            unsigned long long hash = mixed(1, (unsigned long long)(size_t)function);
+            done = key == NULL || PyDict_SetItem(kept, key, function) < 0 ? -1 : 0;
+            Py_XDECREF(key);
+            hash = mixed(hash, (unsigned long long)PyLong_AsLongLong(SLOT(PyTuple_GET_ITEM(SLOT(call, call_results), 0), var_number)));
+            for (k = 0; k < PyTuple_GET_SIZE(operands); k++) {
+                PyObject *x = PyTuple_GET_ITEM(operands, k);
+                int kind = Py_TYPE(x) == var_type ? 2 : PyFloat_CheckExact(x) ? 3 : 4;
+                hash = mixed(hash + (unsigned)kind, (unsigned long long)(kind == 2 ? PyLong_AsLongLong(SLOT(x, var_number)) : bits_of(x)));
+            }
+            value = (long long)hash;
+        } else {
+            PyObject *number = PyObject_CallOneArg(python, call);
+            if (number != NULL) value = PyLong_AsLongLong(number);
+            Py_XDECREF(number);
+        }
+        if (done < 0 || PyErr_Occurred()) Py_CLEAR(found);
+        else memcpy(PyBytes_AS_STRING(found) + i * (Py_ssize_t)sizeof(value), &value, sizeof(value));
+        Py_DECREF(call);
+        if (found != NULL && PyList_GET_SIZE(calls) != n) {
+            PyErr_SetString(PyExc_RuntimeError, "the list of calls changed");
+            Py_CLEAR(found);
+        }
+    }
+    return found;
+}
+
+/* ---- liveness */
+
+static PyObject *vars_of(PyObject *call) {
+    PyObject *args = SLOT(call, call_args), *used = PyList_New(0);
+    Py_ssize_t i;
+    for (i = 0; used != NULL && i < PyTuple_GET_SIZE(args); i++) {
+        if (Py_TYPE(PyTuple_GET_ITEM(args, i)) == var_type && PyList_Append(used, PyTuple_GET_ITEM(args, i)) < 0) Py_CLEAR(used);
+    }
+    return used;
+}
+
+/* live_calls(calls, needed, may_raise, operands_if_needed) -> [(call, Vars among its arguments)] of the calls that the Vars in the set `needed` depend on, last first.
+   may_raise: ufuncs that Python looks at; operands_if_needed(call): the Vars of another call, or None if nothing needs it. */
+static PyObject *live_calls(PyObject *module, PyObject *args) {
+    PyObject *calls, *needed, *may_raise, *python, *live;
+    Py_ssize_t i, k;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyList_Type, &calls, &PySet_Type, &needed, &PyFrozenSet_Type, &may_raise, &python)) return NULL;
+    live = PyList_New(0);
+    for (i = PyList_GET_SIZE(calls) - 1; live != NULL && i >= 0 && i < PyList_GET_SIZE(calls); i--) {
+        PyObject *call = Py_NewRef(PyList_GET_ITEM(calls, i)), *used = NULL, *pair;
+        int simple = is_simple(call), wanted = 0;
+        if (simple && PySet_Contains(may_raise, SLOT(call, call_function)) != 0) simple = 0;
+        if (simple) {
+            wanted = PySet_Contains(needed, PyTuple_GET_ITEM(SLOT(call, call_results), 0));
+            if (wanted > 0) used = vars_of(call);
+        } else {
+            used = PyObject_CallOneArg(python, call);
+            wanted = used == NULL ? -1 : used != Py_None;
+            if (used != NULL && wanted && !PyList_CheckExact(used)) wanted = -1;
+        }
+        if (wanted > 0 && used != NULL) {
+            for (k = 0; k < PyList_GET_SIZE(used) && wanted > 0; k++) {
+                if (PySet_Add(needed, PyList_GET_ITEM(used, k)) < 0) wanted = -1;
+            }
+            pair = wanted < 0 ? NULL : PyTuple_Pack(2, call, used);
+            if (pair == NULL || PyList_Append(live, pair) < 0) wanted = -1;
+            Py_XDECREF(pair);
+        }
+        Py_XDECREF(used);
+        Py_DECREF(call);
+        if (wanted < 0 || PyErr_Occurred()) Py_CLEAR(live);
+    }
+    if (live == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "live_calls: the Vars of a call are a list");
+    return live;
+}
+
+/* ---- value numbering */
+
+/* (function, operand ...) with the Var that stands for each Var; NULL with an error */
+static PyObject *value_key(PyObject *call, PyObject *same) {
+    PyObject *args = SLOT(call, call_args), *key = PyTuple_New(PyTuple_GET_SIZE(args) + 1);
+    Py_ssize_t i;
+    if (key == NULL) return NULL;
+    PyTuple_SET_ITEM(key, 0, Py_NewRef(SLOT(call, call_function)));
+    for (i = 0; i < PyTuple_GET_SIZE(args); i++) {
+        PyObject *x = PyTuple_GET_ITEM(args, i), *part;
+        if (Py_TYPE(x) == var_type) {
+            part = PyDict_GetItemWithError(same, x);
+            part = Py_NewRef(part == NULL ? x : part);
+        } else {
+            PyObject *bits = PyLong_FromLongLong(bits_of(x));
+            part = bits == NULL ? NULL : PyTuple_Pack(2, (PyObject *)Py_TYPE(x), bits);
+            Py_XDECREF(bits);
+        }
+        if (part == NULL || PyErr_Occurred()) {
+            Py_XDECREF(part);
+            Py_DECREF(key);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(key, i + 1, part);
+    }
+    return key;
+}
+
+static int all_in(PyObject *constants, PyObject *used) {
+    Py_ssize_t i;
+    for (i = 0; i < PyList_GET_SIZE(used); i++) {
+        int found = PyDict_Contains(constants, PyList_GET_ITEM(used, i));
+        if (found != 1) return found;
+    }
+    return 1;
+}
+
+/* merge_equal(live, constants, same, is_needless) -> (the pairs of `live` that are left, how many were merged). Equal calls are made once: `same`
+   gets the Var that stands for the result of another one. is_needless(call, used): decides about other calls, and those on constants alone. */
+static PyObject *merge_equal(PyObject *module, PyObject *args) {
+    PyObject *live, *constants, *same, *python, *left, *seen;
+    Py_ssize_t i, merged = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyList_Type, &live, &PyDict_Type, &constants, &PyDict_Type, &same, &python)) return NULL;
+    left = PyList_New(0);
+    seen = PyDict_New();
+    for (i = 0; left != NULL && seen != NULL && i < PyList_GET_SIZE(live); i++) {
+        PyObject *pair = Py_NewRef(PyList_GET_ITEM(live, i)), *call = PyTuple_GET_ITEM(pair, 0), *used = PyTuple_GET_ITEM(pair, 1), *key, *known;
+        int needless, constant = is_simple(call) ? all_in(constants, used) : 1;
+        if (constant) {
+            PyObject *found = constant < 0 ? NULL : PyObject_CallFunctionObjArgs(python, call, used, NULL);
+            needless = found == NULL ? -1 : PyObject_IsTrue(found);
+            Py_XDECREF(found);
+        } else {
+            key = value_key(call, same);
+            known = key == NULL ? NULL : PyDict_GetItemWithError(seen, key);
+            needless = PyErr_Occurred() ? -1 : known != NULL;
+            if (needless == 0 && PyDict_SetItem(seen, key, PyTuple_GET_ITEM(SLOT(call, call_results), 0)) < 0) needless = -1;
+            if (needless == 1 && PyDict_SetItem(same, PyTuple_GET_ITEM(SLOT(call, call_results), 0), known) < 0) needless = -1;
+            merged += needless == 1;
+            Py_XDECREF(key);
+        }
+        if (needless == 0 && PyList_Append(left, pair) < 0) needless = -1;
+        Py_DECREF(pair);
+        if (needless < 0) Py_CLEAR(left);
+    }
+    Py_XDECREF(seen);
+    if (left == NULL) return NULL;
+    return Py_BuildValue("(Nn)", left, merged);
+}
+
+/* ---- arrays of the trace */
+
+typedef struct {
+    PyArray_Descr *dtype;
+    int ndim;
+    npy_intp dims[4], strides[4];
+    PyObject *index;
+} LayoutEntry;
+
+/* the lists of TraceArrays */
+typedef struct {
+    PyObject *slots, *root, *offset, *layout, *origin, *variables, *index, *position, *operands, *counts, *results, *signature, *numbers, *keys, *number_keys, *templates;
+} Lists;
+
+/* Borrow the index of an array's layout; NULL without an error where it is not in the table yet. */
+static PyObject *layout_of(const LayoutEntry *layouts, int n, PyArrayObject *x) {
+    int i, ndim = PyArray_NDIM(x);
+    for (i = 0; i < n; i++) {
+        size_t size = sizeof(npy_intp) * (size_t)ndim;
+        if (layouts[i].dtype == PyArray_DESCR(x) && layouts[i].ndim == ndim && memcmp(layouts[i].dims, PyArray_DIMS(x), size) == 0 && memcmp(layouts[i].strides, PyArray_STRIDES(x), size) == 0) return layouts[i].index;
+    }
+    return NULL;
+}
+
+static int append_number(PyObject *list, Py_ssize_t value) {
+    PyObject *number = PyLong_FromSsize_t(value);
+    int done = number == NULL ? -1 : PyList_Append(list, number);
+    Py_XDECREF(number);
+    return done;
+}
+
+/* Append a call to the lists: 1 done, 0 nothing was changed and Python must do it, -1 error. */
+static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *used, PyObject *layout) {
+    PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *known, *slot;
+    Py_ssize_t i, n = PyTuple_GET_SIZE(args), k = 0, nused = PyList_GET_SIZE(used), count = PyList_GET_SIZE(lists->root);
+    PyObject *operands[MOST_ARGS_OF_UFUNC];
+    int done = 0;
+    if (nused == 0) return 0;
+    for (i = 0; i < nused; i++) {
+        operands[i] = PyDict_GetItemWithError(lists->slots, PyList_GET_ITEM(used, i));
+        if (operands[i] == NULL) return PyErr_Occurred() ? -1 : 0;
+    }
+    key = PyTuple_New(n + 3); /* as TraceArrays._key */
+    numbers = PyTuple_New(n - nused);
+    if (key == NULL || numbers == NULL) goto end;
+    PyTuple_SET_ITEM(key, 0, Py_NewRef(SLOT(call, call_function)));
+    PyTuple_SET_ITEM(key, 1, Py_NewRef(Py_None));
+    for (i = 0; i < n; i++) {
+        PyObject *x = PyTuple_GET_ITEM(args, i);
+        if (Py_TYPE(x) == var_type) {
+            PyTuple_SET_ITEM(key, i + 2, Py_NewRef(PyList_GET_ITEM(lists->layout, PyLong_AsSsize_t(operands[k++]))));
+        } else {
+            int zero = PyFloat_CheckExact(x) ? PyFloat_AS_DOUBLE(x) == 0 : bits_of(x) == 0;
+            PyObject *number = zero ? PyObject_Repr(x) : Py_NewRef(x);
+            PyTuple_SET_ITEM(key, i + 2, Py_NewRef((PyObject *)Py_TYPE(x)));
+            if (number == NULL) goto end;
+            PyTuple_SET_ITEM(numbers, i - k, number);
+        }
+    }
+    PyTuple_SET_ITEM(key, n + 2, Py_NewRef(layout));
+    values = Py_XNewRef(PyDict_GetItemWithError(lists->number_keys, numbers));
+    signature = PyErr_Occurred() ? NULL : Py_XNewRef(PyDict_GetItemWithError(lists->keys, key));
+    if (values == NULL || signature == NULL) goto end;
+    pair = PyTuple_Pack(2, signature, values);
+    known = pair == NULL ? NULL : PyDict_GetItemWithError(lists->templates, pair);
+    if (known == NULL) goto end;
+    done = append_number(lists->index, PyList_GET_SIZE(lists->position)) < 0 || append_number(lists->position, at) < 0 || append_number(lists->counts, nused) < 0 ? -1 : 1;
+    for (i = 0; i < nused && done == 1; i++) {
+        if (PyList_Append(lists->operands, operands[i]) < 0) done = -1;
+    }
+    slot = PyLong_FromSsize_t(count);
+    if (done == 1 && slot != NULL) {
+        PyObject *row = PyTuple_Pack(1, slot);
+        if (row == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, 2) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, row) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
+        Py_XDECREF(row);
+    }
+    Py_XDECREF(slot);
+end:
+    Py_XDECREF(key);
+    Py_XDECREF(numbers);
+    Py_XDECREF(values);
+    Py_XDECREF(signature);
+    Py_XDECREF(pair);
+    return PyErr_Occurred() ? -1 : done;
+}
+
+/* append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays. layout_of(array): the index of a layout; append(position, call, used): another call. */
+static PyObject *append_calls(PyObject *module, PyObject *args) {
+    PyObject *fields, *calls, *python_layout, *python, **list;
+    LayoutEntry layouts[MOST_LAYOUTS];
+    Lists lists;
+    Py_ssize_t i;
+    int n = 0, failed = 0, k;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!OO", &PyTuple_Type, &fields, &PyList_Type, &calls, &python_layout, &python)) return NULL;
+    if (PyTuple_GET_SIZE(fields) != (Py_ssize_t)(sizeof(lists) / sizeof(PyObject *))) {
+        PyErr_SetString(PyExc_TypeError, "append_calls takes the lists of TraceArrays");
+        return NULL;
+    }
+    for (list = (PyObject **)&lists, i = 0; i < PyTuple_GET_SIZE(fields); i++) {
+        list[i] = PyTuple_GET_ITEM(fields, i);
+        if (i == 0 || i > 12 ? !PyDict_CheckExact(list[i]) : !PyList_CheckExact(list[i])) {
+            PyErr_SetString(PyExc_TypeError, "append_calls: a field is no list or no dict");
+            return NULL;
+        }
+    }
+    for (i = 0; i < PyList_GET_SIZE(calls) && !failed; i++) {
+        PyObject *pair = Py_NewRef(PyList_GET_ITEM(calls, i)), *call = PyTuple_GET_ITEM(pair, 0), *used = PyTuple_GET_ITEM(pair, 1), *layout = NULL, *done;
+        int found = 0;
+        if (is_simple(call)) {
+            PyObject *array = SLOT(PyTuple_GET_ITEM(SLOT(call, call_results), 0), var_array);
+            if (array != NULL && PyArray_CheckExact(array) && PyArray_NDIM((PyArrayObject *)array) <= 4) {
+                PyArrayObject *x = (PyArrayObject *)array;
+                layout = Py_XNewRef(layout_of(layouts, n, x));
+                if (layout == NULL) {
+                    layout = PyObject_CallOneArg(python_layout, array);
+                    if (layout != NULL && n < MOST_LAYOUTS) {
+                        LayoutEntry *new = &layouts[n++];
+                        new->dtype = (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(x));
+                        new->ndim = PyArray_NDIM(x);
+                        memcpy(new->dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)new->ndim);
+                        memcpy(new->strides, PyArray_STRIDES(x), sizeof(npy_intp) * (size_t)new->ndim);
+                        new->index = Py_NewRef(layout);
+                    }
+                }
+                found = layout == NULL ? -1 : append_call(&lists, i, call, used, layout);
+                Py_XDECREF(layout);
+            }
+        }
+        if (found == 0) {
+            PyObject *position = PyLong_FromSsize_t(i);
+            done = position == NULL ? NULL : PyObject_CallFunctionObjArgs(python, position, call, used, NULL);
+            Py_XDECREF(position);
+            if (done == NULL) found = -1;
+            Py_XDECREF(done);
+        }
+        Py_DECREF(pair);
+        failed = found < 0;
+    }
+    for (k = 0; k < n; k++) {
+        Py_DECREF(layouts[k].dtype);
+        Py_DECREF(layouts[k].index);
+    }
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
+PyMethodDef pass_functions[] = {
+    {"fingerprints", fingerprints, METH_VARARGS, "fingerprints(calls, kept, fingerprint): a number for each call"},
+    {"live_calls", live_calls, METH_VARARGS, "live_calls(calls, needed, may_raise, operands_if_needed): the calls that Vars depend on, last first"},
+    {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(live, constants, same, is_needless): drop calls that are equal to earlier ones"},
+    {"append_calls", append_calls, METH_VARARGS, "append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays"},
+    {NULL, NULL, 0, NULL},
+};
