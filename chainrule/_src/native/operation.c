@@ -836,7 +836,8 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     if (row->records && row->value.ufunc != NULL && !row->value.gives_mask) {
         result = value_of(row, arrays.raw, self->nin, core.no_params);
         if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles what it raises */
-        if (result != NULL && PyArray_CheckExact(result)) value = note_call(r, row->value.ufunc, operands.raw, self->nin, SLOT(self->prim, core.prim_name), result, 0);
+        if (result != NULL && PyArray_CheckExact(result)) value = note_call(r, row->value.ufunc, operands.raw, self->nin, SLOT(self->prim, core.prim_name), result, PyArray_NDIM((PyArrayObject *)result) == 0); /* as NumPy's ufunc returns it */
+        if (value != NULL) value = as_tensor_data(r, value);
     } else if (row->records && row->value.ufunc == NULL) {
         value = trace_row_value(r, row, arrays.raw, operands.raw, self->nin);
         if (value != NULL) value = as_tensor_data(r, value);
