@@ -808,25 +808,24 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     Operands arrays = {{NULL}, {NULL}, self->nin, 0}, operands;
     PyObject *result = NULL, *value = NULL, *edges, *made = NULL;
     PyArray_Descr *dtype = NULL;
-    Row *row;
+    Row *row = row_of(self->prim); /* first, as it may run Python */
     int k;
+    if (row == NULL) return NULL;
     for (k = 0; k < self->nin; k++) {
         arrays.raw[k] = args[k];
         arrays.edges[k] = Py_None;
         if (Py_TYPE(args[k]) == core.tensor) {
             PyObject *raw = SLOT(args[k], core.raw), *edge = SLOT(args[k], core.edge), *array = raw == NULL ? NULL : array_of_traced(r, raw);
-            if (array == NULL || edge == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) return NULL;
+            if (array == NULL || edge == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) goto end;
             dtype = PyArray_DESCR((PyArrayObject *)array);
             arrays.raw[k] = array;
             arrays.edges[k] = edge;
             arrays.recorded |= edge != Py_None;
         } else if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) { /* Array subtracts by another row */
-            return NULL;
+            goto end;
         }
     }
-    if (!arrays.recorded || (dtype != core.of[0] && dtype != core.of[1])) return NULL;
-    row = row_of(self->prim); /* which may run Python */
-    if (row == NULL) return NULL;
+    if (!arrays.recorded || (dtype != core.of[0] && dtype != core.of[1])) goto end;
     operands = arrays;
     for (k = 0; k < self->nin; k++) {
         if (arrays.raw[k] != args[k]) operands.raw[k] = SLOT(args[k], core.raw);
@@ -855,6 +854,7 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     Py_XDECREF(result);
     let_go(&operands);
     let_go(&arrays);
+end:
     Py_DECREF(row);
     return made;
 }

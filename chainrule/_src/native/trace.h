@@ -20,7 +20,7 @@ PyObject *array_of_traced(const Recording *recording, PyObject *x);
 PyObject *note_call(const Recording *recording, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row, PyObject *array, int scalar);
 /* Run a program on traced values, each step as a call of its ufunc. `values` has the inputs. NULL without an error where Python must do it. */
 PyObject *trace_program(const Recording *recording, const Program *program, PyObject **values, PyObject *row);
-PyObject *row_name(const Recording *recording);                           /* borrowed: the operation that a rule is called for, or "" */
+PyObject *row_name(const Recording *recording);                           /* a new reference: the operation that a rule is called for, or "" */
 PyObject *as_tensor_data(const Recording *recording, PyObject *traced);   /* takes over: an array for one of NumPy's scalars */
 PyObject *any_array_of_traced(const Recording *recording, PyObject *x);   /* borrowed: as array_of_traced, also of NumPy's scalars */
 /* row.c: the value of a row that is no ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
