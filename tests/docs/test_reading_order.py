@@ -13,7 +13,7 @@ from chainrule._src.tape.eager import LOOPS
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "chainrule" / "_src"
 TEXT = (ROOT / "docs" / "architecture.md").read_text()
-SECTION = TEXT[TEXT.index("## Reading order") : TEXT.index("## The table")]
+SECTION = TEXT[TEXT.index("## Reading order") : TEXT.index("## The op table")]
 FILES = re.findall(r"^\d\. `([a-z_/]+\.py)`", SECTION, re.M)
 
 
