@@ -1,4 +1,4 @@
-"""The files that the architecture page asks one to read first are those that run, and not many lines."""
+"""Check that the files in the reading order of the architecture page are short, and are the ones that run."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def test_a_product_and_its_backward_pass_run_in_them() -> None:
         "tape/versions.py",
         "tape/warned.py",
         "messages/places.py",
-    }  # its arguments, and the lines of the program, also of warnings
+    }  # checks of arguments, and source locations of nodes and warnings
     assert set(FILES) <= seen <= set(FILES) | others
