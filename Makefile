@@ -1,4 +1,4 @@
-# Every target sets up what it needs from nothing: a virtual environment with an editable install and the extras it asks for.
+# Every target creates its virtual environment, with an editable install and the extras that it needs.
 
 PYTHON ?= python3
 ARGS ?=
@@ -19,37 +19,37 @@ demo: $(V)/.has-examples
 	$(V)/bin/python examples/curve_fit.py
 	$(V)/bin/python examples/compiled_fit.py
 
-# worksteal: the ways that wait for each test take three milliseconds more for it, and most tests take fewer
+# worksteal: the other modes add three milliseconds per test, and most tests take less
 test: $(V)/.has-test
 	@sh tools/browser.sh
 	$(V)/bin/python -m pytest -q -n 2 --dist worksteal tests $(ARGS)
 
-# every benchmark, or those in BENCHMARKS, and the tables of README.md and docs/ made from what they found; half an hour
+# run all benchmarks, or those in BENCHMARKS, and generate the tables of README.md and docs/; takes half an hour
 BENCHMARKS ?= first_touch eager compiled jacobians adbench
 bench: $(VB)/.has-bench
 	set -e; for name in $(BENCHMARKS); do $(VB)/bin/python benchmarks/$$name.py --record $(ARGS); done
 	$(VB)/bin/python tools/results.py
 
-# every row of the table with every other library's arrays; what came out goes to tools/foreign.json and docs/operators.md
+# run every primitive with every other library's arrays; the results are written to tools/foreign.json and docs/operators.md
 foreign: $(V)/.has-foreign
 	$(V)/bin/python -m tests.foreign.checking --write tools/foreign.json $(ARGS)
 	$(V)/bin/python tools/operators.py
 
-# fits on data larger than the memory of two processes, one of which is killed on the way; then the example
+# run fits on data larger than the memory of two processes, one of which is killed during the fit; then run the example
 cluster: $(V)/.has-test
 	CHAINRULE_CLUSTER=1 $(V)/bin/python -m pytest -q tests/chunked/test_cluster.py
 	$(V)/bin/python examples/cluster.py $(ARGS)
 
-# the tests that take their `torch` from tests/behaviour.py, run by PyTorch itself, and those that compare with it
+# run the tests that import `torch` from tests/behaviour.py with PyTorch itself, and the tests that compare with it
 oracle: $(VB)/.has-oracle $(VB)/.has-test
-	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch logs what cannot be formatted
+	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch logs messages that cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
-# random programs: against PyTorch, against differences, against NumPy, compiled against eager, C against Python (python -m tests.fuzz --help)
+# run random programs against PyTorch, finite differences and NumPy, compiled against eager, C against Python (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
 	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
 
-# the public tests of the Array API standard; ARRAY_API_TESTS names a checkout, else the pinned one is cloned
+# run the public tests of the Array API standard in the checkout ARRAY_API_TESTS; by default the pinned version is cloned
 ARRAY_API_TESTS ?= build/array-api-tests
 ARRAY_API_TESTS_COMMIT = 55fcc60179efa2680ddd6cd926ddf17b83530e2b
 conformance: $(V)/.has-conformance | $(ARRAY_API_TESTS)/array_api_tests
@@ -61,21 +61,21 @@ build/array-api-tests/array_api_tests:
 	git clone --quiet https://github.com/data-apis/array-api-tests build/array-api-tests
 	cd build/array-api-tests && git checkout --quiet $(ARRAY_API_TESTS_COMMIT) && git submodule --quiet update --init
 
-# other people's programs, their own suites in an environment of their own, counted against tests/clients/baseline.json
+# run the test suites of other projects in a separate environment, and compare the counts with tests/clients/baseline.json
 clients:
 	$(PYTHON) tools/clients.py $(ARGS)
 
-# every rule of the table, spoilt on purpose: which of them no check finds wrong
+# break every rule of the op table on purpose, and print the rules that no check detects
 mutate: $(V)/.has-test
 	$(V)/bin/python -m tests.table.mutate $(ARGS)
 
-# on a computer with a GPU of NVIDIA's: the samples of all rows and operations on it, and how long gradients take
+# on a computer with an NVIDIA GPU: run the samples of all operations, and measure the times of gradients
 cuda: $(V)/.has-cuda $(V)/.has-test
 	$(V)/bin/python -c "import sys, chainrule._src.arrays.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: nothing is run on hardware: ' + gpu.why_not())"
 	$(V)/bin/python -m pytest -q -rs tests/gpu $(ARGS)
 	$(V)/bin/python benchmarks/cuda.py
 
-# the pictures of docs/gallery, and what its pages say that the scripts print; --times measures, too, with what is installed beside
+# regenerate the figures of docs/gallery and the printed output on its pages; --times also measures, including installed alternatives
 gallery: $(V)/.has-test
 	$(V)/bin/python tools/gallery.py $(ARGS)
 
@@ -88,7 +88,7 @@ lint: $(V)/.has-lint
 	$(V)/bin/mypy
 	$(V)/bin/lint-imports
 
-# source distribution and wheel; the wheel is tried in an environment that has NumPy and nothing else
+# build source distribution and wheel; the wheel is tested in an environment with only NumPy
 build: $(V)/.has-build
 	rm -rf dist build/alone
 	$(V)/bin/python -m build --outdir dist
@@ -96,12 +96,12 @@ build: $(V)/.has-build
 	build/alone/bin/python -m pip install --quiet dist/*.whl
 	cd build && alone/bin/chainrule --version && alone/bin/python -W error -c "import chainrule, numpy; print(chainrule.grad(numpy.sin)(0.0))"
 
-# the extension of this checkout, compiled again; `make test` and every other target that installs have done it once
+# recompile the extension of this checkout; every target that installs chainrule compiles it once
 native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
 	PYTHONPATH=build/backend $(V)/bin/python -c "from chainrule._src.native import why_not; raise SystemExit(why_not or 0)"
 
-# the extension's tests, a fuzz of plans and one of eager operations, under the address and undefined-behaviour sanitizers (GCC, Linux)
+# run the extension's tests, random plans and random eager programs under the address and undefined-behaviour sanitizers (GCC, Linux)
 sanitize: build/backend | $(V)/bin/python
 	PYTHONPATH=$(CURDIR)/build/backend $(V)/bin/python tools/sanitize.py $(ARGS)
 
@@ -114,7 +114,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(V)/bin/python $(VB)/bin/python:
-	@echo "making a virtual environment, $(@D:/bin=)"
+	@echo "creating a virtual environment, $(@D:/bin=)"
 	@$(PYTHON) -m venv $(@D:/bin=)
 
 $(V)/.has-%: $(BUILT_FROM) | $(V)/bin/python

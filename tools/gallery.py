@@ -147,7 +147,7 @@ def table(entry: dict[str, Any]) -> str:
         f'Measured on {around["date"]} by `make gallery ARGS="--times"`: one thread on {around["machine"]}, load '
         f"{around['load']}, Python {around['python']}, {versions}."
     )
-    return "\n".join(["| | least | greatest | to the first |", "|---|---:|---:|---:|", *rows, "", circumstances])
+    return "\n".join(["| | minimum | maximum | ratio to the first |", "|---|---:|---:|---:|", *rows, "", circumstances])
 
 
 def between(text: str, mark: str, content: str) -> str:

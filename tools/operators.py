@@ -1,6 +1,6 @@
-"""Write docs/operators.md: every public operation, its kind, its derivatives, and what a composite is made of.
+"""Write docs/operators.md: every public operation, its kind, its derivatives, and the primitives that a composite calls.
 
-``python tools/operators.py`` writes it; with ``--check`` it only says whether it is out of date.
+``python tools/operators.py`` writes the page. With ``--check`` it only reports whether the page is out of date.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ FOREIGN = json.loads((ROOT / "tools" / "foreign.json").read_text())  # written b
 KINDS = ("Dask", "sparse", "unyt")
 HEADER = """# Operators
 
-Made by `tools/operators.py` from the declarations. The first table has the rows, which have rules of their own: in a
-formula, `g` is the cotangent of the result `out`. The second has the composites, which are recorded as the rows they are
-made of; where nothing is recorded, the result is the operand itself, or NumPy computes it and no gradient passes.
-`chainrule ops NAME` says more about one of them.
+`tools/operators.py` generates this page from the declarations. The first table lists the primitives, which have their own
+rules. In a formula, `g` is the cotangent of the result `out`. The second table lists the composites, which are recorded as
+the primitives that they call. Where nothing is recorded, the result is the operand itself, or NumPy computes it without a
+gradient. `chainrule ops NAME` describes an operation in more detail.
 
-The last columns say on which [other libraries' arrays](guide/arrays.md) a row works, as `make foreign` found it with all samples
-of the row, each operand alone and all of them: value, VJP, JVP and second derivatives are NumPy's, and of that library's type.
-"in part": for some samples, or with some operands; "value": derivatives are refused. Whatever does not work is refused with an
-error that names the conversion to write.
+The last columns show which [other libraries' arrays](guide/arrays.md) a primitive supports. `make foreign` tests this with all samples
+of the primitive, each operand alone and all of them together. "yes": value, VJP, JVP and second derivatives equal NumPy's and have the
+library's type. "in part": only for some samples or some operands. "value": derivatives raise. Unsupported operations raise an
+error that names the conversion.
 
 """
 
 
 def rows() -> list[str]:
     """A line for each row: names, kind, columns, formula."""
-    heads = ["row", "kind", "VJP", "JVP", "batching", "complex", "formula of the VJP", *KINDS]
+    heads = ["primitive", "kind", "VJP", "JVP", "batching", "complex", "formula of the VJP", *KINDS]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, row in sorted(TABLE.items()):
         public = names_of(name)
@@ -47,7 +47,7 @@ def rows() -> list[str]:
 
 
 def _on_others(name: str) -> list[str]:
-    """On which other libraries' arrays a row works."""
+    """Return the support of a primitive for each other library's arrays, as `make foreign` found it."""
     found = [FOREIGN.get(name, {}).get(kind, "") for kind in KINDS]
     return ["" if word == "no" else word for word in found]
 
@@ -59,7 +59,7 @@ def _there(column: object) -> bool:
 def _formula(row: Primitive) -> str:
     cells = []
     for operand, rule in row.vjps.items():
-        text = "not there" if isinstance(rule, unsupported) else row.formula.get(operand)
+        text = "unsupported" if isinstance(rule, unsupported) else row.formula.get(operand)
         if text:
             cells.append(f"{operand}: `{text}`".replace("|", "\\|"))
     return "; ".join(cells)
@@ -67,7 +67,7 @@ def _formula(row: Primitive) -> str:
 
 def composites() -> list[str]:
     """A line for each composite: its names, a call, and the rows that ran."""
-    lines = ["| composite | call | made of |", "|---|---|---|"]
+    lines = ["| composite | example call | recorded primitives |", "|---|---|---|"]
     seen = set()
     for name, operation in sorted(operations().items()):
         if row_named(name) is not None or operation in seen:
@@ -82,7 +82,7 @@ def composites() -> list[str]:
 
 def page() -> str:
     """The whole page."""
-    return HEADER + "\n".join(["## Rows", "", *rows(), "", "## Composites", "", *composites()]) + "\n"
+    return HEADER + "\n".join(["## Primitives", "", *rows(), "", "## Composites", "", *composites()]) + "\n"
 
 
 def main() -> int:

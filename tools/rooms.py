@@ -149,7 +149,7 @@ def picture() -> str:
     width, height = left + wide + cell * len(rooms) + 30, top + cell * len(rooms)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-        "<title>Which rooms of chainrule use which: every dot is right of the diagonal; a ring is loaded by name, later</title>",
+        "<title>Imports between the packages of chainrule/_src: dots are right of the diagonal; a ring is an import at first use</title>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
     for room in rooms:

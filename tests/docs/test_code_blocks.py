@@ -1,4 +1,4 @@
-"""Every Python block of README.md and docs/ is run, page by page; ``tools/docs/blocks.py`` says how."""
+"""Run every Python block of README.md and docs/, page by page, with ``tools/docs/blocks.py``."""
 
 from __future__ import annotations
 
@@ -46,13 +46,15 @@ def test_page(document: Path) -> None:
 
 @pytest.mark.parametrize(("document", "library"), OTHERS, ids=short)
 def test_code_for_another_library(document: Path, library: str) -> None:
-    pytest.importorskip({"autograd": "autograd.numpy"}.get(library, library))  # tests/autograd is importable, too
+    pytest.importorskip(
+        {"autograd": "autograd.numpy"}.get(library, library)
+    )  # tests/autograd is also importable as autograd
     with blocks.surroundings():
         blocks.run(TEXTS[document], document.name, other=library)
 
 
 def test_every_python_block_is_found() -> None:
-    """A fence that the runner does not read would be a block that nothing checks."""
+    """Check that the runner finds every fence, because no test would check a block that it misses."""
     for page, text in TEXTS.items():
         fences = len(re.findall(r"^\s*```\{?\.?(?:python|py|pycon)", text, re.MULTILINE))
         assert fences == sum(block.kind not in ("picture", "explained") for block in blocks.blocks(text)), page.name
@@ -70,7 +72,7 @@ def test_what_a_page_shows_is_compared() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    """Every relative link to a page of ours."""
+    """Check every relative link."""
     for page, text in TEXTS.items():
         text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):

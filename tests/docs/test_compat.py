@@ -1,4 +1,4 @@
-"""docs/compat.md says of every public name of PyTorch's modules whether it is here; this checks that it is so."""
+"""Check that docs/compat.md is right about which public names of PyTorch's modules exist in chainrule."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The pictures of explanations: each program of tools/explained.py has its own, on a page, and they are small."""
+"""Check that each program of tools/explained.py has its screenshots on the page, and that the files are small."""
 
 from __future__ import annotations
 

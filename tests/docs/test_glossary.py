@@ -1,4 +1,4 @@
-"""Classes, names of types, and files do not share names, but for those that the glossary gives a reason for."""
+"""No two classes, type aliases or modules share a name, except for those that the page of shared names lists with a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "author" / "glossary.md").read_text(encoding="utf-8")
 
 
 def names_of_types(text: str) -> list[str]:
-    """The classes of a file, and what it assigns to names that are written like those of classes."""
+    """Return the classes of a file, and the assigned names in CapWords."""
     found = []
     for statement in ast.parse(text).body:
         match statement:
@@ -44,6 +44,6 @@ def test_no_two_types_share_a_name_without_a_reason() -> None:
 
 def test_no_two_files_share_a_name_without_a_reason() -> None:
     found = Counter(path.stem for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__"))
-    table = PAGE.split("Files share a name where")[1]
+    table = PAGE.split("Modules share a name")[1]
     listed = re.findall(r"`(\w+)`", "".join(re.findall(r"\|([^|]*)\|$", table, re.MULTILINE)))
     assert sorted(name for name, count in found.items() if count > 1) == sorted(listed)

@@ -1,4 +1,4 @@
-"""The rooms: no circle of files, all docstrings there, and a picture that shows what the imports say."""
+"""Check the packages of chainrule/_src: no import cycles, no missing docstrings, and a diagram that agrees with the imports."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ assert SPEC is not None and SPEC.loader is not None
 rooms = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(rooms)
 
-#: Circles that imports in functions close, and why each stays.
+#: Cycles that include imports in functions, and the reason for each.
 LATER: dict[frozenset[str], str] = {}
-#: Rooms that load something of a higher one, when it is first needed, and why.
-UP = {("compiling", "explaining"): "what a notebook shows of a compiled function"}
-#: Circles of annotations alone: nothing of them is there when a program runs.
+#: Packages that import from a higher-level package at first use, and the reason for each.
+UP = {("compiling", "explaining"): "the display of a compiled function in a notebook"}
+#: Cycles of imports for annotations only, which do not exist at run time.
 TYPES = {
     frozenset(
         f"chainrule._src.tape.{name}" for name in ("copying", "node", "tensor", "versions")
-    ): "a Leaf has a Tensor",
+    ): "a Leaf refers to a Tensor",
     frozenset(
         f"chainrule._src.jacobians.{name}" for name in ("result", "solve")
-    ): "a Jacobian's method is written beside it",
+    ): "a method of Jacobian is defined in another module",
     frozenset(
         f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "traced")
-    ): "a Traced says who records it",
+    ): "a Traced refers to its Recorder",
 } | {
     frozenset(
         f"chainrule._src.explaining.{name}" for name in names.split()
-    ): "what is shown, and who shows it, say each other's types"
+    ): "data classes and the functions that display them name each other's types"
     for names in (
         "exports graph picture",
         "rules steps structure",
@@ -47,11 +47,11 @@ TYPES = {
     [(["loading"], {}), (["loading", "calling"], LATER), (["loading", "calling", "typing"], LATER | TYPES)],
     ids=["when loaded", "in functions", "in annotations"],
 )
-def test_no_circle_of_files(kinds: list[str], allowed: dict[frozenset[str], str]) -> None:
+def test_no_import_cycles(kinds: list[str], allowed: dict[frozenset[str], str]) -> None:
     assert {frozenset(circle) for circle in rooms.circles(rooms.imports(*kinds))} == set(allowed)
 
 
-def test_circles_are_found() -> None:
+def test_cycles_are_found() -> None:
     edges = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
     assert rooms.circles(edges) == [{"b", "c"}]
 
@@ -63,22 +63,22 @@ def test_imports_of_every_kind_are_read() -> None:
     assert "chainrule._src.tape.tensor" in typing["chainrule._src.tape.node"]
 
 
-def test_the_picture_is_current() -> None:
+def test_the_diagram_is_current() -> None:
     assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture(), "python tools/rooms.py"
 
 
-def test_what_points_up_is_loaded_by_name_and_has_a_reason() -> None:
+def test_imports_from_higher_levels_have_a_reason() -> None:
     assert rooms.upward() == set(UP)
 
 
-def test_every_room_is_described() -> None:
+def test_every_package_is_described() -> None:
     guide = (ROOT / "chainrule" / "README.md").read_text(encoding="utf-8")
     for room in rooms.floors():
         assert rooms._about(room), room
         assert f"`{room}" in guide, room
 
 
-def test_what_the_guide_names_is_there() -> None:
+def test_paths_in_the_guide_exist() -> None:
     guide = (ROOT / "chainrule" / "README.md").read_text(encoding="utf-8")
     paths = re.findall(r"`((?:_src|tape|data)/[\w/*]+(?:\.\w+)?)`", guide)
     assert len(paths) > 15

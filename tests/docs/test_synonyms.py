@@ -1,4 +1,4 @@
-"""The page of other libraries' names: what it says is here is here, and a search of the site finds what users of them type."""
+"""Check the page of other libraries' names: the names on the right exist, and the site's search finds the names on the left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "synonyms.md"
 ROWS = re.findall(r"^\| (.+?) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 OURS = sorted({name for _, here in ROWS for name in re.findall(r"(?<![\w.])(?:cr|chainrule)((?:\.\w+)+)", here)})
 
-#: What users type, and the page that should be among those found.
+#: Search terms, and a page that must be among the results.
 TYPED = {
     "kalman": "gallery/kalman",
     "topology optimization": "gallery/topology",
@@ -62,7 +62,7 @@ TYPED = {
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_names_on_the_right_are_there(name: str) -> None:
+def test_names_on_the_right_exist(name: str) -> None:
     found, path = chainrule, "chainrule"
     for part in name.strip(".").split("."):
         path = f"{path}.{part}"
@@ -72,14 +72,14 @@ def test_names_on_the_right_are_there(name: str) -> None:
             found = importlib.import_module(path)
 
 
-def test_what_users_type_is_on_the_pages() -> None:
+def test_search_terms_are_on_the_pages() -> None:
     for typed, page in TYPED.items():
         text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").lower()
         assert all(word in text for word in typed.lower().split()), f"{page}.md does not have {typed!r}"
 
 
 def check_search(site: Path) -> None:
-    """The built index finds each word of what is typed, and every name on the left of the page."""
+    """Check that the search index contains all search terms, and every name on the left of the page."""
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     separator = re.compile(index["config"]["separator"])
 

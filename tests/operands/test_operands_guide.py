@@ -71,7 +71,7 @@ def test_line(theirs, ours):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = differences(as_function(theirs), U, 1e-4) if ours != "–" else None
-        if ours == "as it is":
+        if ours == "unchanged":
             np.testing.assert_allclose(cr.grad(as_function(theirs))(U), expected, rtol=1e-5, atol=1e-7)
             return
         with pytest.raises(Exception) as error:  # MINPACK has one of its own

@@ -18,7 +18,7 @@ PLACE = re.compile(r"(<!-- distributions -->\n).*?(<!-- /distributions -->)", re
 
 def table() -> str:
     """A line for each distribution: its name, its shape parameters, and what it lacks."""
-    lines = ["| distribution | shape parameters | |", "|---|---|---|"]
+    lines = ["| distribution | shape parameters | limits |", "|---|---|---|"]
     vectors = ["| distribution | methods |", "|---|---|"]
     for name, distribution in sorted(vars(stats).items()):
         if isinstance(distribution, RandomVariable):
@@ -37,7 +37,7 @@ def _lacks(distribution: RandomVariable) -> str:
     missing = [m for m in methods if getattr(kind, f"_{m}") is getattr(base, f"_{m}")]
     notes = [f"no {', '.join(f'`{m}`' for m in missing)}"] if missing else []
     if base is Continuous and distribution.shapes and kind._resampled is base._resampled:
-        notes.append("no derivatives by the shape of `cdf`, `ppf` and `rvs`")
+        notes.append("no derivatives with respect to the shape of `cdf`, `ppf` and `rvs`")
     return "; ".join(notes)
 
 
