@@ -69,7 +69,7 @@ _OBJECT = np.dtype(object)
 
 
 def has_attribute(name: str) -> bool:
-    """Whether an Array has an attribute of this name."""
+    """Return whether an Array has an attribute of this name."""
     return hasattr(Array, name) or name in _AUTOGRAD or name in _ASKED
 
 
@@ -232,7 +232,7 @@ class Array(ArrayMethods):
         return LOCAL.recorder.lend(self._tensor, array) if kept and not copy and array.dtype == self.dtype else array
 
     def _as_objects(self, shape: tuple[int, ...], kept: bool) -> ndarray:
-        """An array of objects, which are the elements; a recorder is told of each if it is ``kept``."""
+        """Return an array of objects, which are the elements; a recorder is told of each if it is ``kept``."""
         holder = np.empty(shape, object)
         for place in np.ndindex(shape):
             holder[place] = element = self[place] if shape else self
@@ -260,7 +260,7 @@ class Array(ArrayMethods):
     # -- numbers --------------------------------------------------------------------------------------------------
 
     def _number(self, what: str, step: bool = False) -> float:
-        """The one number; an error where its derivative would be lost, unless what is made of it is a step function."""
+        """Return the one number; an error where its derivative would be lost, unless what is made of it is a step function."""
         if self._tensor.numel() != 1:
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
@@ -300,7 +300,7 @@ class Array(ArrayMethods):
         return round(self._rounded("round()")) if ndigits is None else apply(np.round, self, ndigits)
 
     def _rounded(self, what: str) -> float:
-        """The number that a step function is of: NumPy asks elements of arrays of objects for it, too."""
+        """Return the number that a step function is of: NumPy asks elements of arrays of objects for it, too."""
         if LOCAL.recorder is not None:
             LOCAL.recorder.check_unboxed(self._tensor)
         return self._number(what, step=True)
@@ -366,7 +366,7 @@ _SELECT = getattr(np.select, "_implementation", np.select).__code__
 
 
 def _beside_choices(x: Array, frame: Any) -> Array:
-    """The ``default`` of ``np.select``, where nothing else is an Array, in the dtype of the result.
+    """Return the ``default`` of ``np.select``, where nothing else is an Array, in the dtype of the result.
 
     NumPy computes with objects then, and takes Python's numbers out of its choices: instead they get scalars of that dtype.
     """
@@ -387,20 +387,20 @@ FAST: dict[np.ufunc, AnyFunction] = {}
 
 
 def array_of(tensor: Tensor) -> Array:
-    """A tensor's other face."""
+    """Return a tensor's other face."""
     array = new(Array)
     array._tensor = tensor
     return array
 
 
 def carries(x: Array) -> bool:
-    """Whether a derivative is being taken of the values, in either mode: then no plain number may stand for them."""
+    """Return whether a derivative is being taken of the values, in either mode: then no plain number may stand for them."""
     tensor = x._tensor
     return tensor.requires_grad or (type(tensor._raw) is not ndarray and tensor._raw.moving)
 
 
 def is_plain(x: Array) -> bool:
-    """Whether there is one plain array of the values, and nothing is lost if it stands for them."""
+    """Return whether there is one plain array of the values, and nothing is lost if it stands for them."""
     raw = x._tensor._raw
     return not carries(x) and (type(raw) is ndarray or raw.readable)
 
@@ -409,7 +409,7 @@ def is_plain(x: Array) -> bool:
 
 
 def plain_or_stacked(x: Any) -> Any:
-    """An array of objects (``np.array([x[0], x[1]])``) as the numbers it holds: a tensor where there are Arrays.
+    """Return an array of objects (``np.array([x[0], x[1]])``) as the numbers it holds: a tensor where there are Arrays.
 
     Anything else is returned as it is.
     """
@@ -425,17 +425,17 @@ def plain_or_stacked(x: Any) -> Any:
 
 
 def faced(tensor: Tensor, given: object) -> AnyArray:
-    """An argument as a function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
+    """Return an argument as a function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
     return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
 
 
 def unfaced(x: object) -> Any:
-    """A result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
+    """Return a result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
     return x._tensor if type(x) is Array else plain_or_stacked(x)
 
 
 def as_tensors(x: Any) -> Any:
-    """A value with tensors in the place of Arrays, also inside lists, tuples and dicts."""
+    """Return a value with tensors in the place of Arrays, also inside lists, tuples and dicts."""
     kind = type(x)
     if kind is Array:
         return x._tensor
@@ -483,7 +483,7 @@ def _shared(x: object) -> Any:
 
 
 def as_arrays(x: object) -> Any:
-    """A result with Arrays in the place of tensors, also inside tuples and lists."""
+    """Return a result with Arrays in the place of tensors, also inside tuples and lists."""
     if type(x) is Tensor or isinstance(x, Tensor):
         array = new(Array)
         # NumPy's numbers are values: what they are reshaped to has memory of its own
@@ -496,7 +496,7 @@ def as_arrays(x: object) -> Any:
 
 
 def _shows_array(view: Tensor) -> bool:
-    """Whether a view is, in plain code that is recorded, one of an array without axes."""
+    """Return whether a view is, in plain code that is recorded, one of an array without axes."""
     return LOCAL.recorder is not None and LOCAL.recorder.is_array(view._view.base._raw)
 
 
@@ -505,7 +505,7 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 
 
 def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
-    """A NumPy function of Arrays, as NumPy's own signature has it."""
+    """Return a NumPy function of Arrays, as NumPy's own signature has it."""
     numpy_error = None
     if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
@@ -543,7 +543,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 def of_arrays(function: AnyFunction) -> AnyFunction:
-    """A function of Arrays as one of tensors."""
+    """Return a function of Arrays as one of tensors."""
     return lambda *tensors: as_tensors(function(*as_arrays(tensors)))
 
 
@@ -605,7 +605,7 @@ def _plain_copies(x: Any) -> Any:
 
 
 def _is_same(x: AnyArray, y: IntoArray) -> bool:
-    """Whether two Arrays are the same elements of the same memory."""
+    """Return whether two Arrays are the same elements of the same memory."""
     if x is y or type(x) is not Array or type(y) is not Array:
         return x is y
     about = [memory_of(z._tensor).__array_interface__ for z in (x, y)]
@@ -711,7 +711,7 @@ def recorded_operator(operation: AnyFunction, special: bool, *operands: object) 
 
 
 def is_operator(frame: Any, name: str) -> bool:
-    """Whether a frame computes with an operator, or calls the function that is named after one, and no ufunc."""
+    """Return whether a frame computes with an operator, or calls the function that is named after one, and no ufunc."""
     code = frame.f_code
     return code.co_code[frame.f_lasti] == opmap["BINARY_OP"] or name in code.co_names
 
@@ -741,7 +741,7 @@ def recorded_in_place(
 
 
 def _carry_derivatives(operands: Iterable[object]) -> bool:
-    """Whether ``_recorded`` gives None, as is seen at a glance."""
+    """Return whether ``_recorded`` gives None, as is seen at a glance."""
     for x in () if LOCAL.recorder.boxed else operands:
         if isinstance(x, Array):
             if x._tensor._edge is not None:
@@ -774,7 +774,7 @@ def _recorded(x: Any) -> Any:
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Params) -> Any:
-    """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
+    """Return a ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     operands, mixed = _opened(inputs)
     if method == "__call__":
         operands = [FUNCTIONS[np.array](x) if type(x) in (list, tuple) and holds(x, Tensor) else x for x in operands]
@@ -882,7 +882,7 @@ def _write_objects(target: ndarray, value: AnyArray) -> None:
 def takes_arrays(
     function: AnyFunction, full: AnyFunction | None = None, public: Callable[[], Any] | None = None
 ) -> AnyFunction:
-    """A function of PyTorch's face that takes Arrays as well: then its results are Arrays.
+    """Return a function of PyTorch's face that takes Arrays as well: then its results are Arrays.
 
     ``full`` is called in its place where there are Arrays or keywords; ``public`` gives what operands are told that was called.
     """

@@ -133,20 +133,20 @@ def op(
 
 
 def _writing(name: str, function: AnyFunction) -> AnyFunction:
-    """The in-place form of a function."""
+    """Return the in-place form of a function."""
     call = overridable(write_in_place(name, function), functools.partial(getattr, Tensor, name))
     return written(name, function, call, name in DIRECT)
 
 
 def _asking(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:
-    """The function, which asks its operands first if it is one of a tensor."""
+    """Return the function, which asks its operands first if it is one of a tensor."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     about = code is not None and code.co_varnames[:1] == ("input",)
     return overridable(function, public) if about else function
 
 
 def namespace(prefix: str, home: str) -> dict[str, AnyFunction]:
-    """The public functions of a namespace (``""``, ``"linalg."``) that are declared so far.
+    """Return the public functions of a namespace (``""``, ``"linalg."``) that are declared so far.
 
     ``home`` is the module that shows them: a function's home is the first, as pickles need it.
     """
@@ -169,7 +169,7 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input"
 
 
 def _other_names(function: AnyFunction, also: dict[str, str]) -> dict[str, str]:
-    """The other names of a function's arguments: those that are said, and NumPy's beside ``dim``."""
+    """Return the other names of a function's arguments: those that are said, and NumPy's beside ``dim``."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
     if own[:1] == ("A",):  # of linear algebra; PyTorch's documents say A, and its functions take input
@@ -180,7 +180,7 @@ def _other_names(function: AnyFunction, also: dict[str, str]) -> dict[str, str]:
 
 
 def _with_keywords(function: AnyFunction, also: dict[str, str], out: bool) -> AnyFunction:
-    """The function with other names for its arguments, and with ``out=``; itself where there is neither."""
+    """Return the function with other names for its arguments, and with ``out=``; itself where there is neither."""
     if not also and not out:
         return function
 

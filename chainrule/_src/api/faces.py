@@ -10,7 +10,7 @@ from typing import Any
 
 
 def shown(x: object, home: str) -> Any:
-    """A public object; a function is from then on its home's, if no other module has shown it before."""
+    """Return a public object; a function is from then on its home's, if no other module has shown it before."""
     if type(x) is FunctionType and x.__module__.startswith("chainrule._src."):
         x.__module__ = home
     return x

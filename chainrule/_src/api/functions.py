@@ -59,7 +59,7 @@ def general(prim: Primitive, operands: Any, params: Params) -> Any:
 
 
 def unary(prim: Primitive) -> Callable[..., Tensor]:
-    """The user's function for an elementwise primitive of one operand."""
+    """Return the user's function for an elementwise primitive of one operand."""
 
     def call(input: Any, *, out: Any = None) -> Any:
         result = general(prim, (input,), {})
@@ -70,7 +70,7 @@ def unary(prim: Primitive) -> Callable[..., Tensor]:
 
 
 def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
-    """The user's function for an elementwise primitive of two operands.
+    """Return the user's function for an elementwise primitive of two operands.
 
     As an operator ("mul" for ``__mul__``) it leaves operands it does not know to the other side.
     """
@@ -89,7 +89,7 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
 
 
 def nary(prim: Primitive, **forms: object) -> Callable[..., Tensor]:
-    """The user's function for an elementwise primitive of three operands or with parameters.
+    """Return the user's function for an elementwise primitive of three operands or with parameters.
 
     ``forms`` are as ``operation`` has them; without them, parameters are left to Python.
     """
@@ -114,7 +114,7 @@ def _named(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
 
 
 def public_function(prim: Primitive) -> Callable[..., Tensor]:
-    """The user's function for an elementwise or discrete row, by its number of operands."""
+    """Return the user's function for an elementwise or discrete row, by its number of operands."""
     if prim.kind != "discrete" and (prim.parameters or len(prim.operands) > 2):
         return nary(prim)
     return unary(prim) if len(prim.operands) == 1 else binary(prim)

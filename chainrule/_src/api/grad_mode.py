@@ -14,7 +14,7 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 def is_grad_enabled() -> bool:
-    """Whether gradient mode is on in this thread.
+    """Return whether gradient mode is on in this thread.
 
     >>> import chainrule as cr
     >>> with cr.no_grad():
@@ -25,7 +25,7 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside :class:`inference_mode`."""
+    """Return whether this thread is inside :class:`inference_mode`."""
     return LOCAL.mode.inference
 
 

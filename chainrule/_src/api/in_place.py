@@ -25,7 +25,7 @@ DIRECT = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply, "div_": np.d
 
 
 def in_place(op: str, function: AnyFunction) -> AnyFunction:
-    """The method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
+    """Return the method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
     ufunc = DIRECT.get(op)
 
     def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -48,7 +48,7 @@ def in_place(op: str, function: AnyFunction) -> AnyFunction:
 
 
 def becomes_view(op: str, function: AnyFunction) -> AnyFunction:
-    """The method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
+    """Return the method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
 
     def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         return reshaped(self, lambda x: function(x, *args, **kwargs), op)
@@ -123,7 +123,7 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
 
 
 def store_out(out: Tensor | None, result: Tensor) -> Tensor:
-    """The ``out=`` argument: write a result that is not recorded into the tensor that the caller brought, if any."""
+    """Return the ``out=`` argument: write a result that is not recorded into the tensor that the caller brought, if any."""
     if out is None:
         return result
     if not isinstance(out, Tensor):

@@ -23,7 +23,7 @@ ndarray = np.ndarray
 
 
 def make_tensor(data: object, dtype: DTypeLike, requires_grad: bool, copy_data: bool) -> Tensor:
-    """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
+    """Return the work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
     if type(data) is not ndarray:
         data = _inner(data)
     if is_foreign(type(data)):
@@ -44,7 +44,7 @@ def make_tensor(data: object, dtype: DTypeLike, requires_grad: bool, copy_data: 
 
 
 def _inner(data: Any) -> Any:
-    """The tensor of an Array; the other library's array that a tensor holds, or that xarray puts labels around."""
+    """Return the tensor of an Array; the other library's array that a tensor holds, or that xarray puts labels around."""
     if type(data) is Array:
         data = data._tensor
     if is_container(type(data)) and hasattr(data, "dims"):
@@ -106,7 +106,7 @@ def _unwrapped(data: object) -> Any:
 
 
 def _inferred(array: NumpyArray, data: object) -> NumpyDType | None:
-    """The dtype of what is not an array: Python's numbers have the default float, int64 or bool, NumPy's have their own.
+    """Return the dtype of what is not an array: Python's numbers have the default float, int64 or bool, NumPy's have their own.
 
     None: the array's.
     """

@@ -63,7 +63,7 @@ def promoted(prim: Primitive, operands: Any) -> list[Any]:
 
 
 def around(x: int, dtype: Any) -> int:
-    """A Python integer as an integer dtype holds it: beyond one end it starts again at the other."""
+    """Return a Python integer as an integer dtype holds it: beyond one end it starts again at the other."""
     info = np.iinfo(dtype)
     if dtype.itemsize == 8 or info.min <= x <= info.max:
         return x

@@ -21,7 +21,7 @@ ndarray = np.ndarray
 
 
 def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
-    """The function of a row of three operands or fewer, whose ordinary case is done in C where that is possible.
+    """Return the function of a row of three operands or fewer, whose ordinary case is done in C where that is possible.
 
     A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
 
@@ -41,14 +41,14 @@ def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
 
 
 def instead(operation: Any, call: Any, **forms: Any) -> Any:
-    """A function whose ordinary case is an operation's, and every other case its own."""
+    """Return a function whose ordinary case is an operation's, and every other case its own."""
     if LOOPS is None or type(operation) is not LOOPS.Operation:
         return call
     return functools.update_wrapper(operation.instead(call, **forms), call)
 
 
 def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
-    """An in-place method whose ordinary case is an elementwise operation's.
+    """Return an in-place method whose ordinary case is an elementwise operation's.
 
     Args:
         label: what it is called in the record of writes.
@@ -65,7 +65,7 @@ def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
 
 
 def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True) -> Any:
-    """A method that writes numbers (or else other tensors' elements) into a tensor; ``value``: always the same number."""
+    """Return a method that writes numbers (or else other tensors' elements) into a tensor; ``value``: always the same number."""
     if LOOPS is None:
         return call
     nin = 2 if value is None else 1
@@ -88,12 +88,12 @@ def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
 
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
-    """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
+    """Return a function of two tensors whose ordinary case is a row that depends on how many axes they have."""
     return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
 
 
 def remembering(call: Any) -> Any:
-    """A function of one tensor (or a list of them) and static arguments, whose way from these to a row and its parameters is remembered.
+    """Return a function of one tensor (or a list of them) and static arguments, whose way from these to a row and its parameters is remembered.
 
     It must depend on nothing but the arguments, and the tensor's shape and dtype; the tensor is contiguous.
     """
@@ -101,7 +101,7 @@ def remembering(call: Any) -> Any:
 
 
 def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
-    """The row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
+    """Return the row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
 
     Of a view also how it lies: shape, strides and offset, which are the same for all contiguous arrays of a shape and dtype.
     Of several views of one tensor a list, each with the origin that it is given (see ``tape.view.View``) last.

@@ -53,7 +53,7 @@ class _Steps(Watch):
 
 
 def by_way(call: Any) -> Any:
-    """A method of Arrays that depends on shapes and static arguments alone."""
+    """Return a method of Arrays that depends on shapes and static arguments alone."""
     return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 6, learn=learn), call)
 
 
@@ -71,7 +71,7 @@ def learn(
     operands: tuple[AnyArray, ...],
     result: Array,
 ) -> tuple[Any, ...] | None:
-    """The way of a call, as ``native/ways.c`` has it; None if there is none that leaves the same.
+    """Return the way of a call, as ``native/ways.c`` has it; None if there is none that leaves the same.
 
     Args:
         names: those of the last arguments.
@@ -125,7 +125,7 @@ def _is_static(x: object) -> bool:
 
 
 def _same(x: Tensor, y: Tensor, operands: tuple[AnyArray, ...]) -> bool:
-    """Whether two tensors are the same, and all that was left on the tape from the operands to them."""
+    """Return whether two tensors are the same, and all that was left on the tape from the operands to them."""
     if x._cut is not y._cut or not _alike(x._raw, y._raw):
         return False
     pairs = [(x._edge, y._edge)]

@@ -14,24 +14,24 @@ ndarray = np.ndarray
 
 
 def is_recorded(x: object) -> bool:
-    """Whether x stands for a plain array that is being recorded: rules take the way with it that they take with the array."""
+    """Return whether x stands for a plain array that is being recorded: rules take the way with it that they take with the array."""
     return getattr(type(x), "stands_for_array", False)
 
 
 def is_array(x: object) -> bool:
-    """Whether x is a plain array, or stands for one."""
+    """Return whether x is a plain array, or stands for one."""
     return type(x) is ndarray or getattr(type(x), "stands_for_array", False)
 
 
 def unscalar(x: Any) -> Any:
-    """A 0-d array for one of NumPy's scalars; anything else as it is."""
+    """Return a 0-d array for one of NumPy's scalars; anything else as it is."""
     if isinstance(x, np.generic):
         return np.asarray(x)
     return x.as_array() if is_recorded(x) else x
 
 
 def lies_within(x: AnyArray, low: Any, high: Any) -> bool:
-    """Whether all elements of an array are between two numbers, or are one of them."""
+    """Return whether all elements of an array are between two numbers, or are one of them."""
     return bool(in_one(_lies_within, x, low, high))
 
 
@@ -56,14 +56,14 @@ def same_strides(x: NumpyArray, y: NumpyArray) -> bool:
 
 
 def with_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
-    """A copy with these strides."""
+    """Return a copy with these strides."""
     copy = room(array.shape, array.dtype, strides)
     copy[...] = array
     return copy
 
 
 def overlaps_itself(x: NumpyArray) -> bool:
-    """Whether elements of an array may be one place in memory."""
+    """Return whether elements of an array may be one place in memory."""
     extent = 0
     for step, length in sorted(zip(map(abs, x.strides), x.shape, strict=True)):
         if length > 1:
@@ -74,13 +74,13 @@ def overlaps_itself(x: NumpyArray) -> bool:
 
 
 def laid_by(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
-    """The array, or a copy where it is not aligned or does not have these strides."""
+    """Return the array, or a copy where it is not aligned or does not have these strides."""
     fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
     return array if fits and array.flags.aligned else with_strides(array, strides)
 
 
 def room(shape: Sequence[int], dtype: NumpyDType, strides: Sequence[int]) -> NumpyArray:
-    """An array of whatever lies in memory, with these strides."""
+    """Return an array of whatever lies in memory, with these strides."""
     spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []
     low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
     memory = np.empty(high - low + dtype.itemsize, np.uint8)
@@ -88,12 +88,12 @@ def room(shape: Sequence[int], dtype: NumpyDType, strides: Sequence[int]) -> Num
 
 
 def lying_at(x: NumpyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
-    """The view that begins so many bytes after the first element of an array without gaps."""
+    """Return the view that begins so many bytes after the first element of an array without gaps."""
     return np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.T, offset, strides)
 
 
 def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[int] | None:
-    """The smallest strides with which an array can be reshaped, without a copy, exactly as with the given ones.
+    """Return the smallest strides with which an array can be reshaped, without a copy, exactly as with the given ones.
 
     The axes are in the same order and directions, and have gaps between them where they had gaps. None where elements overlap.
     """
@@ -110,7 +110,7 @@ def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -
 
 
 def copy_alike(array: NumpyArray) -> NumpyArray:
-    """A copy that lies in memory as the array does: what is a view of the one is a view of the other.
+    """Return a copy that lies in memory as the array does: what is a view of the one is a view of the other.
 
     It cannot be written to if the array can't, or has elements that share their place in memory.
     """

@@ -41,7 +41,7 @@ def shape_of(x: Any) -> DaskShape:
 
 
 def like(x: Any, shape: Any) -> Any:
-    """An array cut as a shape remembers that another one was."""
+    """Return an array cut as a shape remembers that another one was."""
     chunks = getattr(shape, "chunks", None)
     return x if chunks is None or x.chunks == chunks else x.rechunk(chunks)
 
@@ -56,7 +56,7 @@ def check(x: Any) -> None:
 
 @functools.cache
 def lacks(function: AnyFunction) -> bool:
-    """Whether Dask would compute the arrays to call NumPy's function: it looks for one of that name in ``dask.array``."""
+    """Return whether Dask would compute the arrays to call NumPy's function: it looks for one of that name in ``dask.array``."""
     module: Any = da
     for name in function.__module__.split(".")[1:]:
         module = getattr(module, name, None)
@@ -99,7 +99,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 
 def _partial_product(x: AnyArray, y: AnyArray) -> Any:
-    """The product of one block with one block, with an axis in front to add over."""
+    """Return the product of one block with one block, with an axis in front to add over."""
     return np.matmul(x, y)[None]
 
 
@@ -141,7 +141,7 @@ def take(x: Any, indices: AnyArray, axis: int | None = None, **options: object) 
 
 
 def _along(function: AnyFunction) -> Any:
-    """A function of whole lines along one axis, and of nothing else: each chunk gets its lines whole."""
+    """Return a function of whole lines along one axis, and of nothing else: each chunk gets its lines whole."""
 
     def form(x: Any, axis: int = -1, **options: object) -> Any:
         x = x.rechunk({axis % x.ndim: -1})
@@ -314,7 +314,7 @@ def _taken(chunks: tuple[int, ...], held: range) -> list[range]:
 
 
 def computed(arrays: list[Any]) -> list[Any]:
-    """The numbers of arrays, with one task for what is done to a block: see ``dask_fusion``."""
+    """Return the numbers of arrays, with one task for what is done to a block: see ``dask_fusion``."""
     return list(map(np.asarray, dask.base.compute(*grouped(arrays), optimize_graph=False)))
 
 

@@ -99,7 +99,7 @@ def _resolved(aliases: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _sorted(graph: TaskGraph) -> list[Any]:
-    """The keys, each after those that it needs."""
+    """Return the keys, each after those that it needs."""
     waiting = {key: len([d for d in node.dependencies if d in graph]) for key, node in graph.items()}
     users: dict[Any, list[Any]] = defaultdict(list)
     for key, node in graph.items():
@@ -147,7 +147,7 @@ def _stages(graph: TaskGraph, order: list[Any], users: Any, place: dict[Any, Has
 
 
 def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any, wanted: set[Any]) -> TaskGraph:
-    """The graph of groups, and of the results that were asked for, under keys of their own."""
+    """Return the graph of groups, and of the results that were asked for, under keys of their own."""
     home = {key: group for group, keys in members.items() for key in keys}
     outputs = {
         group: [key for key in keys if key in wanted or any(home[user] != group for user in users[key])]
@@ -176,7 +176,7 @@ def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any,
 
 
 def result_key(key: Any) -> Any:
-    """The key of a result that was asked for, which must not mean another task than it did."""
+    """Return the key of a result that was asked for, which must not mean another task than it did."""
     return ("computed-" + key[0], *key[1:])
 
 

@@ -134,7 +134,7 @@ def set_default(where: DeviceLike) -> None:
 
 
 def gpu_of(where: DeviceLike) -> int | None:
-    """The number of the GPU that ``where`` names (None: the default device); None for the CPU.
+    """Return the number of the GPU that ``where`` names (None: the default device); None for the CPU.
 
     Raises:
         RuntimeError: the device is not to be had.

@@ -69,11 +69,11 @@ class dtype:
         return DTYPE_OF[as_dtype(spelling)]
 
     def to_real(self) -> Dtype:
-        """The dtype of the real part: of the parts of complex numbers, else this one."""
+        """Return the dtype of the real part: of the parts of complex numbers, else this one."""
         return DTYPE_OF[dtypes.to_real(self.dtype)] if self.is_complex else self
 
     def to_complex(self) -> Dtype:
-        """The complex dtype whose parts have this one (float16, which has none in NumPy, gives complex64).
+        """Return the complex dtype whose parts have this one (float16, which has none in NumPy, gives complex64).
 
         Raises:
             TypeError: an integer dtype, or bool.

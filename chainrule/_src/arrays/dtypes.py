@@ -131,7 +131,7 @@ def _from_string(name: str) -> DType:
 
 
 def native(array: Any) -> Any:
-    """The array in the machine's own byte order: itself, or a copy."""
+    """Return the array in the machine's own byte order: itself, or a copy."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -175,7 +175,7 @@ forget: list[Callable[[], object]] = []
 
 
 def default_dtype() -> DType:
-    """The dtype that Python floats become; float32 unless it was changed."""
+    """Return the dtype that Python floats become; float32 unless it was changed."""
     return _default
 
 

@@ -48,7 +48,7 @@ def count() -> int:
 
 
 def library() -> Any:
-    """The module ``cupy``, where it is known to be there."""
+    """Return the module ``cupy``, where it is known to be there."""
     return sys.modules["cupy"]
 
 
@@ -58,7 +58,7 @@ def device(number: int) -> Any:
 
 
 def current() -> int:
-    """The number of the GPU that new arrays are made on."""
+    """Return the number of the GPU that new arrays are made on."""
     return int(library().cuda.runtime.getDevice())
 
 
@@ -69,7 +69,7 @@ def made(function: str, number: int, *args: object) -> Any:
 
 
 def moved(x: Any, gpu: int | None) -> Any:
-    """An array of NumPy's or CuPy's, on the GPU of this number, or (None) in the computer's memory: itself, if it is there."""
+    """Return an array of NumPy's or CuPy's, on the GPU of this number, or (None) in the computer's memory: itself, if it is there."""
     if gpu is None:
         return x if isinstance(x, ndarray) else x.get()
     if not isinstance(x, ndarray) and x.device.id == gpu:
@@ -192,7 +192,7 @@ def elementwise(function: AnyFunction, *args: Any) -> Any:
 
 
 def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """A view of an array's memory."""
+    """Return a view of an array's memory."""
     return library().lib.stride_tricks.as_strided(x, shape, strides)
 
 

@@ -36,7 +36,7 @@ CONTAINERS = frozenset({"xarray", "pint"})
 
 
 def root_of(kind: type) -> str:
-    """The package that a type (or what it inherits from, beside NumPy's) comes from."""
+    """Return the package that a type (or what it inherits from, beside NumPy's) comes from."""
     return kind.__module__.partition(".")[0]
 
 
@@ -54,7 +54,7 @@ def library_of(kind: type) -> Library:
 
 
 def is_foreign(kind: type) -> bool:
-    """Whether a type's instances are data of another library: arrays that answer to both of NumPy's protocols."""
+    """Return whether a type's instances are data of another library: arrays that answer to both of NumPy's protocols."""
     found = _FOREIGN.get(kind)
     if found is None:
         found = _FOREIGN[kind] = _is_foreign(kind)
@@ -85,7 +85,7 @@ def _is_foreign(kind: type) -> bool:
 
 
 def is_container(kind: type) -> bool:
-    """Whether a type's instances hold arrays of others, and compute with ours if they hold those."""
+    """Return whether a type's instances hold arrays of others, and compute with ours if they hold those."""
     found = _CONTAINERS.get(kind)
     if found is None:
         found = _CONTAINERS[kind] = any(root_of(base) in CONTAINERS for base in kind.__mro__)

@@ -282,7 +282,7 @@ def tensor_repr(
 
 
 def array_repr(array: NumpyArray, suffixes: Iterable[str]) -> str:
-    """The text NumPy would print for an array, and what else is to be said of it.
+    """Return the text NumPy would print for an array, and what else is to be said of it.
 
     Example:
         >>> print(array_repr(np.array([1.0, 2.5]), ["requires_grad=True"]))

@@ -43,7 +43,7 @@ def write(file: BinaryIO, arrays: Mapping[str, NumpyArray], metadata: Mapping[st
 
 
 def read(file: BinaryIO) -> tuple[NamedArrays, dict[str, str]]:
-    """The arrays and the metadata of a file.
+    """Return the arrays and the metadata of a file.
 
     Raises:
         BadFile: the file breaks a rule of the format, or NumPy has no such arrays.

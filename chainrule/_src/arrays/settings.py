@@ -37,7 +37,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether the same program computes the same numbers: True."""
+    """Return whether the same program computes the same numbers: True."""
     return True
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
-    """The shape of an array-like; ``()`` for a number."""
+    """Return the shape of an array-like; ``()`` for a number."""
     shape: tuple[int, ...] = getattr(getattr(x, "_raw", x), "shape", ())  # a tensor's own shape is dressed as a Size
     return shape
 

@@ -126,14 +126,14 @@ class _Labels:
 
 
 def _nothing(x: AnyArray) -> NumpyArray:
-    """An array of a shape and a dtype, without memory for it."""
+    """Return an array of a shape and a dtype, without memory for it."""
     import numpy as np  # it is loaded where xarray is
 
     return np.broadcast_to(np.zeros((), x.dtype), x.shape)
 
 
 def _labelled_array() -> _Container:
-    """A DataArray (or Variable): a tree of one leaf, its data, which the labels go around again."""
+    """Return a DataArray (or Variable): a tree of one leaf, its data, which the labels go around again."""
 
     def unflatten(children: Sequence[object], labels: _Labels) -> object:
         (data,), template = children, labels.template
@@ -148,7 +148,7 @@ def _labelled_array() -> _Container:
 
 
 def _labelled_arrays() -> _Container:
-    """A Dataset: the data of its variables, which are not coordinates."""
+    """Return a Dataset: the data of its variables, which are not coordinates."""
 
     def flatten(tree: Any) -> tuple[Sequence[Any], Any]:
         data = {name: variable.data for name, variable in tree.data_vars.items()}
@@ -204,7 +204,7 @@ _MAPPINGS = (dict, OrderedDict, defaultdict)
 
 
 def is_container(x: object) -> bool:
-    """Whether something has parts, or is None, rather than a leaf."""
+    """Return whether something has parts, or is None, rather than a leaf."""
     return _KINDS[type(x)] is not None
 
 
@@ -262,7 +262,7 @@ def _flatten(tree: object, leaves: list[object], is_leaf: Callable[[Any], bool] 
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree, from left to right, and its structure.
+    """Return the leaves of a tree, from left to right, and its structure.
 
     Args:
         tree: any nesting of containers.
@@ -294,7 +294,7 @@ _UNSEEN = object()
 
 
 def tree_leaves(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """The leaves of a tree, from left to right.
+    """Return the leaves of a tree, from left to right.
 
     >>> import chainrule as cr
     >>> cr.tree.tree_leaves([1, {"a": 2}, None])
@@ -304,7 +304,7 @@ def tree_leaves(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> l
 
 
 def tree_structure(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
-    """The structure of a tree, to compare with another's or to put leaves in.
+    """Return the structure of a tree, to compare with another's or to put leaves in.
 
     >>> import chainrule as cr
     >>> cr.tree.tree_structure([1, 2]) == cr.tree.tree_structure([3., 4.])
@@ -346,7 +346,7 @@ def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> Any:
 
 
 def tree_map(func: AnyFunction, tree: object, *rests: object, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
+    """Return a tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
 
     Raises:
         ValueError: another tree has a different structure; the message says where.
@@ -448,7 +448,7 @@ def _mismatch(path: str, expected: str, got: str) -> ValueError:
 
 
 def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool]) -> list[Any] | None:
-    """The leaves of ``prefix``, each repeated for all leaves of the branch of ``spec`` it stands for; None if it can't."""
+    """Return the leaves of ``prefix``, each repeated for all leaves of the branch of ``spec`` it stands for; None if it can't."""
     if is_leaf(prefix):
         return [prefix] * spec.num_leaves
     if spec.kind is None or type(prefix) is not spec.kind:

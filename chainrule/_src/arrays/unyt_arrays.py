@@ -22,14 +22,14 @@ def _has_unit(x: Any) -> bool:
 
 
 def _number(x: Any) -> Any:
-    """A quantity without a dimension as an ndarray; unyt raises for any other."""
+    """Return a quantity without a dimension as an ndarray; unyt raises for any other."""
     if not hasattr(x, "units"):
         return x
     return np.asarray(x) if x.units.base_value == 1 and x.units.is_dimensionless else x.to_value("dimensionless")
 
 
 def _of_numbers(function: AnyFunction) -> AnyFunction:
-    """A function of pure numbers: unyt itself would leave units out, and its derivative would not know of them."""
+    """Return a function of pure numbers: unyt itself would leave units out, and its derivative would not know of them."""
     return lambda *args, **kwargs: function(*map(_number, args), **kwargs)
 
 
@@ -38,7 +38,7 @@ def _unit_among(args: Any) -> Any:
 
 
 def _in_one_unit(function: AnyFunction) -> AnyFunction:
-    """A function of things of one unit, where zeros and nan are of every unit, and other pure numbers of none."""
+    """Return a function of things of one unit, where zeros and nan are of every unit, and other pure numbers of none."""
 
     def form(*args: object, **kwargs: object) -> Any:
         parts = args[0] if isinstance(args[0], (tuple, list)) else args
@@ -152,7 +152,7 @@ _OWN: dict[Any, AnyFunction] = {
 
 @functools.cache
 def _lacks(function: AnyFunction) -> bool:
-    """Whether NumPy's own code would run, which may lose the units."""
+    """Return whether NumPy's own code would run, which may lose the units."""
     return function not in _HANDLED_FUNCTIONS and function.__name__ not in _KEEP_UNITS
 
 

@@ -27,7 +27,7 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Tensor:
-    """The operand as a tensor: arrays are wrapped, numbers and the rest refused, and so are other kinds of dtype."""
+    """Return the operand as a tensor: arrays are wrapped, numbers and the rest refused, and so are other kinds of dtype."""
     if not isinstance(x, Tensor):
         x = operand(name, 0, x)
         if not hasattr(x, "dtype"):
@@ -81,14 +81,14 @@ def axis_of(name: str, dim: SupportsIndex, ndim: int) -> int | None:
 
 
 def floating(x: Any, dtype: DTypeLike = None) -> Tensor:
-    """The tensor in ``dtype``; without one, integers and booleans become the default float."""
+    """Return the tensor in ``dtype``; without one, integers and booleans become the default float."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
 
 
 def summed(x: Any, dtype: DTypeLike = None) -> Tensor:
-    """The tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
+    """Return the tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
@@ -106,7 +106,7 @@ def cast_source(name: str, source: Tensor, destination: Tensor) -> Tensor:
 
 
 def number_in(value: Any, dtype: Any) -> NumpyArray:
-    """A number as a 0-d array of a dtype; below zero, unsigned integers count from their other end.
+    """Return a number as a 0-d array of a dtype; below zero, unsigned integers count from their other end.
 
     Raises:
         RuntimeError: the dtype does not reach as far, or is real and the number complex.
@@ -161,18 +161,18 @@ def _on_gpu(gpu: int, function: AnyFunction, args: tuple[object, ...], kwargs: P
 
 
 def placed(x: Tensor, gpu: int | None) -> Tensor:
-    """The tensor in the memory of a GPU of this number, or (None) of the computer: itself, if it is there. Recorded."""
+    """Return the tensor in the memory of a GPU of this number, or (None) of the computer: itself, if it is there. Recorded."""
     source = gpu_number(x)
     return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})
 
 
 def beside(x: Any, constant: Any) -> Tensor:
-    """A constant of an operation, or numbers that it has found, as a tensor where another tensor is."""
+    """Return a constant of an operation, or numbers that it has found, as a tensor where another tensor is."""
     return placed(wrap(constant), None if type(x._raw) is ndarray else gpu_number(x))
 
 
 def numbers_of(x: Tensor) -> NumpyArray | None:
-    """The numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
+    """Return the numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
     if is_array(x._raw):
         return x._raw
     return x._raw.read() if type(x._raw) is Foreign and x.is_cuda else None

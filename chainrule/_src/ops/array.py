@@ -138,7 +138,7 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
 
 
 def _alike(x: Any, dtype: NumpyDType, saves: bool) -> Any:
-    """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
+    """Return an operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
     kind = type(x)
     if kind is float or kind is int:
         return x
@@ -443,7 +443,7 @@ def _getitem(self: Array, index: Any) -> Any:
 
 
 def _is_scalar(tensor: Tensor) -> bool:
-    """Whether a tensor stands for a scalar of NumPy's, which is a value."""
+    """Return whether a tensor stands for a scalar of NumPy's, which is a value."""
     is_view = tensor._view is not None or (LOCAL.recorder is not None and LOCAL.recorder.is_array(tensor._raw))
     return not shape_of(tensor._raw) and not is_view
 
@@ -474,14 +474,14 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
 
 
 def _is_element(items: tuple[object, ...], tensor: Tensor) -> bool:
-    """Whether an index is that of one element, and not of an array without axes."""
+    """Return whether an index is that of one element, and not of an array without axes."""
     return len(items) == len(shape_of(tensor._raw)) and all(
         [type(i) is int or (type(i) is ndarray and not i.ndim and i.dtype != bool) for i in items]
     )
 
 
 def _follows(tensor: Tensor, value: Tensor) -> bool:
-    """Whether writing the value is for the tape."""
+    """Return whether writing the value is for the tape."""
     base = base_of(tensor)
     base = tensor if base is None else base
     if recording() and any(t._edge is not None for t in (tensor, value, base)):
@@ -510,7 +510,7 @@ def _value_for(tensor: Tensor, value: Any) -> Tensor:
 
 
 def _stretched(value: Tensor, shape: tuple[int, ...], tensor: Tensor) -> Tensor:
-    """A value in the shape of the region it is written into; leading axes of length 1 go."""
+    """Return a value in the shape of the region it is written into; leading axes of length 1 go."""
     have = shape_of(value._raw)
     extra = len(have) - len(shape)
     try:
@@ -661,7 +661,7 @@ def _write_flat(self: Array, value: Any) -> None:
 
 
 def _base(self: Array) -> Array | None:
-    """The array whose memory an array shows a part of."""
+    """Return the array whose memory an array shows a part of."""
     base = base_of(self._tensor)
     if base is None and LOCAL.recorder is not None:
         LOCAL.recorder.check_whole(self._tensor._raw)
@@ -669,7 +669,7 @@ def _base(self: Array) -> Array | None:
 
 
 def _memory(self: Array) -> ndarray:
-    """The plain array, for what asks about bytes."""
+    """Return the plain array, for what asks about bytes."""
     return self._tensor._array()
 
 
@@ -703,7 +703,7 @@ def _of_scalar(x: Array, result: object, out: object = None) -> Any:
 
 
 def _method(name: str, function: AnyFunction) -> AnyFunction:
-    """A method that is NumPy's function with the array in front."""
+    """Return a method that is NumPy's function with the array in front."""
 
     def method(self: Array, *args: object, **kwargs: object) -> Any:
         return _of_scalar(self, apply(function, self, *args, **kwargs), kwargs.get("out"))
@@ -724,30 +724,30 @@ round searchsorted squeeze std sum swapaxes take trace var
 
 
 def reshape(self: Array, *shape: ShapeLike, order: str = "C", copy: bool | None = None) -> Any:
-    """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    """Return the same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     options = {"order": order} if copy is None else {"order": order, "copy": copy}
     return _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, **options))
 
 
 def transpose(self: Array, *axes: object) -> Any:
-    """The axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+    """Return the axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
     return apply(np.transpose, self, (axes[0] if len(axes) == 1 else axes) or None)
 
 
 def copy(self: Array, order: str | None = "C") -> Array:
-    """A copy; recorded."""
+    """Return a copy; recorded."""
     return _of_scalar(self, apply(np.copy, self, order=order or "C"))
 
 
 def flatten(self: Array, order: str = "C") -> Any:
-    """A copy with one axis; recorded."""
+    """Return a copy with one axis; recorded."""
     return apply(np.copy, apply(np.ravel, self, order=order), order="C")
 
 
 def astype(
     self: Array, dtype: DTypeLike, order: str = "K", casting: Casting = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:
-    """The array in another dtype; recorded where that is a floating or complex one."""
+    """Return the array in another dtype; recorded where that is a floating or complex one."""
     target = np.dtype(dtype)
     if target.kind not in "biufc":
         return _plain(self, f"astype({target.name!r})").astype(target)
@@ -765,12 +765,12 @@ def astype(
 
 
 def compress(self: Array, condition: IntoArray, axis: int | None = None, out: Any = None) -> Array:
-    """The slices along an axis for which a condition holds."""
+    """Return the slices along an axis for which a condition holds."""
     return apply(np.compress, condition, self, axis, out=out)
 
 
 def conj(self: Array) -> AnyArray:
-    """The complex conjugate."""
+    """Return the complex conjugate."""
     return np.conjugate(self) if self.dtype.kind == "c" else self
 
 
@@ -795,7 +795,7 @@ def partition(self: Array, kth: IntoArray, axis: int = -1, kind: str = "introsel
 
 
 def view(self: Array, dtype: DTypeLike = None, type: Any = None) -> Any:
-    """The same memory. Under another dtype it would be other numbers, which have no derivative."""
+    """Return the same memory. Under another dtype it would be other numbers, which have no derivative."""
     if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):
         if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:
             return self[...]
@@ -811,7 +811,7 @@ builtin_type = type
 
 
 def to_device(self: Array, device: DeviceLike, /, *, stream: object = None) -> Any:
-    """The array on a device (itself, if it is there); recorded."""
+    """Return the array on a device (itself, if it is there); recorded."""
     if stream is not None:
         raise ValueError(f"arrays are moved in the current stream alone, got stream={stream!r}")
     tensor: Any = self._tensor
@@ -819,21 +819,21 @@ def to_device(self: Array, device: DeviceLike, /, *, stream: object = None) -> A
 
 
 def _plain(self: Array, what: str) -> ndarray:
-    """The values, for methods that give something without derivatives."""
+    """Return the values, for methods that give something without derivatives."""
     if carries(self):
         raise errors.array_to_numpy(self, f"x.{what}")
     return self._tensor._concrete(what)
 
 
 def item(self: Array, *args: object) -> Any:
-    """An element as a Python number."""
+    """Return an element as a Python number."""
     if carries(self):
         raise errors.array_to_number("x.item()", "")
     return self._tensor._asked("item() of an array").item(*args)
 
 
 def tolist(self: Array) -> list[complex]:
-    """The elements as nested lists of Python numbers."""
+    """Return the elements as nested lists of Python numbers."""
     if carries(self):
         raise errors.array_to_number("x.tolist()", "")
     return self._tensor._asked("tolist()").tolist()

@@ -29,7 +29,7 @@ from chainrule._src.tape.ties import tie
 
 @op("trapezoid trapz")
 def trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = None, dim: int = -1) -> Tensor:
-    """The integral along ``dim`` by the trapezoidal rule.
+    """Return the integral along ``dim`` by the trapezoidal rule.
 
     Args:
         y: the samples, (..., n).
@@ -44,7 +44,7 @@ def trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = No
 
 @op()
 def cumulative_trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = None, dim: int = -1) -> Tensor:
-    """The running integral along ``dim`` by the trapezoidal rule, of n − 1 entries."""
+    """Return the running integral along ``dim`` by the trapezoidal rule, of n − 1 entries."""
     return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
 
 
@@ -52,7 +52,7 @@ trapz = trapezoid
 
 
 def _areas(name: str, y: Any, x: Any, dx: Any, dim: int) -> Tensor:
-    """The area between each two neighbours."""
+    """Return the area between each two neighbours."""
     y = tensor_of(name, y)
     if y.dtype == np.bool_:
         raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
@@ -77,7 +77,7 @@ def _areas(name: str, y: Any, x: Any, dx: Any, dim: int) -> Tensor:
 
 @op()
 def gradient(input: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences.
+    """Return the slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences.
 
     Args:
         input: the samples.
@@ -119,7 +119,7 @@ def gradient(input: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order
 
 @op(method=True, out=True)
 def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> Tensor:
-    """The vector product along ``dim`` (the first axis of length 3, by default)."""
+    """Return the vector product along ``dim`` (the first axis of length 3, by default)."""
     a, b = tensor_of("cross", input), tensor_of("cross", other)
     if a.ndim != b.ndim:
         raise RuntimeError(
@@ -135,7 +135,7 @@ def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> Tenso
 
 
 def cross_along(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
-    """The vector product of tensors of one rank, after checking the axis."""
+    """Return the vector product of tensors of one rank, after checking the axis."""
     d = errors.check_dim(name, dim, a.ndim)
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise RuntimeError(
@@ -146,7 +146,7 @@ def cross_along(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 @op()
 def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object = None) -> Tensor:
-    """The p-norm distance of every row of one matrix to every row of another; leading axes broadcast.
+    """Return the p-norm distance of every row of one matrix to every row of another; leading axes broadcast.
 
     Args:
         x1: (..., m, k).
@@ -176,7 +176,7 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object =
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), 2, 0, 1.0")
 def renorm(input: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
-    """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
+    """Return the entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     x = tensor_of("renorm", input, "fc")
     if p <= 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported, but got p={p}")

@@ -24,7 +24,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 def tensor(
     data: Any, *, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A tensor with a copy of the data.
+    """Return a tensor with a copy of the data.
 
     Args:
         data: a number, nested lists of numbers, or an array. Python floats become the default dtype (float32), NumPy
@@ -45,7 +45,7 @@ def tensor(
 
 @op(arrays=False)
 def as_tensor(data: Any, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
-    """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
+    """Return a tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
     if type(data) is Array:
         data = data._tensor
     if isinstance(data, Tensor):
@@ -56,7 +56,7 @@ def as_tensor(data: Any, dtype: DTypeLike = None, device: DeviceLike = None) -> 
 
 
 def _to(made: Tensor, device: DeviceLike, data: object, requires_grad: bool = False) -> Tensor:
-    """The tensor on a device; by default where its data are, and numbers on the default device."""
+    """Return the tensor on a device; by default where its data are, and numbers on the default device."""
     if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
         made = placed(made, gpu_of(device))
     if requires_grad:
@@ -78,7 +78,7 @@ _AS_THEY_ARE = frozenset(map(np.dtype, ("f4", "f8", "c8", "c16", "i4", "i8", "u1
 
 @op(arrays=False)
 def from_numpy(array: Any) -> Tensor:
-    """A tensor that shares the memory of a NumPy array.
+    """Return a tensor that shares the memory of a NumPy array.
 
     Raises:
         TypeError: the argument is not an array.
@@ -94,7 +94,7 @@ def from_numpy(array: Any) -> Tensor:
 def frombuffer(
     buffer: object, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
+    """Return a vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
     array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
     return _made(array if array.flags.writeable else array.copy(), requires_grad)
 
@@ -102,7 +102,7 @@ def frombuffer(
 @op(arrays=False)
 @creates
 def scalar_tensor(s: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
-    """A 0-d tensor of the default dtype."""
+    """Return a 0-d tensor of the default dtype."""
     return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 
@@ -200,7 +200,7 @@ def full_like(
 @op(arrays=False)
 @creates
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """The identity matrix (n rows, m columns)."""
+    """Return the identity matrix (n rows, m columns)."""
     rows, columns = _sizes("eye", (n, n if m is None else m))
     return _made(new_array("eye", device, rows, columns, 0, _float_or(dtype)), requires_grad)
 
@@ -349,7 +349,7 @@ BoolTensor = _typed("BoolTensor", np.bool_)
 def new_tensor(
     self: Tensor, data: object, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of this one's dtype from data."""
+    """Return a tensor of this one's dtype from data."""
     return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
 
 

@@ -29,7 +29,7 @@ _HAS_VERSIONS = not np.__version__.startswith("2.0.")
 def export(
     tensor: Tensor, *, stream: object = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """A DLPack capsule of a tensor's memory.
+    """Return a DLPack capsule of a tensor's memory.
 
     Args:
         stream: None on the CPU; on a GPU, the stream in which the consumer will read, as CUDA numbers it.
@@ -76,7 +76,7 @@ def _shared(x: Foreign) -> Any:
 
 @op(arrays=False)
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = None) -> Tensor:
-    """A tensor that shares the memory of another library's array.
+    """Return a tensor that shares the memory of another library's array.
 
     Args:
         ext_tensor: anything with ``__dlpack__`` and ``__dlpack_device__``.

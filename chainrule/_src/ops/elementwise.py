@@ -42,7 +42,7 @@ def _scaled(other: TensorLike, alpha: TensorLike, input: TensorLike) -> Any:
 def _factor_first(
     name: str, keyword: str, given: TensorLike, factor: TensorLike, *operands: TensorLike
 ) -> tuple[TensorLike, ...]:
-    """The arguments of an old program, which has the factor before what it multiplies: ``x.add_(-lr, grad)``."""
+    """Return the arguments of an old program, which has the factor before what it multiplies: ``x.add_(-lr, grad)``."""
     expected = 1 if keyword == "alpha" else 2
     fits = len(operands) == expected and all(isinstance(x, Tensor) for x in operands)
     if not fits or isinstance(factor, Tensor) or given != 1:
@@ -77,7 +77,7 @@ def sub(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = 1) 
 
 
 def _functions(*rows: Primitive) -> list[Callable[..., Tensor]]:
-    """The rows' own functions, for what is written from them below and in other modules."""
+    """Return the rows' own functions, for what is written from them below and in other modules."""
     return [row.function for row in rows]
 
 
@@ -110,7 +110,7 @@ _complex = binary(arithmetic.complex_)
 
 
 def _divides(row: Primitive) -> Callable[..., Tensor]:
-    """The user's function for a division that keeps integers, where a divisor of 0 has no answer."""
+    """Return the user's function for a division that keeps integers, where a divisor of 0 has no answer."""
     function = binary(row)
 
     def call(input: TensorLike, other: TensorLike) -> Tensor:
@@ -166,12 +166,12 @@ def pow(input: TensorLike, exponent: TensorLike) -> Tensor:
 
 
 def whole_numbers(x: object) -> bool:
-    """Whether a tensor, or a number, is of integers."""
+    """Return whether a tensor, or a number, is of integers."""
     return x.dtype.kind in "iu" if isinstance(x, Tensor) else type(x) is int
 
 
 def _whole_power(x: TensorLike, exponent: Tensor) -> Tensor:
-    """A power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
+    """Return a power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
     if type(exponent._raw) is not np.ndarray or not (exponent._raw < 0).any():
         return _pow(x, exponent)
     negative = lt(exponent, 0)
@@ -225,7 +225,7 @@ def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
 
 @op("round special.round", method=True, in_place=True, out=True, remembered=True)
 def round(input: TensorLike, *, decimals: int = 0) -> Tensor:
-    """The nearest integer, ties to even; or to that many decimals."""
+    """Return the nearest integer, ties to even; or to that many decimals."""
     if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
         return arithmetic.positive(input)
     if decimals == 0:
@@ -236,7 +236,7 @@ def round(input: TensorLike, *, decimals: int = 0) -> Tensor:
 
 @op(method=True, in_place=True, out=True)
 def frac(input: TensorLike) -> Tensor:
-    """The fractional part: input − trunc(input)."""
+    """Return the fractional part: input − trunc(input)."""
     return sub(input, trunc(input))
 
 
@@ -264,7 +264,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 def same_dtype(name: str, *operands: object) -> list[AnyArray]:
-    """The operands of a function, cast to the dtype that PyTorch would compute it in."""
+    """Return the operands of a function, cast to the dtype that PyTorch would compute it in."""
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
     target = promotion.joint_dtype(*[_plain(x) for x in checked])
     small = target.kind in "iu"
@@ -273,13 +273,13 @@ def same_dtype(name: str, *operands: object) -> list[AnyArray]:
 
 
 def _plain(x: AnyArray) -> TensorLike:
-    """An array of the operand's dtype and rank, for promotion only."""
+    """Return an array of the operand's dtype and rank, for promotion only."""
     return np.empty((0,) * x.ndim, x.dtype) if hasattr(x, "dtype") else x
 
 
 @op("clamp clip", method=True, in_place=True, out=True, remembered=True)
 def clamp(input: TensorLike, min: Any = None, max: Any = None) -> Tensor:
-    """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
+    """Return the elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
 
     Raises:
         RuntimeError: neither bound was given.
@@ -311,13 +311,13 @@ def _as_number(bound: Any) -> Any:
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def clamp_min(input: TensorLike, min: TensorLike) -> Tensor:
-    """The elements, at least ``min``."""
+    """Return the elements, at least ``min``."""
     return clamp(input, min=min)
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def clamp_max(input: TensorLike, max: TensorLike) -> Tensor:
-    """The elements, at most ``max``."""
+    """Return the elements, at most ``max``."""
     return clamp(input, max=max)
 
 
@@ -344,7 +344,7 @@ def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *old: A
 
 
 def _number(name: str, value: TensorLike) -> Any:
-    """A factor, which PyTorch takes as a number or as a tensor of one, without a derivative."""
+    """Return a factor, which PyTorch takes as a number or as a tensor of one, without a derivative."""
     if not isinstance(value, Tensor):
         return value
     if value.ndim or value.requires_grad:
@@ -369,7 +369,7 @@ def logit(input: TensorLike, eps: float | None = None) -> Tensor:
 
 @op(method=True)
 def positive(input: TensorLike) -> Tensor:
-    """The tensor itself (``+x``)."""
+    """Return the tensor itself (``+x``)."""
     if getattr(input, "dtype", None) == np.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported: convert it with .to(dtype) first.")
     return tensor_of("positive", input)
@@ -385,7 +385,7 @@ def sign(input: TensorLike) -> Tensor:
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def sgn(input: TensorLike) -> Tensor:
-    """The sign; of a complex number its direction z/|z| (0 at 0)."""
+    """Return the sign; of a complex number its direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)
     if x.dtype.kind != "c":
         return sign(x)
@@ -396,14 +396,14 @@ def sgn(input: TensorLike) -> Tensor:
 
 @op()
 def real(input: TensorLike) -> Tensor:
-    """The real part (the tensor itself, for real dtypes)."""
+    """Return the real part (the tensor itself, for real dtypes)."""
     x = tensor_of("real", input)
     return arithmetic.real(x) if x.dtype.kind == "c" else x
 
 
 @op()
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part.
+    """Return the imaginary part.
 
     Raises:
         RuntimeError: the tensor is real.
@@ -416,20 +416,20 @@ def imag(input: Tensor) -> Tensor:
 
 @op(method=True, in_place=True, out=True)
 def conj_physical(input: TensorLike) -> Tensor:
-    """The complex conjugate (the tensor itself, for real dtypes)."""
+    """Return the complex conjugate (the tensor itself, for real dtypes)."""
     x = tensor_of("conj_physical", input)
     return general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x
 
 
 @op(method=True)
 def conj(input: TensorLike) -> Tensor:
-    """The complex conjugate (the tensor itself, for real dtypes)."""
+    """Return the complex conjugate (the tensor itself, for real dtypes)."""
     return conj_physical(tensor_of("conj", input))
 
 
 @op(out=True)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """The complex tensor real + i·imag."""
+    """Return the complex tensor real + i·imag."""
     real, imag = tensor_of("complex", real), tensor_of("complex", imag)
     if real.dtype.kind != "f" or imag.dtype.kind != "f" or real.dtype != imag.dtype:
         raise RuntimeError(
@@ -441,13 +441,13 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 @op(out=True)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """The complex tensor with that absolute value and angle."""
+    """Return the complex tensor with that absolute value and angle."""
     return complex(mul(abs, cos(angle)), mul(abs, sin(angle)))
 
 
 @op(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
+    """Return whether |input − other| ≤ atol + rtol·|other|, element by element."""
     if rtol < 0 or atol < 0:
         name, given = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {given}")
@@ -461,19 +461,19 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 @op(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close (see :func:`isclose`)."""
+    """Return whether all elements are close (see :func:`isclose`)."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
 @op(method=True)
 @takes_tensors
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
 def _as_fabs(x: Tensor) -> Tensor:
-    """The operand of ``np.fabs`` in the dtype of its result: integers become floats.
+    """Return the operand of ``np.fabs`` in the dtype of its result: integers become floats.
 
     Raises:
         TypeError: it is complex.

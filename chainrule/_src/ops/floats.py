@@ -18,13 +18,13 @@ from chainrule._src.tape.tensor import Tensor
 
 @op(method=True, out=True)
 def isposinf(input: TensorLike) -> Tensor:
-    """Whether an element is +∞."""
+    """Return whether an element is +∞."""
     return _infinite("isposinf", input, np.inf)
 
 
 @op(method=True, out=True)
 def isneginf(input: TensorLike) -> Tensor:
-    """Whether an element is −∞."""
+    """Return whether an element is −∞."""
     return _infinite("isneginf", input, -np.inf)
 
 
@@ -37,7 +37,7 @@ def _infinite(name: str, input: TensorLike, infinity: float) -> Tensor:
 
 @op(method=True)
 def isreal(input: TensorLike) -> Tensor:
-    """Whether an element has no imaginary part."""
+    """Return whether an element has no imaginary part."""
     x = tensor_of("isreal", input)
     return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else beside(x, np.ones(tuple(x.shape), np.bool_))
 

@@ -107,7 +107,7 @@ def _integers(name: str, index: Index) -> Tensor:
 
 @op(method=True, in_place=True)
 def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
-    """A copy with a value (a number or 0-d tensor) where the mask is True."""
+    """Return a copy with a value (a number or 0-d tensor) where the mask is True."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(
             "masked_fill only supports boolean masks, but got mask with dtype "
@@ -127,7 +127,7 @@ def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
 
 @op(method=True, out=True)
 def masked_select(input: Tensor, mask: Any) -> Tensor:
-    """The elements where the mask is True, in one vector."""
+    """Return the elements where the mask is True, in one vector."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(
             f"masked_select: expected BoolTensor for mask, but got {getattr(mask, 'dtype', type(mask).__name__)}"

@@ -65,7 +65,7 @@ def _integrals(scale: AnyArray, log_weight: AnyFunction, shift: AnyFunction, lev
 
 
 def gamma_tail(a: AnyArray, x: AnyArray) -> Tail:
-    """The smaller side of the gamma distribution of shape a at x > 0."""
+    """Return the smaller side of the gamma distribution of shape a at x > 0."""
     log, up = np.log(x), a + 1
     lower = log <= psi(up)
     scale = _gamma_scale(detached(a), detached(x), lower)
@@ -88,7 +88,7 @@ def _gamma_scale(a: AnyArray, x: AnyArray, lower: AnyArray) -> AnyArray:
 
 
 def beta_tail(a: AnyArray, b: TensorLike, x: AnyArray, y: AnyArray) -> Tail:
-    """The smaller side of the beta distribution at x, where y = 1 − x is given beside it for its digits."""
+    """Return the smaller side of the beta distribution at x, where y = 1 − x is given beside it for its digits."""
     log = np.where(x > 0.5, np.log1p(-np.where(x > 0.5, y, 0)), np.log(x))
     level_below = log + _psi_difference(a + 1, b)
     lower = level_below <= 0
@@ -137,7 +137,7 @@ def _beta_scale(here: AnyArray, there: AnyArray, z: AnyArray, rest: AnyArray) ->
 
 
 def _at_all_points(function: AnyFunction) -> Any:
-    """A function of shapes and points inside the support as one of all points: it is 0 at the ends.
+    """Return a function of shapes and points inside the support as one of all points: it is 0 at the ends.
 
     It computes in float64, and plain arrays in blocks, since an element takes fifty.
     """
@@ -169,14 +169,14 @@ def _widened(operands: tuple[TensorLike, ...]) -> tuple[list[AnyArray], NumpyDTy
 
 
 def as_dtype(x: Any, dtype: DTypeLike) -> AnyArray:
-    """An array-like in another dtype."""
+    """Return an array-like in another dtype."""
     if dtype_of(x) == dtype:
         return x
     return x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else np.astype(x, dtype)
 
 
 def _in_blocks(function: AnyFunction, operands: Any) -> Any:
-    """An elementwise function, a part of the arrays at a time."""
+    """Return an elementwise function, a part of the arrays at a time."""
     if max(x.size for x in operands) <= _BLOCK:
         return function(*operands)
     operands = np.broadcast_arrays(*operands)
@@ -256,14 +256,14 @@ def beta_logit_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyAr
 
 
 def log_student_density(df: TensorLike, x: AnyArray) -> AnyArray:
-    """The logarithm of the density of Student's t distribution."""
+    """Return the logarithm of the density of Student's t distribution."""
     (df, x), dtype = _widened((df, x))
     out = -betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)
     return as_dtype(out, dtype)
 
 
 def student_density(df: TensorLike, x: AnyArray) -> AnyArray:
-    """The density of Student's t distribution."""
+    """Return the density of Student's t distribution."""
     return np.exp(log_student_density(df, x))
 
 
@@ -307,7 +307,7 @@ def log_betaincc(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
 
 
 def log_stdtr(df: AnyArray, x: AnyArray) -> AnyArray:
-    """The logarithm of Student's distribution function, also where that is too small for a double."""
+    """Return the logarithm of Student's distribution function, also where that is too small for a double."""
     return _log_share(stdtr(df, x), stdtr(df, -x), _log_student_tail, df, x)
 
 

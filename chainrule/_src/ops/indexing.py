@@ -36,7 +36,7 @@ MASK = "a boolean mask as an index (where np.where(mask, new, old) does without)
 
 
 def read_index(index: Any) -> tuple[Any, ...]:
-    """An index as a tuple of ints, slices, None, Ellipsis and integer or boolean arrays."""
+    """Return an index as a tuple of ints, slices, None, Ellipsis and integer or boolean arrays."""
     if type(index) is not tuple:
         index = tuple(index) if _stands_for_tuple(index) else (index,)
     items = []
@@ -130,7 +130,7 @@ def _axes(item: Any) -> int:
 
 
 def _check_axes(items: tuple[object, ...], x: AnyArray) -> None:
-    """Whether there are as many axes, and masks as long as they are (NumPy lets empty masks pass)."""
+    """Return whether there are as many axes, and masks as long as they are (NumPy lets empty masks pass)."""
     used = sum(map(_axes, items))
     if used > x.ndim:
         if x.ndim == 0:
@@ -152,7 +152,7 @@ def _check_axes(items: tuple[object, ...], x: AnyArray) -> None:
 
 
 def _numbers_first(items: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:
-    """An index with arrays as what NumPy reads as PyTorch does: in two steps, a basic index first, where they differ.
+    """Return an index with arrays as what NumPy reads as PyTorch does: in two steps, a basic index first, where they differ.
 
     To NumPy a number is an index array, and an ellipsis parts two arrays also where it stands for no axis; the axes of
     parted arrays come first. PyTorch takes the numbers first: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``.
@@ -181,7 +181,7 @@ _BOUNDS = frozenset({int, type(None)})
 
 
 def _as_numpy_reads_it(items: tuple[Any, ...]) -> bool:
-    """Whether an index is of plain integers, slices of them, None and Ellipsis: the quick case."""
+    """Return whether an index is of plain integers, slices of them, None and Ellipsis: the quick case."""
     for item in items:
         kind = type(item)
         if kind is slice:
@@ -290,12 +290,12 @@ def check_no_shuffle(target: Tensor, index: object, value: object) -> None:
 
 
 def _takes_part(items: tuple[object, ...]) -> bool:
-    """Whether an index takes a view of a part before anything is written (rather than all, or what arrays say)."""
+    """Return whether an index takes a view of a part before anything is written (rather than all, or what arrays say)."""
     return any(item is None or type(item) is int or (type(item) is slice and item != slice(None)) for item in items)
 
 
 def _outside(tensor: Tensor) -> bool:
-    """Whether neither the tensor nor anything it is a view of requires grad."""
+    """Return whether neither the tensor nor anything it is a view of requires grad."""
     base = view.base_of(tensor)
     return base is None or base._edge is None
 

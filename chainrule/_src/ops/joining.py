@@ -133,7 +133,7 @@ def repeated(n: int, counts: IntoArray) -> NumpyArray:
 
 @op(method=True, remembered=True)
 def flip(input: TensorLike, *axes: Any, dims: object = None) -> Tensor:
-    """The order along axes reversed (a copy)."""
+    """Return the order along axes reversed (a copy)."""
     x = tensor_of("flip", input)
     order = [errors.check_dim("flip", d, x.ndim) for d in _ints("flip", axes if dims is None else (dims,))]
     if len(set(order)) != len(order):
@@ -179,7 +179,7 @@ def rot90(input: TensorLike, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 
 def _integers(argument: str, value: Any) -> tuple[int, ...]:
-    """An argument of ``roll``: an integer, or several."""
+    """Return an argument of ``roll``: an integer, or several."""
     try:
         return tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
     except TypeError:

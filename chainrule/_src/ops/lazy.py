@@ -52,7 +52,7 @@ def compute(*trees: object) -> tuple[Any, ...]:
 
 @op("Tensor.compute")
 def computed(self: Tensor) -> Tensor:
-    """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass.
+    """Return the tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass.
 
     Raises:
         RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().compute()`` says that the path may be
@@ -66,7 +66,7 @@ def computed(self: Tensor) -> Tensor:
 
 @op("Tensor.persist")
 def persist(self: Tensor) -> Tensor:
-    """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy.
+    """Return the tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy.
 
     Raises:
         RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().persist()`` says that the path may be
@@ -87,7 +87,7 @@ def _check_cut(x: Tensor, method: str) -> None:
 
 
 def _lazy(x: Any) -> Any:
-    """The array with a task graph inside; None where there is none."""
+    """Return the array with a task graph inside; None where there is none."""
     raw = (x._tensor if isinstance(x, Array) else x)._raw
     payload = raw.payload if type(raw) is Foreign else None
     return payload if hasattr(payload, "__dask_graph__") else None

@@ -25,13 +25,13 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def tril(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
+    """Return the lower triangle of matrices, up to a diagonal; zeros elsewhere."""
     return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def triu(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
+    """Return the upper triangle of matrices, from a diagonal; zeros elsewhere."""
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
 
 
@@ -44,7 +44,7 @@ def _matrix(name: str, x: TensorLike) -> Tensor:
 
 @op(method=True, remembered=True)
 def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
+    """Return the last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
     x = tensor_of("diag_embed", input)
     n = x.ndim + 1
     a, b = errors.check_dim("diag_embed", dim1, n), errors.check_dim("diag_embed", dim2, n)
@@ -56,7 +56,7 @@ def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -
 
 @op(method=True, out=True)
 def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """A matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
+    """Return a matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
     x = tensor_of("diag", input)
     if x.ndim == 1:
         return diag_embed(x, diagonal)
@@ -67,7 +67,7 @@ def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
 
 @op(method=True)
 def diagflat(input: TensorLike, offset: int = 0) -> Tensor:
-    """A matrix with the flattened elements on a diagonal."""
+    """Return a matrix with the flattened elements on a diagonal."""
     return diag_embed(reshape(input, -1), offset)
 
 
@@ -138,7 +138,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 @op(sample="rand(3)")
 @takes_tensors
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of a vector's elements, as columns."""
+    """Return the powers of a vector's elements, as columns."""
     if x.ndim != 1:
         raise RuntimeError(f"vander: x must be a one-dimensional tensor, got shape {tuple(x.shape)}")
     n = x.shape[0] if N is None else N

@@ -49,7 +49,7 @@ class Storage:
         self._itemsize = itemsize
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
+        """Return the address of the first byte."""
         return self._bounds[0]
 
     def nbytes(self) -> int:
@@ -68,19 +68,19 @@ class Storage:
 
 @op("Tensor.storage")
 def storage(self: Tensor) -> Storage:
-    """The memory of a tensor, in elements of its dtype."""
+    """Return the memory of a tensor, in elements of its dtype."""
     return Storage(self, self.element_size())
 
 
 @op("Tensor.untyped_storage")
 def untyped_storage(self: Tensor) -> Storage:
-    """The memory of a tensor, in bytes."""
+    """Return the memory of a tensor, in bytes."""
     return Storage(self, 1)
 
 
 @op(method=True, in_place="view", sample="rand(4, 4), (2, 2), (4, 1)")
 def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view with a size and strides (in elements) of the caller's; elements may show several times.
+    """Return a view with a size and strides (in elements) of the caller's; elements may show several times.
 
     Args:
         input: a tensor; strides count in the memory that it lies in, whatever its own order.
@@ -121,7 +121,7 @@ def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | 
 
 
 def _own_stride(x: Tensor) -> tuple[int, ...] | None:
-    """The strides in elements of a tensor, or of one example inside vmap, that is not contiguous."""
+    """Return the strides in elements of a tensor, or of one example inside vmap, that is not contiguous."""
     array = memory_of(x._raw)
     if not array.size:
         return None
@@ -130,7 +130,7 @@ def _own_stride(x: Tensor) -> tuple[int, ...] | None:
 
 
 def _reaches(x: Tensor, params: Params) -> bool:
-    """Whether all elements that a strided view shows are the tensor's own."""
+    """Return whether all elements that a strided view shows are the tensor's own."""
     sizes, strides, offset, own = params["size"], params["stride"], params["offset"], params["x_stride"]
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if own is None:
@@ -143,7 +143,7 @@ def _reaches(x: Tensor, params: Params) -> bool:
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """A copy in which what :func:`as_strided` shows is ``src``."""
+    """Return a copy in which what :func:`as_strided` shows is ``src``."""
     part = as_strided(input.detach(), size, stride, storage_offset)
     if tuple(src.shape) != tuple(part.shape):
         raise RuntimeError(

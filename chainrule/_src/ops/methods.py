@@ -45,7 +45,7 @@ def _is_operand(x: object) -> bool:
 
 
 def _operator(function: AnyFunction, symbol: str) -> AnyFunction:
-    """A binary operator: Python tries the other operand's side when this one is not an array or number."""
+    """Return a binary operator: Python tries the other operand's side when this one is not an array or number."""
 
     def method(self: Tensor, other: TensorLike) -> Any:
         found = operator_of(symbol, self, other)
@@ -143,7 +143,7 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 
 def _imag(self: Tensor) -> Tensor:
-    """The imaginary part; of real numbers zeros, which share one place: what asks whether something is an array looks."""
+    """Return the imaginary part; of real numbers zeros, which share one place: what asks whether something is an array looks."""
     return ew.imag(self) if self._raw.dtype.kind == "c" else wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
 
 
@@ -153,7 +153,7 @@ def _fill(part: Tensor, value: TensorLike) -> None:
 
 
 def _asked(name: str, getter: Any, setter: Any = None) -> property:
-    """A property that a subclass hears of as ``Tensor.name.__get__``."""
+    """Return a property that a subclass hears of as ``Tensor.name.__get__``."""
     return property(overridable(getter, lambda: getattr(Tensor, name).__get__), setter)
 
 
@@ -294,7 +294,7 @@ def to(
     copy: bool = False,
     memory_format: object = None,
 ) -> Tensor:
-    """The tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded.
+    """Return the tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded.
 
     ``to(dtype)``, ``to("cuda")``, ``to("cuda:1", dtype)``, ``to(other)``. Gradients go back to where the tensor was.
 
@@ -347,7 +347,7 @@ attach(
 
 @op("Tensor.type")
 def type_(self: Tensor, dtype: DTypeLike = None) -> Any:
-    """The name of the tensor's type, or the tensor in another dtype."""
+    """Return the name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
         return "torch." + errors.tensor_type(self.dtype)
     if isinstance(dtype, str) and dtype.startswith("torch.") and dtype.endswith("Tensor"):
@@ -359,7 +359,7 @@ def type_(self: Tensor, dtype: DTypeLike = None) -> Any:
 
 @op("Tensor.is_nonzero")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Return whether the only element is not zero."""
     return bool(input)
 
 
@@ -374,13 +374,13 @@ def _invert(self: Tensor) -> Tensor:
 
 @op("Tensor.cpu")
 def cpu(self: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor on the CPU: itself, if it is there."""
+    """Return the tensor on the CPU: itself, if it is there."""
     return placed(self, None)
 
 
 @op("Tensor.cuda")
 def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, memory_format: object = None) -> Tensor:
-    """The tensor on a GPU, by default on the current one: itself, if it is there.
+    """Return the tensor on a GPU, by default on the current one: itself, if it is there.
 
     Raises:
         RuntimeError: there is no GPU.
@@ -390,7 +390,7 @@ def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, me
 
 @op("Tensor._is_view")
 def is_view(self: Tensor) -> bool:
-    """Whether the tensor shares memory with a base that autograd knows of."""
+    """Return whether the tensor shares memory with a base that autograd knows of."""
     return self._view is not None
 
 

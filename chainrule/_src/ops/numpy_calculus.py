@@ -31,7 +31,7 @@ def arraylike(x: IntoArray) -> AnyArray:
 
 
 def known(x: Any) -> Any:
-    """The numbers as a plain array, or what stands for one; None where there is no single one (inside ``vmap``)."""
+    """Return the numbers as a plain array, or what stands for one; None where there is no single one (inside ``vmap``)."""
     if isinstance(x, Tensor):
         x = x._raw
     if not isinstance(x, ArrayLike):
@@ -63,7 +63,7 @@ def safely(x: AnyArray, dtype: NumpyDType) -> AnyArray:
 
 
 def boxed(x: AnyArray) -> Any:
-    """A result that no rule made, as a tensor; what flows through a rule stays what it is."""
+    """Return a result that no rule made, as a tensor; what flows through a rule stays what it is."""
     return wrap(x) if isinstance(x, (ndarray, np.generic)) else x
 
 
@@ -112,7 +112,7 @@ def _distances(h: IntoArray, n: int) -> Any:
 
 
 def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
-    """The derivative along an axis: second-order differences inside, one-sided ones of ``edge_order`` at the ends."""
+    """Return the derivative along an axis: second-order differences inside, one-sided ones of ``edge_order`` at the ends."""
     g = np.moveaxis(f, axis, -1)
     if shape_of(g)[-1] < edge_order + 1:
         raise ValueError(
@@ -133,7 +133,7 @@ def _even(g: AnyArray, h: TensorLike, edge_order: int) -> tuple[AnyArray, AnyArr
 
 
 def _uneven(g: AnyArray, h: AnyArray, edge_order: int) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """The derivative of the parabola through three neighbours that are p and q apart."""
+    """Return the derivative of the parabola through three neighbours that are p and q apart."""
     p, q = h[:-1], h[1:]
     inside = -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
     if edge_order == 1:
@@ -278,7 +278,7 @@ def _chord(x: AnyArray, xp: AnyArray, fp: AnyArray) -> AnyArray:
 
 
 def _place(x: AnyArray, xp: AnyArray) -> AnyArray:
-    """The index of the last sample that is not above x."""
+    """Return the index of the last sample that is not above x."""
     numbers, samples = known(x), known(xp)
     if numbers is None or samples is None:
         return np.sum(xp <= np.expand_dims(x, -1), axis=-1) - 1

@@ -91,7 +91,7 @@ def _empty_like(
 
 
 def _alike(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: Any) -> Any:
-    """An array of one value, like a in what is not said: of a's library where that is not NumPy."""
+    """Return an array of one value, like a in what is not said: of a's library where that is not NumPy."""
     raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
     if raw is None:
         raw = layout_of(a)
@@ -180,7 +180,7 @@ def _array_str(a: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def _shown(a: Any) -> Any:
-    """The plain array that prints as an array does; None where there is no one array of its numbers."""
+    """Return the plain array that prints as an array does; None where there is no one array of its numbers."""
     data = a._raw if isinstance(a, Tensor) else a
     return data.concrete() if isinstance(data, ArrayLike) else data
 
@@ -261,7 +261,7 @@ def _nan_to_num(
 
 
 def _float_power(x: Any, y: Any) -> AnyArray:
-    """A power, of float64 at least."""
+    """Return a power, of float64 at least."""
     x, y = [z if type(z) in (int, float, complex) else arranged(z) for z in (x, y)]
     given = [dtype_of(z) if hasattr(z, "dtype") else type(z) for z in (x, y)]
     dtype = np.float_power.resolve_dtypes((*given, None))[-1]
@@ -386,7 +386,7 @@ def _outer_product(a: Any, b: Any, out: object = None) -> AnyArray:
 
 
 def _conj(x: AnyArray) -> AnyArray:
-    """The conjugate, in x's dtype: ``np.conjugate`` makes small integers of booleans."""
+    """Return the conjugate, in x's dtype: ``np.conjugate`` makes small integers of booleans."""
     return x if dtype_of(x).kind == "b" else np.conjugate(x)
 
 

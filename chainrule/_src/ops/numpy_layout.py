@@ -15,7 +15,7 @@ from chainrule._src.tape.protocol import ArrayLike, strides_of
 
 
 def layout_of(a: AnyArray) -> Any:
-    """An array of whatever values that lies in memory as a does; of examples of a vmap, as one that is by itself."""
+    """Return an array of whatever values that lies in memory as a does; of examples of a vmap, as one that is by itself."""
     shape, dtype, steps = shape_of(a), dtype_of(a), strides_of(a)
     return room(shape, dtype, close_strides(shape, steps, dtype.itemsize) or steps)
 
@@ -26,7 +26,7 @@ def contiguous(a: Any) -> str:
 
 
 def lies_in(a: Any, order: str | None) -> bool:
-    """Whether the elements lie in memory as ``order`` asks."""
+    """Return whether the elements lie in memory as ``order`` asks."""
     order = settled_order(a, order)
     if order == "K":
         return True
@@ -49,7 +49,7 @@ def settled_order(a: AnyArray, order: str | None) -> str:
 
 
 def _among_others(a: AnyArray) -> bool:
-    """Whether elements of other examples of a vmap lie between an array's."""
+    """Return whether elements of other examples of a vmap lie between an array's."""
     data = getattr(a, "_raw", a)
     if not isinstance(data, ArrayLike):
         return False
@@ -57,7 +57,7 @@ def _among_others(a: AnyArray) -> bool:
 
 
 def laid(a: Any, order: str | None) -> Any:
-    """The array, or a copy where it does not lie in memory as ``order`` asks."""
+    """Return the array, or a copy where it does not lie in memory as ``order`` asks."""
     order = settled_order(a, order)
     if lies_in(a, order):
         return a
@@ -73,7 +73,7 @@ def laid_beside(result: AnyArray, a: AnyArray) -> AnyArray:
 
 
 def copied(a: Any, order: str | None) -> Any:
-    """A copy that lies in memory as ``order`` asks."""
+    """Return a copy that lies in memory as ``order`` asks."""
     order = settled_order(a, order)
     if len(shape_of(a)) < 2 or (order == contiguous(a)):
         return rows.clone(a)
@@ -83,12 +83,12 @@ def copied(a: Any, order: str | None) -> Any:
 
 
 def laid_as(a: AnyArray, like: AnyArray) -> AnyArray:
-    """The array, or a copy where its axes are not, in memory, in the order of those of ``like``, which has its shape."""
+    """Return the array, or a copy where its axes are not, in memory, in the order of those of ``like``, which has its shape."""
     return rows.laid_along(a, rows.slowest_first(like))
 
 
 def in_memory_order(a: AnyArray) -> AnyArray:
-    """The array with its axes in the order in which NumPy walks along them for ``order="K"``, the fastest last.
+    """Return the array with its axes in the order in which NumPy walks along them for ``order="K"``, the fastest last.
 
     Axes along which nothing moves in memory stay where they are among the others, as in ``np.nditer``.
     """

@@ -520,13 +520,13 @@ def _extract(condition: AnyArray, arr: AnyArray) -> AnyArray:
 
 
 def plain(x: IntoArray) -> Any:
-    """The numbers themselves, for results that no gradient passes through. What is still to be computed is an error."""
+    """Return the numbers themselves, for results that no gradient passes through. What is still to be computed is an error."""
     found = _numbers(x) if isinstance(x, Tensor) else np.asarray(x)
     return found.inside if type(found) is Foreign else found
 
 
 def _numbers(x: Tensor) -> AnyArray:
-    """The array of a tensor: of NumPy's, or of another library as it is."""
+    """Return the array of a tensor: of NumPy's, or of another library as it is."""
     return x._raw if type(x._raw) is Foreign else x.detach().numpy()
 
 

@@ -53,7 +53,7 @@ def checked_axes(axis: Dims, ndim: int) -> tuple[int, ...]:
 
 
 def flattened(a: Any, axis: Any) -> tuple[AnyArray, int]:
-    """The array and an axis counted from the end; all elements in one row where no axis was given, or of a number."""
+    """Return the array and an axis counted from the end; all elements in one row where no axis was given, or of a number."""
     if axis is None or (not shape_of(a) and axis in (0, -1)):
         return np.reshape(a, (-1,)), -1
     return a, checked_axes(operator.index(axis), len(shape_of(a)))[0]
@@ -108,12 +108,12 @@ def _total(row: Primitive, pair: np.ufunc, neutral: float) -> AnyFunction:
 
 
 def _begun(pair: np.ufunc, result: AnyArray, initial: TensorLike | None) -> AnyArray:
-    """A reduction that begins with a number, in the dtype that it has without."""
+    """Return a reduction that begins with a number, in the dtype that it has without."""
     return pair(result, _in_dtype_of(result, initial)) if _is_set(initial) else result
 
 
 def _in_dtype_of(a: AnyArray, number: Any) -> AnyArray:
-    """A number that a reduction begins with, in its dtype."""
+    """Return a number that a reduction begins with, in its dtype."""
     return in_dtype(number, a.dtype) if hasattr(number, "dtype") else np.array(number, a.dtype)
 
 
@@ -152,7 +152,7 @@ def _mean(
 
 
 def _shared_out(total: AnyArray, n: AnyArray) -> AnyArray:
-    """A sum divided by a number of elements, in the sum's dtype; as NumPy divides, in double precision where that differs."""
+    """Return a sum divided by a number of elements, in the sum's dtype; as NumPy divides, in double precision where that differs."""
     if total.dtype.char not in "eF":
         return total / n
     return in_dtype(in_dtype(total, np.result_type(total.dtype, np.float64)) / n, total.dtype)
@@ -212,7 +212,7 @@ def _wide_squares(a: AnyArray, dtype: DTypeLike) -> AnyArray:
 
 
 def _root(variance: AnyArray) -> AnyArray:
-    """A standard deviation; where it is 0, its derivative is 0, as that of the row."""
+    """Return a standard deviation; where it is 0, its derivative is 0, as that of the row."""
     none = variance == 0
     return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
@@ -320,7 +320,7 @@ implements(np.argmin)(_place(reduction.argmin))
 
 
 def without_nan(a: AnyArray, neutral: float) -> AnyArray:
-    """The array with a number in the place of every NaN."""
+    """Return the array with a number in the place of every NaN."""
     return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
 
 
@@ -412,7 +412,7 @@ def _refuse(name: str, others: Params) -> None:
 
 
 def keeps(keepdims: bool) -> bool:
-    """Whether ``keepdims`` was given, and says so."""
+    """Return whether ``keepdims`` was given, and says so."""
     return keepdims is not NOTHING and builtins.bool(operator.index(keepdims))
 
 
@@ -445,7 +445,7 @@ def _sorted(a: AnyArray, along: int) -> AnyArray:
 
 
 def laid_alike(function: AnyFunction, a: Any, along: int) -> AnyArray:
-    """A function along an axis, whose result lies in memory as the array does, as NumPy's copies do (``order="K"``)."""
+    """Return a function along an axis, whose result lies in memory as the array does, as NumPy's copies do (``order="K"``)."""
     steps = layout(a).strides if isinstance(a, Tensor) else a.strides
     n = len(steps)
     order = sorted(range(n), key=lambda k: -abs(steps[k]))
@@ -478,7 +478,7 @@ def _percentile(a: Any, q: Any, axis: Dims = None, out: object = None, **options
 
 
 def is_weak(q: IntoArray) -> bool:
-    """Whether the fraction of a quantile leaves the dtype of the array alone, as numbers of Python's do."""
+    """Return whether the fraction of a quantile leaves the dtype of the array alone, as numbers of Python's do."""
     if type(q) is np.float64:
         return bool(np.quantile(np.zeros(1, np.float32), q * 0).dtype == np.float32)  # up to NumPy 2.2
     return type(q) in (int, float)
@@ -540,7 +540,7 @@ def _quantile(
 
 
 def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any]:
-    """The places below and above, and the nearer one, from which NumPy goes a share of the difference of the two."""
+    """Return the places below and above, and the nearer one, from which NumPy goes a share of the difference of the two."""
     low = np.clip(np.floor(position), 0, last)
     high = np.where(position < 0, low, np.minimum(low + 1, last))
     share = position - low
@@ -549,7 +549,7 @@ def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any
 
 
 def _of_sorted(result: AnyArray, ordered: AnyArray, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
-    """A quantile where no element is NaN: that is sorted to the end, and is in every quantile; with the axes kept, if asked."""
+    """Return a quantile where no element is NaN: that is sorted to the end, and is in every quantile; with the axes kept, if asked."""
     if holds_of(ordered[-1], _has_nan):
         result = np.where(np.isnan(ordered[-1]), ordered[-1], result)
     result = laid(result, "C")
@@ -567,13 +567,13 @@ def _has_nan(x: AnyArray) -> AnyArray:
 
 
 def in_order(a: AnyArray, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """The elements of some axes sorted along one, in front; and the shape of the others."""
+    """Return the elements of some axes sorted along one, in front; and the shape of the others."""
     moved = in_front(a, axes)
     return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
 
 
 def in_front(a: AnyArray, axes: tuple[int, ...]) -> AnyArray:
-    """The elements along some axes one after another, along the first axis; of a number, the number."""
+    """Return the elements along some axes one after another, along the first axis; of a number, the number."""
     shape = shape_of(a)
     ndim = len(shape)
     if not ndim:
@@ -644,7 +644,7 @@ def _reducer(row: Primitive, function: AnyFunction) -> AnyFunction:
 
 
 def _accumulating(function: AnyFunction) -> AnyFunction:
-    """A ufunc's ``accumulate``: a function of an array along an axis."""
+    """Return a ufunc's ``accumulate``: a function of an array along an axis."""
 
     def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> object:
         if not shape_of(a):

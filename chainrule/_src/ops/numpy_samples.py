@@ -26,7 +26,7 @@ _FLOAT = np.dtype(np.float64)
 
 
 def numbers(x: Any, what: str) -> Any:
-    """The plain array of the values, where the result depends on the numbers; an error inside ``vmap``."""
+    """Return the plain array of the values, where the result depends on the numbers; an error inside ``vmap``."""
     if isinstance(x, Tensor):
         return x._concrete(what)
     values = read(x)
@@ -40,7 +40,7 @@ def _is_ours(x: AnyArray) -> bool:
 
 
 def settled(x: Any, what: str) -> Any:
-    """The numbers of tensors; anything else, such as an index, as it is."""
+    """Return the numbers of tensors; anything else, such as an index, as it is."""
     return numbers(x, what) if _is_ours(x) else x
 
 
@@ -87,7 +87,7 @@ def _cov(
 
 
 def _variables(m: AnyArray, y: AnyArray, rowvar: bool, dtype: DTypeLike) -> AnyArray:
-    """A matrix with a row for every variable and a column for every observation."""
+    """Return a matrix with a row for every variable and a column for every observation."""
     parts = [arraylike(a) for a in (m, y) if a is not None]
     for name, part in zip("my", parts, strict=False):
         if len(shape_of(part)) > 2:
@@ -282,7 +282,7 @@ implements(np.unique_values)(lambda x, /: _unique(x, equal_nan=False))
 
 
 def _unique_parts(function: AnyFunction) -> None:
-    """The Array API's forms, which return named tuples."""
+    """Return the Array API's forms, which return named tuples."""
 
     def call(x: AnyArray, /) -> Any:
         data = numbers(x, "unique()")

@@ -32,7 +32,7 @@ def _like(method: Call, a: AnyArray, *args: object, **options: object) -> AnyArr
 
 
 def _is_fold(a: AnyArray, like: AnyArray) -> bool:
-    """Whether a result has a derivative, or is of another library's array."""
+    """Return whether a result has a derivative, or is of another library's array."""
     return (a.dtype.kind in "fc" and like.dtype.kind in "fc") or isinstance(getattr(a, "_raw", a), Foreign)
 
 

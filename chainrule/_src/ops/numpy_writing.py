@@ -93,7 +93,7 @@ def _putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 
 def _mask(name: str, target: AnyArray, mask: IntoArray) -> AnyArray:
-    """A mask of the target's shape."""
+    """Return a mask of the target's shape."""
     shape = tuple(shape_of(target))
     mask = cast(arraylike(mask), np.dtype(bool))
     if int(np.prod(shape_of(mask), dtype=int)) != int(np.prod(shape, dtype=int)):

@@ -50,7 +50,7 @@ def msort(input: TensorLike) -> Tensor:
 
 @op(method=True, out=True)
 def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The k largest (or smallest) elements along ``dim``, and their indices."""
+    """Return the k largest (or smallest) elements along ``dim``, and their indices."""
     x = tensor_of("topk", input, "iuf")
     axis = axis_of("topk", dim, x.ndim)
     n = 1 if axis is None else x._raw.shape[axis]
@@ -64,7 +64,7 @@ def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted:
 
 @op(method=True, out=True)
 def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest element along ``dim`` (counted from 1), and its index."""
+    """Return the k-th smallest element along ``dim`` (counted from 1), and its index."""
     x = tensor_of("kthvalue", input, "iuf")
     axis = axis_of("kthvalue", dim, x.ndim)
     if axis is not None:
@@ -80,7 +80,7 @@ def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) ->
 
 @op(method=True, out=True)
 def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
+    """Return the (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
     x = tensor_of("median", input, "iuf")
     if dim is None:
         if not x.numel():
@@ -100,7 +100,7 @@ def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
 
 @op(method=True, out=True)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
+    """Return the most frequent value along ``dim`` (the smallest of those), and the last index of it."""
     x = tensor_of("mode", input, "biuf")
     axis = axis_of("mode", dim, x.ndim)
     if axis is None:
@@ -132,7 +132,7 @@ BLENDS = {
 
 
 def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArray:
-    """The levels of a quantile as a vector or number, after checking them."""
+    """Return the levels of a quantile as a vector or number, after checking them."""
     if interpolation not in BLENDS:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
@@ -153,7 +153,7 @@ def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArr
 def quantile(
     input: TensorLike, q: object, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
+    """Return the q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     x = tensor_of("quantile", input, "f")
     levels = checked_levels("quantile", x, q, interpolation)
     flat = x.reshape(-1) if dim is None or not x.ndim else x

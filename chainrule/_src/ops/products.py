@@ -70,7 +70,7 @@ def _c_name(dtype: NumpyDType) -> str:
 
 @op("matmul linalg.matmul", method=True, out=True, sample="rand(5, 2, 3), rand(3, 4)")
 def matmul(input: Any, other: Any) -> Tensor:
-    """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
+    """Return the matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
 
     Raises:
         RuntimeError: the inner sizes differ, or the dtypes do.
@@ -193,7 +193,7 @@ dot = _ranked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "The inner product
 
 @op(method=True, out=True)
 def vdot(input: TensorLike, other: TensorLike) -> Tensor:
-    """The inner product of two vectors, the first conjugated."""
+    """Return the inner product of two vectors, the first conjugated."""
     return dot(ew.conj(input), other)
 
 
@@ -228,7 +228,7 @@ ger = outer
 
 
 def _factors_first(function: F) -> F:
-    """The function, which takes its factors also where old programs have them: ``addmm(beta, input, alpha, x, y)``."""
+    """Return the function, which takes its factors also where old programs have them: ``addmm(beta, input, alpha, x, y)``."""
 
     @functools.wraps(function)
     def call(*args: object, **options: object) -> object:
@@ -316,14 +316,14 @@ def _plus(x: Any, y: Tensor, beta: Any, alpha: Any) -> Tensor:
 @op(out=True, sample="rand(2, 3), rand(3, 4), rand(4, 5)")
 @takes_tensors
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, in the cheapest order."""
+    """Return the product of several matrices, in the cheapest order."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     return moves.alias(matrices[0]) if len(matrices) == 1 else multi_dot(list(matrices))
 
 
 def multi_dot(tensors: Any) -> Tensor:
-    """The product of several matrices, in the order that takes the fewest multiplications."""
+    """Return the product of several matrices, in the order that takes the fewest multiplications."""
     ts = [tensor_of("multi_dot", t) for t in tensors]
     if len(ts) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(ts)))
@@ -355,7 +355,7 @@ def multi_dot(tensors: Any) -> Tensor:
 
 
 def _product_of(ts: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
-    """The product of the matrices from number i to j, as two products that meet behind number ``split[i][j]``."""
+    """Return the product of the matrices from number i to j, as two products that meet behind number ``split[i][j]``."""
     if i == j:
         return ts[i]
     k = split[i][j]
@@ -401,7 +401,7 @@ def _permute(x: AnyArray, axes: list[int]) -> AnyArray:
 
 @op(method=True, out=True)
 def kron(input: TensorLike, other: TensorLike) -> Tensor:
-    """The Kronecker product."""
+    """Return the Kronecker product."""
     input, other = tensor_of("kron", input), tensor_of("kron", other)
     n = max(input.ndim, other.ndim)
     a = input.reshape((1,) * (n - input.ndim) + tuple(input.shape))
@@ -414,7 +414,7 @@ def kron(input: TensorLike, other: TensorLike) -> Tensor:
 
 @op(method=True)
 def trace(input: TensorLike) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """Return the sum of the diagonal of a matrix."""
     input = tensor_of("trace", input)
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got input with dim {input.ndim}")

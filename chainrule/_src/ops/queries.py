@@ -13,43 +13,43 @@ from chainrule._src.tape.tensor import Tensor
 
 @op(arrays=False)  # a class with __torch_function__ is not asked this
 def is_tensor(obj: object) -> bool:
-    """Whether the object is a tensor."""
+    """Return whether the object is a tensor."""
     return isinstance(obj, (Tensor, Array))
 
 
 @op()
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return tensor_of("numel", input).numel()
 
 
 @op()
 def is_floating_point(input: TensorLike) -> bool:
-    """Whether a tensor (or dtype) is of real floating point numbers."""
+    """Return whether a tensor (or dtype) is of real floating point numbers."""
     return input.is_floating_point() if isinstance(input, Tensor) else dtypes.is_floating_point(input)
 
 
 @op()
 def is_complex(input: TensorLike) -> bool:
-    """Whether a tensor (or dtype) is of complex numbers."""
+    """Return whether a tensor (or dtype) is of complex numbers."""
     return input.is_complex() if isinstance(input, Tensor) else dtypes.is_complex(input)
 
 
 @op()
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Return whether the only element is not zero."""
     return bool(tensor_of("is_nonzero", input))
 
 
 @op()
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made in ``inference_mode``."""
+    """Return whether the tensor was made in ``inference_mode``."""
     return tensor_of("is_inference", input).is_inference()
 
 
 @op("is_conj is_neg Tensor.is_pinned Tensor.is_shared", method=True)
 def is_conj(input: Tensor) -> bool:
-    """Whether conjugation is still to be done: never, ``conj`` computes at once (as ``neg`` does)."""
+    """Return whether conjugation is still to be done: never, ``conj`` computes at once (as ``neg`` does)."""
     return False
 
 
@@ -58,7 +58,7 @@ is_neg = is_conj
 
 @op("resolve_conj resolve_neg Tensor.to_dense", method=True)
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: nothing is still to be done to its elements."""
+    """Return the tensor itself: nothing is still to be done to its elements."""
     return tensor_of("resolve_conj", input)
 
 
@@ -67,24 +67,24 @@ resolve_neg = resolve_conj
 
 @op(method=True)
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Return whether the dtype has negative numbers."""
     return tensor_of("is_signed", input).dtype.kind not in "bu"
 
 
 @op(method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape."""
+    """Return whether two tensors have the same shape."""
     return bool(tensor_of("is_same_size", input).shape == tensor_of("is_same_size", other).shape)
 
 
 @op(method=True)
 def get_device(input: Tensor) -> int:
-    """The number of the tensor's GPU; −1 on the CPU."""
+    """Return the number of the tensor's GPU; −1 on the CPU."""
     number = gpu_number(tensor_of("get_device", input))
     return -1 if number is None else number
 
 
 @op()
 def detach(input: Tensor) -> Tensor:
-    """The same memory, cut off from the graph."""
+    """Return the same memory, cut off from the graph."""
     return tensor_of("detach", input).detach()

@@ -74,7 +74,7 @@ class Generator:
         return self
 
     def initial_seed(self) -> int:
-        """The seed that the numbers started from."""
+        """Return the seed that the numbers started from."""
         _check_not_recorded("initial_seed")
         if self._seed is None:
             self._start(_entropy())
@@ -87,7 +87,7 @@ class Generator:
         return seed
 
     def get_state(self) -> Params:
-        """The state, for :meth:`set_state`."""
+        """Return the state, for :meth:`set_state`."""
         _check_not_recorded("get_state")
         return self._get_state()
 
@@ -143,12 +143,12 @@ def seed(*args: object) -> int:
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Params:
-    """The state of the default generator."""
+    """Return the state of the default generator."""
     return default_generator.get_state()
 
 
@@ -158,7 +158,7 @@ def set_rng_state(state: Params) -> None:
 
 
 def _mapped() -> list[Level]:
-    """The vmaps around, outermost first, that want different numbers for each example."""
+    """Return the vmaps around, outermost first, that want different numbers for each example."""
     levels = [level for level in STACK.levels if level.size is not None]
     if any(level.randomness == "error" for level in levels):
         raise errors.random_in_vmap()
@@ -226,7 +226,7 @@ def _floats(
 
 
 def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFunction:
-    """A method of NumPy's generator of random numbers, or of that of a GPU."""
+    """Return a method of NumPy's generator of random numbers, or of that of a GPU."""
     if gpu is None:
         return getattr(_rng(generator), method)
     if generator is not None:
@@ -288,7 +288,7 @@ def randperm(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The integers below n in random order."""
+    """Return the integers below n in random order."""
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     (n,) = _sizes("randperm", (n,))
 
@@ -391,7 +391,7 @@ def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> AnyArray:
 
 
 def _examples(x: Tensor) -> tuple[NumpyArray, list[Level]]:
-    """The numbers of a tensor for all examples of the vmaps around, and the levels of its leading axes, outermost first."""
+    """Return the numbers of a tensor for all examples of the vmaps around, and the levels of its leading axes, outermost first."""
     data = x.detach()._raw
     levels: list[Any] = []
     while isinstance(data, Tensor) or (isinstance(data, ArrayLike) and data.wraps):

@@ -54,7 +54,7 @@ _WHOLE = tuple({"axis": tuple(range(-ndim, 0)), "keepdims": False} for ndim in r
 
 
 def _whole(input: Tensor) -> Params | None:
-    """The parameters that reduce a tensor to one number, where nothing about it is unusual."""
+    """Return the parameters that reduce a tensor to one number, where nothing about it is unusual."""
     x = input._raw
     if type(x) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64) and (ndim := x.ndim) < 9:
         return _WHOLE[ndim]
@@ -78,7 +78,7 @@ def _total(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: boo
 
 
 def _over(name: str, x: Tensor, dim: Dims, keepdim: bool) -> Params:
-    """The parameters of a sum or mean; ``dims`` says that the caller named the axes."""
+    """Return the parameters of a sum or mean; ``dims`` says that the caller named the axes."""
     params = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
     return params if dim is None else {**params, "dims": True}
 
@@ -135,13 +135,13 @@ def count_nonzero(input: TensorLike, dim: Dims = None) -> Tensor:
 
 @op(method=True, out=True)
 def any(input: TensorLike, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is nonzero."""
+    """Return whether any element is nonzero."""
     return _truth("any", reduction.any, input, dim, keepdim)
 
 
 @op(method=True, out=True)
 def all(input: TensorLike, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are nonzero."""
+    """Return whether all elements are nonzero."""
     return _truth("all", reduction.all, input, dim, keepdim)
 
 
@@ -335,7 +335,7 @@ def softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) 
 
 @op("log_softmax special.log_softmax", method=True, remembered=True)
 def log_softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) -> Tensor:
-    """The logarithm of the softmax along ``dim``, without overflow."""
+    """Return the logarithm of the softmax along ``dim``, without overflow."""
     return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)
 
 
@@ -356,7 +356,7 @@ def _soft(name: str, row: Primitive, input: TensorLike, dim: int | None, dtype: 
 def norm(
     input: TensorLike, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Tensor:
-    """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
+    """Return the p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
     x = tensor_of("norm", input)
     x = x if dtype is None else cast(x, as_dtype(dtype))
     if x.dtype.kind not in "fc":
@@ -372,7 +372,7 @@ def norm(
 
 
 def vector_norm(x: Tensor, ord: float, axes: tuple[int, ...], keepdim: bool) -> Tensor:
-    """The norm over axes, which have elements if the norm of none would be infinite."""
+    """Return the norm over axes, which have elements if the norm of none would be infinite."""
     if (ord < 0 or ord == np.inf) and 0 in [x.shape[axis] for axis in axes]:
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {ord:g} norm over dimensions {axes} of shape {tuple(x.shape)}, which "
@@ -382,7 +382,7 @@ def vector_norm(x: Tensor, ord: float, axes: tuple[int, ...], keepdim: bool) -> 
 
 
 def _nuclear(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
-    """The sum of the singular values of the matrices in two axes."""
+    """Return the sum of the singular values of the matrices in two axes."""
     axes = axes_of("norm", dim, x.ndim)
     if len(axes) != 2:
         raise RuntimeError(
@@ -398,5 +398,5 @@ def _nuclear(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
 
 @op(method=True)
 def dist(input: TensorLike, other: TensorLike, p: float = 2) -> Tensor:
-    """The p-norm of input − other."""
+    """Return the p-norm of input − other."""
     return norm(ew.sub(input, other), p)

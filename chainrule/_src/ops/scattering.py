@@ -76,7 +76,7 @@ def scatter(
     value: TensorLike | None = None,
     reduce: str | None = None,
 ) -> Tensor:
-    """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``.
+    """Return a copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``.
 
     ``reduce`` "add" or "multiply" adds them to what is there, or multiplies it by them.
     """
@@ -96,13 +96,13 @@ def scatter(
 
 @op(method=True, in_place=True)
 def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
-    """A copy with the elements of ``src`` added at indices along ``dim``; repeated indices add up."""
+    """Return a copy with the elements of ``src`` added at indices along ``dim``; repeated indices add up."""
     return _scattering("scatter_add", rows.scatter_add, input, dim, index, src)
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([[0, 1, 0]]), rand(1, 3), 'sum'")
 def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
-    """A copy in which every place along ``dim`` that an index names combines what is there with what is scattered there.
+    """Return a copy in which every place along ``dim`` that an index names combines what is there with what is scattered there.
 
     Args:
         reduce: "sum", "prod", "mean", "amax" or "amin". Equal maxima (minima) share the gradient.
@@ -162,7 +162,7 @@ def _for_numbers(function: AnyFunction) -> AnyFunction:
 
 
 def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tuple[AnyArray, ...]:
-    """The index of whole entries along ``dim``, after checking it and what will be written there."""
+    """Return the index of whole entries along ``dim``, after checking it and what will be written there."""
     d = errors.check_dim(name, dim, x.ndim)
     index = _integers(name, index)
     if index.ndim > 1:
@@ -202,7 +202,7 @@ def _entries(name: str, want: list[int], got: list[int]) -> RuntimeError:
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
 @_for_numbers
 def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: TensorLike = 1) -> Tensor:
-    """A copy with entries of ``source`` added at indices along ``dim``."""
+    """Return a copy with entries of ``source`` added at indices along ``dim``."""
     where = _along("index_add", input, dim, index, source)
     alpha = int(alpha) if source.dtype.kind in "iu" else alpha
     values = source if alpha == 1 else source * alpha
@@ -212,7 +212,7 @@ def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Ten
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
 @_for_numbers
 def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
-    """A copy with entries of ``source`` written at indices along ``dim``."""
+    """Return a copy with entries of ``source`` written at indices along ``dim``."""
     where = _along("index_copy", input, dim, index, source)
     return put_any(input, source, where, False)
 
@@ -220,7 +220,7 @@ def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
 @op(method=True, in_place=True)
 @_for_numbers
 def index_fill(input: Tensor, dim: int, index: Any, value: TensorLike) -> Tensor:
-    """A copy with the entries at indices along ``dim`` filled with a value (a number or 0-d tensor)."""
+    """Return a copy with the entries at indices along ``dim`` filled with a value (a number or 0-d tensor)."""
     *before, chosen = _along("index_fill", input, dim, index)
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(
@@ -260,7 +260,7 @@ def index_reduce(
 @op(method=True, in_place=True)
 @takes_tensors
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with values written (or added) at ``input[indices]``."""
+    """Return a copy with values written (or added) at ``input[indices]``."""
     items = read_index(tuple(indices))
     if not isinstance(values, Tensor):
         values = wrap(as_array(values, input.dtype))
@@ -282,7 +282,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 @op(method=True, in_place=True, sample="rand(2, 3), tensor([0, 4]), rand(2)")
 @takes_tensors
 def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
+    """Return a copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
     where = _integers("put_", index)
     if source.dtype != input.dtype:
         raise RuntimeError(
@@ -306,7 +306,7 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> 
 
 @op(method=True, in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
+    """Return a copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
@@ -333,7 +333,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @op()
 def fill(input: Tensor, value: TensorLike) -> Tensor:
-    """A copy in which every element is a number, or a 0-d tensor, to which the gradient flows."""
+    """Return a copy in which every element is a number, or a 0-d tensor, to which the gradient flows."""
     x = tensor_of("fill", input)
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
@@ -345,7 +345,7 @@ def fill(input: Tensor, value: TensorLike) -> Tensor:
 
 
 def _exchanged(name: str, input: Tensor, src: Tensor, row: Primitive, **params: object) -> Tensor:
-    """A copy of ``input`` in which the part that a view shows is ``src``."""
+    """Return a copy of ``input`` in which the part that a view shows is ``src``."""
     shape = tuple(bind(row, (input.detach(),), params).shape)
     if tuple(src.shape) != shape:
         raise RuntimeError(
@@ -358,7 +358,7 @@ def _exchanged(name: str, input: Tensor, src: Tensor, row: Primitive, **params: 
 @op(method=True, sample="rand(2, 3), rand(3), 0, 1")
 @takes_tensors
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
+    """Return a copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
     d = errors.check_dim("select_scatter", dim, input.ndim)
     n = input.shape[d]
     if not -n <= index < n:
@@ -373,7 +373,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy with the entries from ``start`` to ``end`` along ``dim``, every ``step``, exchanged for those of ``src``."""
+    """Return a copy with the entries from ``start`` to ``end`` along ``dim``, every ``step``, exchanged for those of ``src``."""
     d = errors.check_dim("slice_scatter", dim, input.ndim)
     if step <= 0:
         raise RuntimeError("slice step must be positive: flip() reverses an axis")
@@ -383,7 +383,7 @@ def slice_scatter(
 @op(method=True, sample="rand(3, 3), rand(3)")
 @takes_tensors
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
+    """Return a copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
     n = input.ndim
     a, b = errors.check_dim("diagonal", dim1, n), errors.check_dim("diagonal", dim2, n)
     if a == b:

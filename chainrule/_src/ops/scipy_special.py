@@ -43,7 +43,7 @@ ROWS: dict[str, Any] = {}
 
 
 def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partials: Any) -> None:
-    """The row of a ufunc of SciPy (or another function of it), unless this SciPy lacks it or the user has given it one."""
+    """Return the row of a ufunc of SciPy (or another function of it), unless this SciPy lacks it or the user has given it one."""
     value = value or UFUNCS_OF_SCIPY.get(name)
     if value is None:
         return
@@ -62,12 +62,12 @@ def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partia
 
 
 def _bound(name: str, x: AnyArray) -> AnyArray:
-    """A row that is no ufunc, as what a partial derivative may call."""
+    """Return a row that is no ufunc, as what a partial derivative may call."""
     return bind(ROWS[name], (x,), {})
 
 
 def _stand_in(name: str, operands: Params) -> AnyFunction:
-    """A function with the ufunc's name and the names of its arguments."""
+    """Return a function with the ufunc's name and the names of its arguments."""
     function = eval(f"lambda {', '.join(operands)}: None")
     function.__name__ = name
     function.__doc__ = f"{name} of scipy.special, computed by SciPy."
@@ -75,7 +75,7 @@ def _stand_in(name: str, operands: Params) -> AnyFunction:
 
 
 def _rule(text: str, operands: Params) -> AnyFunction:
-    """A partial derivative as a function of what it names."""
+    """Return a partial derivative as a function of what it names."""
     named = compile(text, "<scipy.special>", "eval").co_names
     parameters = ", ".join(x for x in (*operands, "out") if x in named)
     return eval(compile(f"lambda {parameters}: {text}", __file__, "eval"), NAMES)
@@ -112,7 +112,7 @@ def _erfcx_derivative(x: AnyArray, out: Any) -> AnyArray:
 
 
 def _log_ndtr_derivative(x: AnyArray, out: Any) -> AnyArray:
-    """The density over the distribution function; erfcx would overflow on the right, the exponent cancel on the left."""
+    """Return the density over the distribution function; erfcx would overflow on the right, the exponent cancel on the left."""
     positive = np.real(x) > 0
     right, left = np.where(positive, x, 0), np.where(positive, 0, x)
     density = np.exp(-0.5 * np.square(right) - np.where(positive, out, 0)) / math.sqrt(2 * math.pi)
@@ -265,7 +265,7 @@ NAMES.update({name: functools.partial(_bound, name) for name in ("airy_ai", "air
     listed=False,
 )
 def polygamma(x: AnyArray, *, n: int) -> AnyArray:
-    """The derivative of order n of psi."""
+    """Return the derivative of order n of psi."""
     wide = x.astype(np.float64)
     if n == 0:
         return UFUNCS_OF_SCIPY["psi"](wide).astype(x.dtype)

@@ -52,7 +52,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements, in order. Of equal ones, the first gets the gradient."""
+    """Return the distinct elements, in order. Of equal ones, the first gets the gradient."""
     x = tensor_of("unique", input)
     _check_entries("unique", x, dim)
     recorded = x._edge is not None
@@ -80,7 +80,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
 
 
 def _chosen(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
-    """The elements, or the entries along ``dim``, at these indices."""
+    """Return the elements, or the entries along ``dim``, at these indices."""
     return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))
 
 
@@ -88,7 +88,7 @@ def _chosen(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements (or entries along ``dim``) without those that equal the one before, which gets the gradient."""
+    """Return the elements (or entries along ``dim``) without those that equal the one before, which gets the gradient."""
     tensor = tensor_of("unique_consecutive", input)
     _check_entries("unique_consecutive", tensor, dim)
     x = tensor._concrete("unique_consecutive()")
@@ -212,7 +212,7 @@ def _insertions(sequence: AnyArray, values: AnyArray, side: str) -> Any:
 
 @op(out=True, sample="rand(2, 3), tensor([0.2, 0.8])")
 def bucketize(input: TensorLike, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The index of the bucket (between sorted boundaries) that every value falls in."""
+    """Return the index of the bucket (between sorted boundaries) that every value falls in."""
     boundaries = tensor_of("bucketize", boundaries)
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
@@ -246,7 +246,7 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
 
 
 def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[float, float]:
-    """The ends of a histogram: those of the data, if both are 0; with a margin, if they are equal."""
+    """Return the ends of a histogram: those of the data, if both are 0; with a margin, if they are equal."""
     if low == high == 0:
         low, high = (float(x.min()), float(x.max())) if x.size else (0.0, 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -326,7 +326,7 @@ def histogramdd(
 
 @op()
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among the test elements; with ``invert``, whether it is not. One of both may be a number.
+    """Return whether each element is among the test elements; with ``invert``, whether it is not. One of both may be a number.
 
     ``assume_unique`` says that neither holds an element twice, which may be faster.
     """

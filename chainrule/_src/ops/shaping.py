@@ -39,7 +39,7 @@ def _ints(function: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A target shape with its -1 worked out."""
+    """Return a target shape with its -1 worked out."""
     total = math.prod(have)
     unknown = shape.count(-1)
     known = math.prod(shape) if not unknown else math.prod([n for n in shape if n != -1])
@@ -63,7 +63,7 @@ def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tup
 
 @op(method=True, remembered=True)
 def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
-    """The same elements in another shape: a view where memory allows, else a copy. One size may be -1.
+    """Return the same elements in another shape: a view where memory allows, else a copy. One size may be -1.
 
     >>> import chainrule as cr
     >>> cr.arange(4).reshape(2, -1)
@@ -79,7 +79,7 @@ def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
 
 
 def layout(x: Tensor) -> NumpyArray:
-    """An array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
+    """Return an array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
     raw, view = x._raw, x._view
     if is_array(raw):
         return memory_of(raw)
@@ -127,7 +127,7 @@ def view(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
 @op("Tensor.view_as")
 @takes_tensors
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of ``other``."""
+    """Return a view in the shape of ``other``."""
     return view(input, *other.shape)
 
 
@@ -140,7 +140,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 @op(method=True, remembered=True)
 def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from ``start_dim`` to ``end_dim`` joined into one."""
+    """Return the axes from ``start_dim`` to ``end_dim`` joined into one."""
     x = tensor_of("flatten", input)
     if not x.ndim:
         errors.check_dim("flatten", start_dim, 1), errors.check_dim("flatten", end_dim, 1)
@@ -171,7 +171,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @op(method=True, sample="rand(2, 3), (1, 0)", remembered=True)
 def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
-    """The axes in another order."""
+    """Return the axes in another order."""
     x = tensor_of("permute", input)
     order = _ints("permute", order if dims is None else (dims,))
     if len(order) != x.ndim:
@@ -204,13 +204,13 @@ def transpose(input: TensorLike, dim0: object, dim1: object = None) -> Tensor:
 
 
 def alias(x: Tensor) -> Tensor:
-    """The tensor as a view of itself: what a move of axes is for a tensor that has too few."""
+    """Return the tensor as a view of itself: what a move of axes is for a tensor that has too few."""
     return bind(rows.alias, (x,), {})
 
 
 @op(method=True, in_place="view", sample="rand(2, 3)", remembered=True)
 def t(input: TensorLike) -> Tensor:
-    """The transpose of a matrix (a vector or number is returned as it is)."""
+    """Return the transpose of a matrix (a vector or number is returned as it is)."""
     x = tensor_of("t", input)
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D: use .mT or permute")
@@ -224,7 +224,7 @@ def T(input: Tensor) -> Tensor:
 
 
 def mT(input: Tensor) -> Tensor:
-    """The last two axes exchanged (``tensor.mT``)."""
+    """Return the last two axes exchanged (``tensor.mT``)."""
     x = tensor_of("mT", input)
     if not x.ndim:
         return x
@@ -271,7 +271,7 @@ def squeeze(input: TensorLike, dim: Any = None) -> Tensor:
 
 @op(method=True, in_place="view", sample="rand(2, 3), 0", remembered=True)
 def unsqueeze(input: TensorLike, dim: int) -> Tensor:
-    """A new axis of length 1 at ``dim``."""
+    """Return a new axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
     n = x.ndim + 1
     return bind(rows.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
@@ -331,7 +331,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 @op(sample="(2, 1), (3,)")
 def broadcast_shapes(*shapes: Any) -> Any:
-    """The shape that the given ones broadcast to."""
+    """Return the shape that the given ones broadcast to."""
     try:
         return Size(np.broadcast_shapes(*[s if isinstance(s, int) else tuple(s) for s in shapes]))
     except ValueError:
@@ -342,7 +342,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 @op(method=True, sample="rand(3, 3)", remembered=True)
 def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A diagonal of two axes, as the last axis (a view)."""
+    """Return a diagonal of two axes, as the last axis (a view)."""
     x = tensor_of("diagonal", input)
     n = x.ndim
     a, b = errors.check_dim("diagonal", dim1, n), errors.check_dim("diagonal", dim2, n)
@@ -353,7 +353,7 @@ def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 @op(method=True, remembered=True)
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-    """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
+    """Return a copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
     x = tensor_of("clone", input)
     if memory_format is not contiguous_format or layout(x).flags.c_contiguous:
         return rows.clone(x)
@@ -361,7 +361,7 @@ def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
 
 
 def apart(result: Tensor, input: Tensor) -> Tensor:
-    """The result, as a copy if it may share memory with the input, or is its view in a transformation."""
+    """Return the result, as a copy if it may share memory with the input, or is its view in a transformation."""
     shared = Foreign in (type(result._raw), type(input._raw)) or np.may_share_memory(
         memory_of(result), memory_of(input)
     )
@@ -370,7 +370,7 @@ def apart(result: Tensor, input: Tensor) -> Tensor:
 
 @op("Tensor.contiguous")
 def contiguous(input: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor itself if its memory is in row order, else a copy that is."""
+    """Return the tensor itself if its memory is in row order, else a copy that is."""
     if layout(input).flags.c_contiguous:
         return input
     if not is_array(input._raw):
@@ -404,5 +404,5 @@ moveaxis = movedim
 @op(method=True)
 @takes_tensors
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of matrices."""
+    """Return the conjugate transpose of matrices."""
     return ew.conj(mT(input)) if input.dtype.kind == "c" else mT(input)

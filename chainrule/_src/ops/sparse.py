@@ -16,7 +16,7 @@ from chainrule._src.tape.others import is_linear_operator
 
 
 def entries_of(A: Any) -> tuple[Any, Places, bool]:
-    """The entries of a sparse matrix of SciPy's, their places, and whether these are those of the transpose."""
+    """Return the entries of a sparse matrix of SciPy's, their places, and whether these are those of the transpose."""
     transposed = A.format == "csc"
     stored = A.T if transposed else A.tocsr()
     return stored.data, Places(stored.indices, stored.indptr, stored.shape, stored), transposed
@@ -44,7 +44,7 @@ def operator(symbol: str, x: Any, A: Any) -> Any:
 
 
 def _is_matrix(A: object) -> bool:
-    """Whether ``*`` is the product of matrices, as for what is no ``sparray``."""
+    """Return whether ``*`` is the product of matrices, as for what is no ``sparray``."""
     return not isinstance(A, rows.scipy_sparse().sparray)
 
 

@@ -37,7 +37,7 @@ def _computed(name: str, row: str, operands: tuple[Any, ...], **params: object) 
 
 
 def _by_scipy(names: str, row: str = "", doc: str = "", operands: int = 1) -> Any:
-    """The user's function for a row that SciPy computes: the row of its first name, if no other is named."""
+    """Return the user's function for a row that SciPy computes: the row of its first name, if no other is named."""
     name = names.split()[0].removeprefix("special.")
     row = row or name
 
@@ -75,7 +75,7 @@ for _order in "01":
 
 @op("polygamma special.polygamma", out=True)
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The derivative of order n of :func:`digamma`.
+    """Return the derivative of order n of :func:`digamma`.
 
     >>> import chainrule as cr
     >>> cr.special.polygamma(1, cr.tensor([1.0]))
@@ -90,13 +90,13 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 @op("Tensor.polygamma", in_place=True)
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
-    """The derivative of order n of :func:`digamma`."""
+    """Return the derivative of order n of :func:`digamma`."""
     return polygamma(n, self)
 
 
 @op("mvlgamma special.multigammaln", method=True, in_place=True, out=True, sample="rand(3) + 2, 2")
 def multigammaln(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
+    """Return the logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     x = floating(tensor_of("mvlgamma", input, "biuf"))
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")

@@ -21,7 +21,7 @@ _PIECES = {"sections": "indices_or_sections", "indices": "indices_or_sections"}
 
 
 def _whole(name: str, argument: str, value: TensorLike) -> Any:
-    """An argument that has to be an int (or a tensor of one)."""
+    """Return an argument that has to be an int (or a tensor of one)."""
     if not hasattr(value, "__index__"):
         raise errors.not_an_int(name, argument, value)
     return value
@@ -36,7 +36,7 @@ def _wholes(name: str, argument: str, values: Any) -> list[int]:
 
 @op(method=True, sample="rand(4, 3), 0, 1, 2")
 def narrow(input: TensorLike, dim: int, start: TensorLike, length: int) -> Tensor:
-    """A stretch of ``length`` entries along ``dim``, as a view."""
+    """Return a stretch of ``length`` entries along ``dim``, as a view."""
     x = tensor_of("narrow", input)
     if not x.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -59,7 +59,7 @@ def narrow(input: TensorLike, dim: int, start: TensorLike, length: int) -> Tenso
 
 @op(method=True, sample="rand(2, 3), 0, 1")
 def select(input: TensorLike, dim: int, index: int) -> Tensor:
-    """The entry at ``index`` along ``dim``, which is removed; a view."""
+    """Return the entry at ``index`` along ``dim``, which is removed; a view."""
     x = tensor_of("select", input)
     if not x.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -104,7 +104,7 @@ def split(tensor: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tupl
 
 
 def _pieces(x: Tensor, d: int, cuts: Iterable[int]) -> tuple[Tensor, ...]:
-    """The parts between each two neighbouring cuts."""
+    """Return the parts between each two neighbouring cuts."""
     lead = (slice(None),) * d
     return tuple([x[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
@@ -173,7 +173,7 @@ def even_cuts(function: str, n: int, k: int) -> list[int]:
 
 
 def _cuts(where: Tensor) -> Any:
-    """A number of sections, or indices, that came as a tensor."""
+    """Return a number of sections, or indices, that came as a tensor."""
     if where.dtype != np.int64:
         raise RuntimeError(
             f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {where.dtype}"

@@ -95,7 +95,7 @@ def embed(x: AnyArray, *, shape: object, index: object) -> AnyArray:
 
 
 def _unique(index: tuple[object, ...]) -> bool:
-    """Whether an index of arrays names no element twice: one of masks alone does not."""
+    """Return whether an index of arrays names no element twice: one of masks alone does not."""
     return all(i.dtype == bool for i in index if isinstance(i, ndarray))
 
 
@@ -129,7 +129,7 @@ _ADVANCED = [
 
 
 def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
-    """The axis, and the places along it, that an index of one array among full slices says; None for any other."""
+    """Return the axis, and the places along it, that an index of one array among full slices says; None for any other."""
     axis = None
     for k, item in enumerate(index):
         if is_array(item) and axis is None:
@@ -148,7 +148,7 @@ _FULL = slice(None)
 
 
 def _first_alone(x: NumpyArray, index: tuple[object, ...]) -> bool:
-    """Whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
+    """Return whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
     return x.flags.c_contiguous and is_array(index[0]) and not any(is_array(item) for item in index[1:])
 
 
@@ -270,7 +270,7 @@ def along(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
 
 
 def _grid(index: AnyArray, axis: int) -> tuple[AnyArray, ...]:
-    """The index arrays that address every element of ``index``'s shape, with ``index`` along ``axis``."""
+    """Return the index arrays that address every element of ``index``'s shape, with ``index`` along ``axis``."""
     grid = list(np.indices(index.shape, sparse=True))
     grid[axis] = index
     return tuple(grid)
@@ -445,7 +445,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     structure="scatter",
 )
 def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArray:
-    """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
+    """Return the transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
     shape = x.shape
     n = index.ndim
     after = -axis - 1

@@ -25,12 +25,12 @@ raw = np.linalg
 
 
 def H(x: AnyArray) -> AnyArray:
-    """The conjugate transpose of the matrices in the last two axes."""
+    """Return the conjugate transpose of the matrices in the last two axes."""
     return conjugate(x.mT)
 
 
 def eye(n: int, x: AnyArray) -> Any:
-    """The identity in the real dtype of ``x``."""
+    """Return the identity in the real dtype of ``x``."""
     return np.eye(n, dtype=np.dtype(x.dtype.type(0).real.dtype))
 
 
@@ -45,7 +45,7 @@ def _trace_of_product(a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 def is_zero(g: AnyArray) -> bool:
-    """Whether a cotangent is known to be zero: what the engine fills in for an output nobody used."""
+    """Return whether a cotangent is known to be zero: what the engine fills in for an output nobody used."""
     return is_array(g) and not g.any()
 
 
@@ -60,7 +60,7 @@ def _batch_element(index: tuple[int, ...], x: AnyArray) -> str:
 
 
 def dependent_column(matrix: AnyArray) -> int:
-    """The first column that depends on those before it, counted from 1."""
+    """Return the first column that depends on those before it, counted from 1."""
     for k in range(1, matrix.shape[-1] + 1):
         if raw.matrix_rank(matrix[:, :k]) < k:
             return k
@@ -85,7 +85,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
     structure="ab:ij",
 )
 def inv(x: AnyArray) -> AnyArray | None:
-    """The inverse of every matrix."""
+    """Return the inverse of every matrix."""
     try:
         return gufuncs.inv(x)
     except raw.LinAlgError:
@@ -103,7 +103,7 @@ def inv(x: AnyArray) -> AnyArray | None:
     structure={"x": "ab:ij", "y": "kj:ij"},
 )
 def solve(x: AnyArray, y: AnyArray) -> AnyArray | None:
-    """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
+    """Return the matrix X with x @ X = y; both are matrices, and have the same leading axes."""
     try:
         return gufuncs.solve(x, y)
     except raw.LinAlgError:
@@ -111,7 +111,7 @@ def solve(x: AnyArray, y: AnyArray) -> AnyArray | None:
 
 
 def _triangle(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
-    """The triangle that counts, with ones on its diagonal if ``unit``."""
+    """Return the triangle that counts, with ones on its diagonal if ``unit``."""
     if unit:
         part = np.triu(x, 1) if upper else np.tril(x, -1)
         return part + np.eye(shape_of(x)[-1], dtype=x.dtype)
@@ -124,7 +124,7 @@ def _within(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
 
 
 def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> AnyArray | None:
-    """The solution with the conjugate transpose of a triangular matrix."""
+    """Return the solution with the conjugate transpose of a triangular matrix."""
     return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
 
 
@@ -169,7 +169,7 @@ _TRIANGLES = [
     structure={"x": "ab:ij", "y": "kj:ij"},
 )
 def solve_triangular(x: AnyArray, y: AnyArray, *, upper: bool, unitriangular: bool) -> AnyArray | None:
-    """The matrix X with T @ X = y, where T is the upper or lower triangle of x."""
+    """Return the matrix X with T @ X = y, where T is the upper or lower triangle of x."""
     return _substituted(_triangle(x, upper, unitriangular), y, upper)
 
 
@@ -258,12 +258,12 @@ def _adjugate(x: AnyArray) -> AnyArray:
     structure="ab:",
 )
 def det(x: AnyArray) -> AnyArray:
-    """The determinant of every matrix. The derivative is right for singular matrices, too."""
+    """Return the determinant of every matrix. The derivative is right for singular matrices, too."""
     return raw.det(x)
 
 
 def _inv_or_nan(x: AnyArray, logabsdet: AnyArray) -> AnyArray:
-    """The inverse, and nan for singular matrices. Where there are none a recording has the matrix that was factored before."""
+    """Return the inverse, and nan for singular matrices. Where there are none a recording has the matrix that was factored before."""
     known = getattr(logabsdet, "inside", None) if is_recorded(logabsdet) else logabsdet
     if isinstance(known, (ndarray, np.generic)) and not (known == -np.inf).any():
         return inv(x)  # a replay in which it fails is done again by the other way
@@ -309,12 +309,12 @@ def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
 
 
 def _half(x: AnyArray) -> AnyArray:
-    """The lower triangle, with half of the diagonal."""
+    """Return the lower triangle, with half of the diagonal."""
     return np.tril(x) - 0.5 * x * eye(shape_of(x)[-1], x)
 
 
 def hermitian(x: AnyArray) -> AnyArray:
-    """The Hermitian part: a matrix that stays Hermitian moves in no other direction."""
+    """Return the Hermitian part: a matrix that stays Hermitian moves in no other direction."""
     return 0.5 * (x + H(x))
 
 
@@ -330,7 +330,7 @@ def _cholesky_jvp(t: AnyArray, out: AnyArray) -> AnyArray:
 
 
 def bad_minor(matrix: AnyArray) -> int:
-    """The order of the first leading minor that is not positive definite; 0 if all are."""
+    """Return the order of the first leading minor that is not positive definite; 0 if all are."""
     for k in range(1, matrix.shape[-1] + 1):
         try:
             raw.cholesky(matrix[:k, :k])
@@ -360,7 +360,7 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
     structure="ab:ij",
 )
 def cholesky(x: AnyArray) -> AnyArray | None:
-    """The lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
+    """Return the lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
     try:
         return raw.cholesky(x)
     except raw.LinAlgError:

@@ -84,7 +84,7 @@ def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
 
 
 def order_of(pivots: AnyArray, rows: int) -> AnyArray:
-    """The order in which exchanges of rows (0-based, one after the other) leave the rows."""
+    """Return the order in which exchanges of rows (0-based, one after the other) leave the rows."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (flat.shape[0], 1))
     if len(flat) < flat.shape[1]:  # few long ones: one after the other
@@ -101,7 +101,7 @@ def order_of(pivots: AnyArray, rows: int) -> AnyArray:
 
 @discrete(samples=[call(np.array([3, 2, 3]), rows=4), call(np.array([[2, 2], [1, 2]]), rows=2)])
 def row_order(pivots: AnyArray, *, rows: int) -> AnyArray | None:
-    """The order of the rows after exchanges, which are counted from 1 as LAPACK does."""
+    """Return the order of the rows after exchanges, which are counted from 1 as LAPACK does."""
     return order_of(pivots.astype(np.int64) - 1, rows)
 
 
@@ -153,7 +153,7 @@ def _blocks(square: AnyArray, beside: AnyArray | None, below: AnyArray | None, m
 
 
 def reordered(x: AnyArray, order: AnyArray) -> AnyArray:
-    """The rows in another order."""
+    """Return the rows in another order."""
     return np.take_along_axis(x, np.broadcast_to(order[..., None], shape_of(x)), axis=-2)
 
 
@@ -213,7 +213,7 @@ _TEXT = (
     structure="ab:ij,k,l",
 )
 def lu_factor(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """The factors of x[order] = L @ U in one matrix (L without its unit diagonal), and the exchanges of rows."""
+    """Return the factors of x[order] = L @ U in one matrix (L without its unit diagonal), and the exchanges of rows."""
     m, n = x.shape[-2:]
     k = min(m, n)
     given = x.reshape(math.prod(x.shape[:-2]), m, n)

@@ -19,7 +19,7 @@ def scipy_linalg() -> Any:
 
 
 def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> AnyArray:
-    """The derivative of a function at x in the direction t: a block of its value at [[x, t], [0, x]].
+    """Return the derivative of a function at x in the direction t: a block of its value at [[x, t], [0, x]].
 
     R. Mathias, A chain rule for matrix functions and applications (1996).
     """
@@ -39,7 +39,7 @@ def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> AnyArray
     listed=False,
 )
 def matrix_function(x: Any, *, name: Any, options: Any) -> AnyArray:
-    """A function of a matrix, of those in ``scipy.linalg`` that are so for the conjugate transpose, too."""
+    """Return a function of a matrix, of those in ``scipy.linalg`` that are so for the conjugate transpose, too."""
     x = np.asarray(x)
     found = getattr(scipy_linalg(), name)(x, *options)
     return found if found.dtype.kind == "c" or x.dtype.kind != "f" else found.astype(x.dtype, copy=False)
@@ -62,7 +62,7 @@ def matrix_function(x: Any, *, name: Any, options: Any) -> AnyArray:
     listed=False,
 )
 def sylvester(x: AnyArray, y: AnyArray, z: AnyArray) -> AnyArray:
-    """The matrix X with ``x X + X y = z``."""
+    """Return the matrix X with ``x X + X y = z``."""
     return scipy_linalg().solve_sylvester(np.asarray(x), np.asarray(y), np.asarray(z))
 
 
@@ -74,7 +74,7 @@ def sylvester(x: AnyArray, y: AnyArray, z: AnyArray) -> AnyArray:
 
 
 def _closed(a: AnyArray, b: AnyArray, r: AnyArray, x: AnyArray, discrete: bool) -> tuple[Any, Any, Any]:
-    """The gain K, the closed loop and M."""
+    """Return the gain K, the closed loop and M."""
     k = solve(r + H(b) @ x @ b, H(b) @ x @ a) if discrete else solve(r, H(b) @ x)
     closed = a - b @ k
     return k, closed, x @ closed if discrete else x
@@ -123,6 +123,6 @@ def _riccati_tangent(right: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out
     listed=False,
 )
 def riccati(a: AnyArray, b: AnyArray, q: AnyArray, r: AnyArray, *, discrete: AnyArray) -> AnyArray:
-    """The stabilizing solution X of Riccati's equation; q and r are Hermitian, and derivatives are by their Hermitian parts."""
+    """Return the stabilizing solution X of Riccati's equation; q and r are Hermitian, and derivatives are by their Hermitian parts."""
     solver = getattr(scipy_linalg(), "solve_discrete_are" if discrete else "solve_continuous_are")
     return solver(*map(np.asarray, (a, b, q, r)))

@@ -88,7 +88,7 @@ def _strided_batch(
     ],
 )
 def as_strided(x: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) -> AnyArray:
-    """The elements at offset + Σ index·stride, counted in memory from the first of x; ``x_stride`` is None if x is contiguous."""
+    """Return the elements at offset + Σ index·stride, counted in memory from the first of x; ``x_stride`` is None if x is contiguous."""
     if is_array(x) and x.flags.c_contiguous and all(size) and x_stride is None:
         start = x.reshape(-1)[offset:]
         return strided(start, size, tuple(s * x.itemsize for s in stride))

@@ -167,7 +167,7 @@ def softshrink(x: object, *, lambd: object) -> AnyArray:
 
 
 def _limited(away: object, delta: float) -> AnyArray:
-    """The differences, limited to ±delta; from there on they have no slope."""
+    """Return the differences, limited to ±delta; from there on they have no slope."""
     return np.where(np.absolute(away) < delta, away, delta * np.sign(away))
 
 
@@ -203,7 +203,7 @@ def binary_cross_entropy(x: object, y: object) -> AnyArray:
 
 @elementwise(d={"x": lambda x, y: sigmoid(x) - y, "y": lambda x: -x}, aliases={"y": "target"}, accepts="f")
 def binary_cross_entropy_with_logits(x: object, y: object) -> AnyArray:
-    """The binary cross entropy of sigmoid(x), without overflow."""
+    """Return the binary cross entropy of sigmoid(x), without overflow."""
     out = (1 - y) * x - np.minimum(x, 0) + np.log1p(np.exp(-np.absolute(x)))
     return out.astype(np.result_type(x, y), copy=False)
 
@@ -247,7 +247,7 @@ def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool
     structure=lambda params: "abcdefghijklmnopqrstuvwxyz"[: params["ndim"]] + ":",
 )
 def mse_loss(x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
-    """The mean (or sum) of the squares of x − y over the last ``ndim`` axes; both operands have one shape and dtype."""
+    """Return the mean (or sum) of the squares of x − y over the last ``ndim`` axes; both operands have one shape and dtype."""
     away = np.subtract(x, y)
     if away.ndim == ndim:
         flat = away.reshape(-1)
@@ -277,7 +277,7 @@ def _picked(x: AnyArray, index: AnyArray) -> AnyArray:
 
 
 def _per_row(g: AnyArray, coef: TensorLike, reduce: bool) -> AnyArray:
-    """The cotangent of each row's picked score, with an axis for the scores."""
+    """Return the cotangent of each row's picked score, with an axis for the scores."""
     return ((g[..., None] if reduce else g) * coef)[..., None]
 
 
@@ -402,7 +402,7 @@ def _mean(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
 
 
 def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> AnyArray:
-    """The derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
+    """Return the derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
     away = x - _mean(x, axis)
     scale = 1 / np.sqrt(_mean(away * away, axis) + eps)
     out = away * scale

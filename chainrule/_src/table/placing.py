@@ -39,7 +39,7 @@ def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> An
 
 
 def _for_every_axis(index: tuple[Any, ...], ndim: int) -> list[Any]:
-    """The integers and slices of an index, one for every axis that it is for."""
+    """Return the integers and slices of an index, one for every axis that it is for."""
     items = [item for item in index if item is not None]
     at = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
     rest = items[at + 1 :]
@@ -64,7 +64,7 @@ def _spread(x: AnyArray, axis: int, step: int) -> Any:
 
 
 def replaced(base: AnyArray, part: AnyArray, steps: AnyArray) -> Any:
-    """The base, with the region that a view shows (taken by ``steps``, rows and their parameters) replaced by ``part``."""
+    """Return the base, with the region that a view shows (taken by ``steps``, rows and their parameters) replaced by ``part``."""
     there = _put_back(np.ones_like(part, dtype=bool), shape_of(base), steps)
     return np.where(there, _put_back(part, shape_of(base), steps), base)
 
@@ -159,7 +159,7 @@ def _positions(shape: tuple[int, ...], index: object) -> NumpyArray:
 
 
 def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, NumpyArray] | None:
-    """The axis, and the places along it, of an index of one array of integers among full slices."""
+    """Return the axis, and the places along it, of an index of one array of integers among full slices."""
     arrays = [item for item in index if isinstance(item, ndarray)]
     if len(arrays) != 1 or arrays[0].dtype == bool or any(item is None for item in index):
         return None
@@ -201,7 +201,7 @@ def chosen_along(x: Any, index: Any, axis: int) -> Any:
 
 
 def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
-    """The transpose of ``chosen``."""
+    """Return the transpose of ``chosen``."""
     ndim, own = len(shape_of(x)), len(shape_of(index))
     first = ndim + axis - own + 1
     is_it = np.moveaxis(_is_it(index, length), -1, 0)
@@ -211,7 +211,7 @@ def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
 
 
 def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
-    """The transpose of ``chosen_along``."""
+    """Return the transpose of ``chosen_along``."""
     is_it = _is_it(np.moveaxis(index, axis, -1), length)
     parts = np.where(is_it, np.moveaxis(x, axis, -1)[..., None], np.zeros((), x.dtype))
     return np.moveaxis(np.sum(parts, axis=-2), -1, axis)
@@ -229,5 +229,5 @@ def _checked(x: AnyArray, found: AnyArray) -> Any:
 
 
 def is_foreign_index(index: AnyArray) -> bool:
-    """Whether an index is an array of another library, whose numbers are not known while the operation is built."""
+    """Return whether an index is an array of another library, whose numbers are not known while the operation is built."""
     return type(index) is Foreign and not writable(index)

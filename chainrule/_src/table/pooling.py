@@ -44,7 +44,7 @@ class _Plan(NamedTuple):
 
 
 def _planned(places: tuple[AnyArray, ...], spatial: tuple[int, ...]) -> _Plan:
-    """The plan of a grid of windows: programs have few, and use them again and again."""
+    """Return the plan of a grid of windows: programs have few, and use them again and again."""
     return _plan(tuple([(p.shape, p.astype(np.int64, copy=False).tobytes()) for p in places]), spatial)
 
 
@@ -63,7 +63,7 @@ def _plan(about: tuple[tuple[tuple[int, int], bytes], ...], spatial: tuple[int, 
 
 
 def _crossed(places: list[AnyArray]) -> tuple[Any, ...]:
-    """The index of a grid in the last axes: slices, where all of ``places`` are evenly spaced."""
+    """Return the index of a grid in the last axes: slices, where all of ``places`` are evenly spaced."""
     even = [_even(p) for p in places]
     return (Ellipsis, *(even if all(type(p) is slice for p in even) else np.ix_(*places)))
 
@@ -80,7 +80,7 @@ def _positions(places: tuple[AnyArray, ...] | list[AnyArray], spatial: tuple[int
 
 @discrete(samples=[call((2, 3, 4), **_PLACES), call((3, 4), **_PLACES)])
 def window_argmax(x: Any, *, places: tuple[AnyArray, ...]) -> AnyArray:
-    """The position, in the flattened last axes, of every window's largest element: the first of several, or a nan.
+    """Return the position, in the flattened last axes, of every window's largest element: the first of several, or a nan.
 
     ``places`` holds for each of these axes the indices of its windows, (windows, kernel), −1 where there is nothing.
     """
@@ -115,7 +115,7 @@ def window_argmax(x: Any, *, places: tuple[AnyArray, ...]) -> AnyArray:
 
 
 def _argmax_of_windows(x: AnyArray, places: AnyArray) -> Any:
-    """The same for other libraries' arrays: every window a line of its own, and the largest of each line."""
+    """Return the same for other libraries' arrays: every window a line of its own, and the largest of each line."""
     spatial = x.shape[x.ndim - len(places) :]
     axes = len(places)
     windows: Any = 0

@@ -19,7 +19,7 @@ ndarray = np.ndarray
 
 
 def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> AnyArray:
-    """A reduced array with its reduced axes back, of length 1."""
+    """Return a reduced array with its reduced axes back, of length 1."""
     ndim = len(x_shape)
     if keepdims or len(axis) == ndim:  # a single number broadcasts as it is
         return g
@@ -93,7 +93,7 @@ def _divisor(x: AnyArray, axis: tuple[int, ...]) -> float:
 
 
 def _divides(x: AnyArray, out: AnyArray) -> bool:
-    """Whether products without x are out / x: not where there are zeros, or a product left the range of its dtype."""
+    """Return whether products without x are out / x: not where there are zeros, or a product left the range of its dtype."""
     return bool(in_one(_is_regular, x, out))
 
 
@@ -150,7 +150,7 @@ def attains(x: AnyArray, out: AnyArray) -> AnyArray | bool:
 
 
 def extremum_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The cotangent of an extremum, shared evenly among the elements that attain it."""
+    """Return the cotangent of an extremum, shared evenly among the elements that attain it."""
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
     mask = attains(x, out)
@@ -352,7 +352,7 @@ def _norm_jvp(
     structure="axis",
 )
 def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The norm (Σ |x|^ord)^(1/ord) over axes; the gradient where it is 0 is 0."""
+    """Return the norm (Σ |x|^ord)^(1/ord) over axes; the gradient where it is 0 is 0."""
     size = np.absolute(x)
     if x.dtype == np.float16:  # whose squares and sums overflow where the norm does not
         return vector_norm.value(size.astype(np.float32), ord=ord, axis=axis, keepdims=keepdims).astype(np.float16)
@@ -375,7 +375,7 @@ def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: boo
 
 
 def _from_the_end(g: AnyArray, axis: int) -> AnyArray:
-    """The cumulative sum, from the last element on."""
+    """Return the cumulative sum, from the last element on."""
     return np.flip(accumulated(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
 
 
@@ -473,13 +473,13 @@ def logcumsumexp(x: AnyArray, *, axis: int) -> AnyArray | None:
 
 @discrete(samples=_AXES, domain="bool")
 def any(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """Whether any element is nonzero."""
+    """Return whether any element is nonzero."""
     return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_AXES, domain="bool")
 def all(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """Whether all elements are nonzero."""
+    """Return whether all elements are nonzero."""
     return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
 
 

@@ -15,7 +15,7 @@ ndarray = np.ndarray
 
 
 def at_index(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
-    """The element of x at every index."""
+    """Return the element of x at every index."""
     return gather(reached(x, index, axis), index, axis=axis)
 
 
@@ -95,7 +95,7 @@ def _winners(
 def best_vjp(
     g: AnyArray, x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, *, axis: int, include_self: bool
 ) -> tuple[AnyArray, ...]:
-    """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
+    """Return the cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
     of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
     share, unknown = g / number, number != number
     of_src = of_src | at_index(unknown, index, axis)

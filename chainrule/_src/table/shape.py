@@ -33,7 +33,7 @@ ndarray = np.ndarray
     samples=[call((2, 3), shape=(3, 2)), call((2, 3), shape=(6,)), call((), shape=(1, 1)), call((0, 3), shape=(3, 0))],
 )
 def view(x: AnyArray, *, shape: tuple[int, ...]) -> Any:
-    """The same elements in the same order, in another shape."""
+    """Return the same elements in the same order, in another shape."""
     return to_shape(x, shape)
 
 
@@ -57,7 +57,7 @@ def unsafe_view(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
     samples=[call((2, 3), axes=(1, 0)), call((2, 3, 2), axes=(2, 0, 1))],
 )
 def permute(x: AnyArray, *, axes: tuple[int, ...]) -> AnyArray:
-    """The axes in another order."""
+    """Return the axes in another order."""
     return x.transpose(axes) if type(x) is ndarray else np.transpose(x, axes)
 
 
@@ -74,7 +74,7 @@ def transpose(x: AnyArray, *, axis0: int, axis1: int) -> AnyArray:
 
 @linear(transpose=lambda g: np.swapaxes(g, -1, -2), formula="g.T", view=True, moves=True, samples=[call((2, 3))])
 def t(x: AnyArray) -> AnyArray:
-    """The transpose of a matrix."""
+    """Return the transpose of a matrix."""
     return x.swapaxes(-1, -2) if type(x) is ndarray else np.swapaxes(x, -1, -2)
 
 
@@ -137,7 +137,7 @@ def expand(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
     samples=[call((2, 3), axis=(-1,)), call((2, 3), axis=(-2, -1)), call((), axis=())],
 )
 def flip(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
-    """The order along axes reversed."""
+    """Return the order along axes reversed."""
     flipped = np.flip(x, axis)
     return flipped.copy("C" if 0 in flipped.strides else "K") if isinstance(flipped, ndarray) else flipped
 
@@ -168,7 +168,7 @@ def roll(x: AnyArray, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> AnyAr
     structure="selection",
 )
 def pad(x: AnyArray, *, widths: tuple[tuple[int, ...], ...], value: TensorLike) -> Any:
-    """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
+    """Return a constant put around the last ``len(widths)`` axes; negative widths cut instead."""
     shape = shape_of(x)
     n = len(shape) - len(widths)
     cut = tuple(slice(max(-a, 0), length - max(-b, 0)) for (a, b), length in zip(widths, shape[n:], strict=True))
@@ -215,7 +215,7 @@ def stack(*xs: Any, axis: SupportsIndex) -> Any:
     transpose=lambda g, *, k: np.tril(g, k), samples=[call((3, 3), k=0), call((2, 3, 4), k=-1)], structure="selection"
 )
 def tril(x: AnyArray, *, k: int) -> AnyArray:
-    """The lower triangle of matrices; zeros elsewhere."""
+    """Return the lower triangle of matrices; zeros elsewhere."""
     return np.tril(x, k)
 
 
@@ -225,7 +225,7 @@ def tril(x: AnyArray, *, k: int) -> AnyArray:
     structure="selection",
 )
 def triu(x: AnyArray, *, k: int) -> AnyArray:
-    """The upper triangle of matrices; zeros elsewhere."""
+    """Return the upper triangle of matrices; zeros elsewhere."""
     return np.triu(x, k)
 
 
@@ -242,7 +242,7 @@ def triu(x: AnyArray, *, k: int) -> AnyArray:
     ],
 )
 def diagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int) -> AnyArray:
-    """A diagonal of two axes, as a last axis."""
+    """Return a diagonal of two axes, as a last axis."""
     part = np.diagonal(x, offset, axis1, axis2)
     if type(x) is ndarray:
         part.flags.writeable = x.flags.writeable  # NumPy has announced that it will do so itself
@@ -294,7 +294,7 @@ def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tupl
 
 @linear(transpose=lambda g: g, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
 def clone(x: Any) -> Any:
-    """A copy, laid out as x is unless x is stretched."""
+    """Return a copy, laid out as x is unless x is stretched."""
     if not is_array(x):
         return np.positive(x)
     stretched = 0 in x.strides and any([s == 0 and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
@@ -309,14 +309,14 @@ def clone(x: Any) -> Any:
     moves=True,
 )
 def laid(x: AnyArray, *, order: str, ndim: int) -> AnyArray:
-    """A copy whose last axes, ``ndim`` of them, lie in memory row by row ("C") or column by column ("F")."""
+    """Return a copy whose last axes, ``ndim`` of them, lie in memory row by row ("C") or column by column ("F")."""
     lead = len(x.shape) - ndim
     axes = (*range(lead), *range(lead, lead + ndim)[:: 1 if order == "C" else -1])
     return np.transpose(np.copy(np.transpose(x, axes), order="C"), axes)
 
 
 def laid_along(a: AnyArray, order: list[int]) -> AnyArray:
-    """The array, or a copy where its axes are not in this order in memory, the slowest first."""
+    """Return the array, or a copy where its axes are not in this order in memory, the slowest first."""
     shape = shape_of(a)
     if [k for k in order if shape[k] != 1] == [k for k in slowest_first(a) if shape[k] != 1]:
         return a
@@ -325,7 +325,7 @@ def laid_along(a: AnyArray, order: list[int]) -> AnyArray:
 
 
 def slowest_first(a: AnyArray) -> list[int]:
-    """The axes as they lie in memory."""
+    """Return the axes as they lie in memory."""
     steps = strides_of(a)
     return sorted(range(len(steps)), key=lambda k: -abs(steps[k]))
 
@@ -343,7 +343,7 @@ def to_device(x: AnyArray, *, source: object, target: object) -> AnyArray:
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
 def alias(x: AnyArray) -> AnyArray:
-    """The tensor itself, as a view."""
+    """Return the tensor itself, as a view."""
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
 
 
@@ -355,7 +355,7 @@ def alias(x: AnyArray) -> AnyArray:
     structure="diagonal",
 )
 def cast(x: AnyArray, *, dtype: NumpyDType) -> AnyArray:
-    """The elements, in another dtype."""
+    """Return the elements, in another dtype."""
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = np.real(x)
     return x.astype(dtype)
@@ -380,7 +380,7 @@ class _BatchedRow:
 
 
 def _steps_batch(x: AnyArray, steps: Any, size: int) -> tuple[tuple[Primitive, Params], ...]:
-    """The steps that take, from a payload, what ``steps`` take from each example."""
+    """Return the steps that take, from a payload, what ``steps`` take from each example."""
     under_batch: list[Any] = []
     for row, params in steps:
         x = row.batch(_BatchedRow(row, x, under_batch), (x,), (True,), size, params)
@@ -426,7 +426,7 @@ def _shown(x: AnyArray, steps: Any) -> AnyArray:
     structure=lambda params: "selection" if all(row.moves for row, _ in params["steps"]) else "dense",
 )
 def copy_slices(base: AnyArray, part: AnyArray, *, steps: Any) -> AnyArray:
-    """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
+    """Return the base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
     if not (is_array(base) and is_array(part)):
         return replaced(base, part, steps)
     out: Any = np.array(base, order="K", copy=True)

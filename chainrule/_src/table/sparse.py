@@ -37,7 +37,7 @@ def scipy_sparse(caller: str = "a sparse matrix") -> Any:
 
 
 def ascending(places: NumpyArray) -> bool:
-    """Whether each is larger than the one before, so that none comes twice and there is nothing to sort."""
+    """Return whether each is larger than the one before, so that none comes twice and there is nothing to sort."""
     return bool((places[1:] > places[:-1]).all())
 
 
@@ -88,7 +88,7 @@ class Places:
         return found.T if transposed else found
 
     def blocks(self, count: int) -> Places:
-        """The places of a block diagonal matrix, whose blocks have these."""
+        """Return the places of a block diagonal matrix, whose blocks have these."""
         m, n = self.shape
         steps = np.arange(count)[:, None]
         indices = (self.indices + steps * n).reshape(-1)
@@ -186,7 +186,7 @@ def _transposed_solution(g: AnyArray, data: AnyArray, places: Places, transposed
     listed=False,
 )
 def sparse_solve(data: Any, y: Any, *, places: Any, transposed: Any) -> Any:
-    """The solution x of A x = y, for a sparse matrix A and a vector y, or the columns of a dense matrix."""
+    """Return the solution x of A x = y, for a sparse matrix A and a vector y, or the columns of a dense matrix."""
     data, y = np.asarray(data), np.asarray(y)
     dtype = np.result_type(data, y, np.float32)
     if not y.size:

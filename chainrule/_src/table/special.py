@@ -95,7 +95,7 @@ def _erfc_of(x: AnyArray) -> AnyArray:
 
 
 def _by_region(x: AnyArray, from_erf: AnyFunction, from_erfc: AnyFunction) -> AnyArray:
-    """A function of erf(x) for small x, and of erfc(|x|) and x elsewhere."""
+    """Return a function of erf(x) for small x, and of erfc(|x|) and x elsewhere."""
     y = np.abs(x)
     near = y <= 0.46875
     away = ~near
@@ -107,7 +107,7 @@ def _by_region(x: AnyArray, from_erf: AnyFunction, from_erfc: AnyFunction) -> An
 
 
 def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
-    """A function of arrays, from one of numbers and one of vectors of these dtypes, in blocks that fit a cache."""
+    """Return a function of arrays, from one of numbers and one of vectors of these dtypes, in blocks that fit a cache."""
 
     def value(x: AnyArray) -> AnyArray | None:
         x = np.asarray(x)
@@ -133,7 +133,7 @@ _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 @op("erf special.erf", method=True, in_place=True)
 @elementwise(value=of_elements(_erf), d=lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf")
 def erf(x: AnyArray) -> None:
-    """The error function 2/√π ∫₀ˣ exp(−t²) dt."""
+    """Return the error function 2/√π ∫₀ˣ exp(−t²) dt."""
 
 
 @op("erfc special.erfc", method=True, in_place=True)
@@ -141,7 +141,7 @@ def erf(x: AnyArray) -> None:
     value=of_elements(_erfc), d=lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf"
 )
 def erfc(x: AnyArray) -> None:
-    """The complementary error function 1 − erf(x), accurate where that is tiny."""
+    """Return the complementary error function 1 − erf(x), accurate where that is tiny."""
 
 
 @op("erfinv special.erfinv", method=True, in_place=True)
@@ -154,7 +154,7 @@ def erfc(x: AnyArray) -> None:
     remedy="it is infinite at -1 and 1 and not real beyond, so x.clip(-1 + eps, 1 - eps)",
 )
 def erfinv(x: object) -> AnyArray:
-    """The inverse of the error function; infinite at ±1, nan beyond."""
+    """Return the inverse of the error function; infinite at ±1, nan beyond."""
     return _erfinv(x)
 
 
@@ -234,7 +234,7 @@ def _bessel(x: AnyArray, order: int) -> AnyArray:
 @op("i0 special.i0 special.modified_bessel_i0", method=True, in_place=True)
 @elementwise(d=lambda x: i1(x), promotion="float", accepts="biuf")
 def i0(x: object) -> AnyArray | None:
-    """The modified Bessel function I₀(x)."""
+    """Return the modified Bessel function I₀(x)."""
     return _bessel(x, 0)
 
 
@@ -249,5 +249,5 @@ def _ratio_at_zero(y: AnyArray, x: AnyArray) -> AnyArray:
     d=lambda x, out: i0(x) - _ratio_at_zero(out, x), formula="g * (i0(x) - out / x)", promotion="float", accepts="biuf"
 )
 def i1(x: object) -> AnyArray:
-    """The modified Bessel function I₁(x)."""
+    """Return the modified Bessel function I₁(x)."""
     return _bessel(x, 1)

@@ -16,7 +16,7 @@ from chainrule._src.tape.foreign import divisor
 
 
 def _deviations(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
-    """The distance of every element from the mean."""
+    """Return the distance of every element from the mean."""
     if x.dtype.char in "eF":  # see ``mean``
         return x - np.mean(x, axis=axis, keepdims=True)
     return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
@@ -45,7 +45,7 @@ def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: fl
 
 
 def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The sum of the squared distances from the mean."""
+    """Return the sum of the squared distances from the mean."""
     away = _deviations(x, axis)
     squares = np.square(np.real(away)) + np.square(np.imag(away)) if x.dtype.kind == "c" else away * away
     return added(squares, axis, keepdims)
@@ -114,7 +114,7 @@ def std(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float
     structure="axis",
 )
 def median(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The (lower) median over the last axes; elements that equal it share the gradient evenly."""
+    """Return the (lower) median over the last axes; elements that equal it share the gradient evenly."""
     shape = shape_of(x)
     n = count(shape, axis)
     kept_shape = shape[: len(shape) - len(axis)]
@@ -143,6 +143,6 @@ _PLACES = [
     structure="selection",
 )
 def pick(x: AnyArray, index: AnyArray, *, axis: int, keepdims: bool, name: str) -> AnyArray:
-    """The elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""
+    """Return the elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""
     out = along(x, index, axis)
     return out if keepdims else np.squeeze(out, axis)

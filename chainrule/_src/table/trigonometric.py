@@ -68,7 +68,7 @@ def _over_squares(u: object, x: AnyArray, y: AnyArray) -> AnyArray:
     accepts="biuf",
 )
 def atan2(x: AnyArray, y: AnyArray) -> None:
-    """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
+    """Return the angle of the point (y, x), in radians; the gradient at the origin is 0."""
 
 
 @op(method=True, in_place=True)

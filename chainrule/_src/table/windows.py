@@ -49,7 +49,7 @@ def unfold(x: AnyArray, *, axis: int, size: int, step: int) -> AnyArray:
     structure="scatter",
 )
 def fold_windows(x: Any, *, axis: SupportsIndex, size: ShapeLike, step: TensorLike, length: int) -> AnyArray:
-    """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
+    """Return the transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
     windows = np.moveaxis(x, axis - 1, -2)
     if not is_array(x):
         places = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)

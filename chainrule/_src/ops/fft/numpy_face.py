@@ -26,7 +26,7 @@ raw = np.fft
 
 
 def resized(x: AnyArray, sizes: Ints, axes: Ints) -> AnyArray:
-    """The operand cut at the end of axes, or filled up with zeros, to the sizes."""
+    """Return the operand cut at the end of axes, or filled up with zeros, to the sizes."""
     have = shape_of(x)
     cut: list[Any] = [slice(None)] * -min(axes)
     add = [(0, 0)] * len(cut)
@@ -114,7 +114,7 @@ def _apply(transform: AnyFunction, a: AnyArray, given: Sequence[int | None], axe
 
 
 def _one_by_one(transform: AnyFunction, a: Any, sizes: Sequence[Any], axes: Ints, norm: str) -> Any:
-    """A transform for which an axis is named twice: along one axis after another, in NumPy's order."""
+    """Return a transform for which an axis is named twice: along one axis after another, in NumPy's order."""
     *first, last = zip(sizes, axes, strict=True)
     if transform is irfft:
         order = [*[(ifft, *each) for each in first], (irfft, *last)]

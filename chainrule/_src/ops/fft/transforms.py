@@ -52,7 +52,7 @@ def _axes(function: str, dims: list[int], ndim: int) -> tuple[int, ...]:
 
 
 def _along(transform: AnyFunction, function: str, input: Any, n: Any, dim: Any, norm: Any, out: Any) -> Tensor:
-    """A transform along one axis."""
+    """Return a transform along one axis."""
     x = tensor_of(f"fft_{function}", input)
     axes = _axes(function, [_int(function, "dim", dim)], x.ndim)
     sizes = shared.points(transform, x, axes) if n is None else [_int(function, "n", n)]
@@ -60,7 +60,7 @@ def _along(transform: AnyFunction, function: str, input: Any, n: Any, dim: Any, 
 
 
 def _over(transform: AnyFunction, function: str, input: Any, s: object, dim: Any, norm: Any, out: Any) -> Tensor:
-    """A transform over several axes."""
+    """Return a transform over several axes."""
     x = tensor_of(f"fft_{function}", input)
     sizes = None if s is None else _ints(function, "s", s)
     if dim is not None or function.endswith("2"):
@@ -115,7 +115,7 @@ def _applied(
 
 
 def _one(name: str, doc: str) -> Callable[..., Tensor]:
-    """The public transform of that name along one axis."""
+    """Return the public transform of that name along one axis."""
 
     def function(
         input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
@@ -126,7 +126,7 @@ def _one(name: str, doc: str) -> Callable[..., Tensor]:
 
 
 def _two(name: str) -> Callable[..., Tensor]:
-    """The public transform of that name over two axes."""
+    """Return the public transform of that name over two axes."""
 
     def function(
         input: Tensor,
@@ -142,7 +142,7 @@ def _two(name: str) -> Callable[..., Tensor]:
 
 
 def _many(name: str, doc: str) -> Callable[..., Tensor]:
-    """The public transform of that name over any axes."""
+    """Return the public transform of that name over any axes."""
 
     def function(
         input: Tensor,
@@ -289,7 +289,7 @@ def fftfreq(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d.
+    """Return the frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d.
 
     >>> import chainrule as cr
     >>> cr.fft.fftfreq(5)
@@ -313,7 +313,7 @@ def rfftfreq(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d.
+    """Return the frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d.
 
     >>> import chainrule as cr
     >>> cr.fft.rfftfreq(5)
@@ -347,5 +347,5 @@ def fftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
 
 @op()
 def ifftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
-    """The inverse of :func:`fftshift`."""
+    """Return the inverse of :func:`fftshift`."""
     return _shifted("ifftshift", input, dim, True)

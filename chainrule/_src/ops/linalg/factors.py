@@ -59,7 +59,7 @@ def eig(A: Tensor) -> Any:
 
 @op(out=True)
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of square matrices, in no order; complex."""
+    """Return the eigenvalues of square matrices, in no order; complex."""
     return eig(A).eigenvalues
 
 
@@ -77,7 +77,7 @@ def _numpy_eigvals(a: Any) -> Any:
 
 
 def _real(w: Any) -> bool:
-    """Whether all eigenvalues are real numbers, which NumPy returns as such up to 2.4."""
+    """Return whether all eigenvalues are real numbers, which NumPy returns as such up to 2.4."""
     if LOCAL.recorder is not None and not is_array(getattr(w, "_raw", w)):
         return False
     return not _always_complex() and holds_of(w, _has_no_imaginary_part)
@@ -142,7 +142,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 @op(out=True)
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
-    """The factors of A = P @ L @ U in compact form, as ``(LU, pivots)``, for :func:`lu_solve`.
+    """Return the factors of A = P @ L @ U in compact form, as ``(LU, pivots)``, for :func:`lu_solve`.
 
     Args:
         A: (..., m, n).
@@ -179,7 +179,7 @@ def _permutation(order: Any, dtype: object) -> Tensor:
 
 @op(out=True)
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
-    """The factors of A = P @ L @ U, as ``(P, L, U)``: a permutation, a unit lower and an upper triangle.
+    """Return the factors of A = P @ L @ U, as ``(P, L, U)``: a permutation, a unit lower and an upper triangle.
 
     Args:
         A: (..., m, n); with k = min(m, n), P is (..., m, m), L (..., m, k) and U (..., k, n).
@@ -219,7 +219,7 @@ def _solved(T: AnyArray, B: AnyArray, upper: bool, unit: bool) -> Tensor:
 
 @op(out=True, sample="rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """The solution X of A @ X = B, given :func:`lu_factor` of A.
+    """Return the solution X of A @ X = B, given :func:`lu_factor` of A.
 
     Args:
         LU, pivots: (..., n, n) and (..., n).
@@ -254,7 +254,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 def _attempted(
     A: Tensor, operation: Callable[[AnyArray], AnyArray], failures: Primitive, spare: Tensor
 ) -> tuple[Any, Any]:
-    """The operation, and what is wrong with which matrix; the results of those are nan."""
+    """Return the operation, and what is wrong with which matrix; the results of those are nan."""
     lazy = innermost(A)
     if lazy is not None and lazy.library.gpu(lazy.payload) is None:  # whose errors come when it is computed
         raise errors.foreign_to_numpy(lazy)
@@ -272,7 +272,7 @@ def _identity(A: Tensor) -> Tensor:
 
 @op(out=True)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
-    """The inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
+    """Return the inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
     A = matrices_of("linalg.inv_ex", A, True)
     out, info = _attempted(A, rows.inv, _lu_rows.inverse_info, _identity(A))
     if check_errors:
@@ -286,7 +286,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 
 @op(out=True)
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
+    """Return the Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
     A = matrices_of("linalg.cholesky_ex", A, True)
     L, info = _attempted(A, rows.cholesky, _lu_rows.cholesky_info, _identity(A))
     if check_errors:
@@ -303,7 +303,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 
 @op("linalg.householder_product orgqr", method=True, out=True, sample="rand(4, 2), rand(2)")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal.
+    """Return the first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal.
 
     Args:
         A: (..., m, n) with m ≥ n; what is on and above its diagonal is not read.

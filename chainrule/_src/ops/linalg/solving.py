@@ -34,7 +34,7 @@ def _same_dtype(function: str, a: Tensor, b: Tensor) -> None:
 
 @op("linalg.inv inverse", method=True, out=True)
 def inv(A: Tensor) -> Tensor:
-    """The inverse of square matrices.
+    """Return the inverse of square matrices.
 
     Args:
         A: (..., n, n), floating or complex.
@@ -51,13 +51,13 @@ def inv(A: Tensor) -> Tensor:
 
 
 def _is_vector(A: Tensor, B: Tensor) -> bool:
-    """Whether PyTorch takes B as a (batch of) vectors: it has one axis, or A's shape without the last."""
+    """Return whether PyTorch takes B as a (batch of) vectors: it has one axis, or A's shape without the last."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
 @op(out=True)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The solution X of A @ X = B (of X @ A = B with ``left=False``).
+    """Return the solution X of A @ X = B (of X @ A = B with ``left=False``).
 
     Args:
         A: (..., n, n).
@@ -89,7 +89,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 @op(out=True)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
-    """The solution X of A @ X = B, as ``(result, info)``: nan, and a positive info, where a matrix is singular."""
+    """Return the solution X of A @ X = B, as ``(result, info)``: nan, and a positive info, where a matrix is singular."""
     A = matrices_of("linalg.solve_ex", A, True)
     info = inv_ex(A.detach()).info
     if check_errors:
@@ -104,7 +104,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 @op(out=True)
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The solution X of T @ X = B (of X @ T = B with ``left=False``), where T is the upper or lower triangle of A.
+    """Return the solution X of T @ X = B (of X @ T = B with ``left=False``), where T is the upper or lower triangle of A.
 
     Args:
         A: (..., n, n). Only the triangle is read; with ``unitriangular`` its diagonal counts as ones.
@@ -124,7 +124,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 @op(out=True)
 def pinv(A: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Tensor:
-    """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
+    """Return the Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
 
     Args:
         atol, rtol: singular values up to max(atol, rtol·largest) count as zero; by default rtol is max(m, n)·ε, and 0
@@ -150,7 +150,7 @@ def _tolerance(x: Any) -> Any:
 
 
 def _mirrored(A: Any) -> Any:
-    """The Hermitian matrices that the lower triangles of A stand for; the gradient passes as if A were one."""
+    """Return the Hermitian matrices that the lower triangles of A stand for; the gradient passes as if A were one."""
     plain = A.detach()
     below = matrices.tril(plain, -1)
     middle = matrices.diag_embed(ew.real(shaping.diagonal(plain, 0, -2, -1)))
@@ -159,7 +159,7 @@ def _mirrored(A: Any) -> Any:
 
 @op(also={"b": "B"})
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """The X of least norm that minimizes ‖A @ X − B‖.
+    """Return the X of least norm that minimizes ‖A @ X − B‖.
 
     Returns:
         A named tuple ``(solution, residuals, rank, singular_values)``; what ``driver`` does not compute is empty:
@@ -198,7 +198,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 @op(out=True, sample="rand(2, 3, 6)")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of the linear map that A is, from its axes ``ind`` and on to those before."""
+    """Return the inverse of the linear map that A is, from its axes ``ind`` and on to those before."""
     A = tensor_like("tensorinv", A)
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
@@ -214,7 +214,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @op(out=True, also={"other": "B"}, sample="rand(2, 3, 6), rand(2, 3)")
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
-    """The X with tensordot(A, X, X.ndim) = B."""
+    """Return the X with tensordot(A, X, X.ndim) = B."""
     A, B = tensor_like("tensorsolve", A), tensor_like("tensorsolve", B, 1)
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
@@ -233,7 +233,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
 
 @op("linalg.det det", method=True, out=True)
 def det(A: Tensor) -> Tensor:
-    """The determinant of square matrices (..., n, n).
+    """Return the determinant of square matrices (..., n, n).
 
     >>> import chainrule as cr
     >>> cr.linalg.det(cr.tensor([[2., 1.], [1., 3.]]))
@@ -250,7 +250,7 @@ def slogdet(A: Tensor) -> Any:
 
 @op("logdet", method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; nan where it is negative."""
+    """Return the logarithm of the determinant; nan where it is negative."""
     sign, logabsdet = rows.slogdet(matrices_of("logdet", input, True))
     if sign.dtype.kind == "c":
         return ew.add(logabsdet, ew.log(sign))
@@ -262,7 +262,7 @@ def logdet(input: Tensor) -> Tensor:
 
 @op(out=True)
 def cond(A: Tensor, p: object = None) -> Tensor:
-    """The condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
+    """Return the condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
     A = tensor_like("linalg.cond", A)
     if A.ndim < 2:
         raise errors.matrix_rank_low("linalg.cond", A)
@@ -303,7 +303,7 @@ def _like(tolerance: TensorLike, s: Tensor) -> Tensor:
 
 @op("linalg.matrix_power matrix_power", method=True, out=True)
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The n-th power of square matrices; of the inverse, for negative n."""
+    """Return the n-th power of square matrices; of the inverse, for negative n."""
     A = tensor_like("matrix_power", A)
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
         raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
@@ -318,13 +318,13 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
 @op(out=True, sample="[rand(2, 3), rand(3, 4), rand(4, 5)]")
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of several matrices, in the order that takes the fewest multiplications."""
+    """Return the product of several matrices, in the order that takes the fewest multiplications."""
     return products.multi_dot(tensors)
 
 
 @op(out=True)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The vector product along ``dim``, which has length 3.
+    """Return the vector product along ``dim``, which has length 3.
 
     >>> import chainrule as cr
     >>> cr.linalg.cross(cr.tensor([1., 0., 0.]), cr.tensor([0., 1., 0.]))
@@ -344,13 +344,13 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 @op()
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, as a view."""
+    """Return the diagonals of matrices, as a view."""
     return shaping.diagonal(A, offset, dim1, dim2)
 
 
 @op(sample="rand(3)")
 def vander(x: Tensor, N: int | None = None) -> Tensor:
-    """The matrix of powers x⁰, x¹ … of the elements of the last axis."""
+    """Return the matrix of powers x⁰, x¹ … of the elements of the last axis."""
     x = joining.atleast_1d(tensor_like("vander", x))
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
@@ -370,7 +370,7 @@ def top_cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 @op("pinverse", method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudoinverse: as :func:`linalg.pinv`, with ``rtol=rcond``."""
+    """Return the pseudoinverse: as :func:`linalg.pinv`, with ``rtol=rcond``."""
     return pinv(input, rtol=rcond)
 
 
@@ -391,7 +391,7 @@ def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 @op("cholesky_inverse", method=True, out=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of the matrix whose Cholesky factor is L."""
+    """Return the inverse of the matrix whose Cholesky factor is L."""
     L = matrices_of("cholesky_inverse", L, True)
     half = solve_triangular(L, beside(L, np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
@@ -400,7 +400,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 @op("cholesky_solve", method=True, out=True, also={"input": "B", "input2": "L"}, sample="rand(3, 2), eye(3)")
 @takes_tensors
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """The solution X of A @ X = B, where L is the Cholesky factor of A."""
+    """Return the solution X of A @ X = B, where L is the Cholesky factor of A."""
     lower = shaping.adjoint(L) if upper else L
     return solve_triangular(shaping.adjoint(lower), solve_triangular(lower, B, upper=False), upper=True)
 
