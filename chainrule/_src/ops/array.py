@@ -32,7 +32,7 @@ from chainrule._src.api.array import (
     with_strong_floats,
 )
 from chainrule._src.api.operations import at_index, by_protocol, by_ranks, instead
-from chainrule._src.api.ways import by_way, functions_by_way
+from chainrule._src.api.ways import cached_by_shape, functions_cached_by_shape
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.libraries import is_foreign
@@ -190,7 +190,7 @@ BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
 fill_fast()
 in_c()
 Array.__array_ufunc__ = by_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
-Array.__array_function__ = functions_by_way(Array.__array_function__)  # type: ignore[method-assign]
+Array.__array_function__ = functions_cached_by_shape(Array.__array_function__)  # type: ignore[method-assign]
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
@@ -684,8 +684,8 @@ _ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | 
     "flags": (lambda self: _memory(self).flags, None),
     "base": (_base, None),
     "device": (lambda self: str(self._tensor.device), None),
-    "T": (by_way(lambda self: apply(np.transpose, self)), None),
-    "mT": (by_way(lambda self: apply(np.matrix_transpose, self)), None),
+    "T": (cached_by_shape(lambda self: apply(np.transpose, self)), None),
+    "mT": (cached_by_shape(lambda self: apply(np.matrix_transpose, self)), None),
     "real": (lambda self: apply(np.real, self), _write_real),
     "imag": (lambda self: apply(np.imag, self), _write_imag),
     "flat": (_Flat, _write_flat),
@@ -720,7 +720,7 @@ all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal d
 round searchsorted squeeze std sum swapaxes take trace var
 """.split():
     _function = _method(_name, getattr(np, _name))
-    setattr(Array, _name, by_way(_function) if getattr(np, _name) in BY_SHAPE else _function)
+    setattr(Array, _name, cached_by_shape(_function) if getattr(np, _name) in BY_SHAPE else _function)
 
 
 def reshape(self: Array, *shape: ShapeLike, order: str = "C", copy: bool | None = None) -> Any:
@@ -862,7 +862,7 @@ for _function in (
 ):  # fmt: skip
     setattr(Array, _function.__name__, _function)
 for _name in ("reshape", "transpose", "copy", "flatten"):
-    setattr(Array, _name, by_way(getattr(Array, _name)))
+    setattr(Array, _name, cached_by_shape(getattr(Array, _name)))
 setattr(Array, "conjugate", conj)  # noqa: B010
 for _name in "tobytes tofile dump dumps byteswap getfield".split():
     setattr(Array, _name, _bytes_method(_name))

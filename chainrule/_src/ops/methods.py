@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary
 from chainrule._src.api.in_place import in_place, reshaped
-from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, remembering
+from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, with_cached_dispatch
 from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
 from chainrule._src.arrays.dtype import Dtype
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
@@ -158,8 +158,8 @@ def _asked(name: str, getter: Any, setter: Any = None) -> property:
 
 
 attach(
-    T=_asked("T", remembering(shaping.T)),
-    mT=_asked("mT", remembering(shaping.mT)),
+    T=_asked("T", with_cached_dispatch(shaping.T)),
+    mT=_asked("mT", with_cached_dispatch(shaping.mT)),
     H=_asked("H", shaping.adjoint),
     mH=_asked("mH", shaping.adjoint),
     real=_asked("real", ew.real, lambda self, value: _fill(ew.real(self), value)),

@@ -11,7 +11,7 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import elementwise
 from chainrule._src.tape.foreign import divisor
 
-_OVERFLOW_REMEDY = "it grows as exp(x) and is infinite for x above 710 (float64), 89 (float32) or 11 (float16): tanh(x) is sinh(x) / cosh(x)"
+_SINH_REMEDY = "it grows as exp(x) and is infinite for x above 710 (float64), 89 (float32) or 11 (float16): tanh(x) is sinh(x) / cosh(x)"
 _DOMAIN_REMEDY = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clip(-1 + eps, 1 - eps)"
 
 
@@ -76,13 +76,13 @@ def atan2(x: AnyArray, y: AnyArray) -> None:
 
 
 @op(method=True, in_place=True)
-@elementwise(np.sinh, d=lambda x: np.cosh(x), promotion="float", remedy=_OVERFLOW_REMEDY)
+@elementwise(np.sinh, d=lambda x: np.cosh(x), promotion="float", remedy=_SINH_REMEDY)
 def sinh(x: AnyArray) -> None:
     """Return the hyperbolic sine."""
 
 
 @op(method=True, in_place=True)
-@elementwise(np.cosh, d=lambda x: np.sinh(x), promotion="float", remedy=_OVERFLOW_REMEDY)
+@elementwise(np.cosh, d=lambda x: np.sinh(x), promotion="float", remedy=_SINH_REMEDY)
 def cosh(x: AnyArray) -> None:
     """Return the hyperbolic cosine."""
 
