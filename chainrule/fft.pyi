@@ -9,7 +9,7 @@ def fft(input: Tensor, n: int | None = ..., dim: int = ..., norm: str | None = .
 def fft2(input: Tensor, s: Any | None = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """:func:`fftn` over two axes, the last two by default."""
 def fftfreq(n: int, d: float = ..., *, dtype: DTypeLike = ..., layout: object = ..., device: DeviceLike = ..., requires_grad: bool = ...) -> Tensor:
-    """The frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d."""
+    """Return the frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d."""
 def fftn(input: Tensor, s: Any | None = ..., dim: Any | None = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The Fourier transform over several axes: :func:`fft` along each of them."""
 def fftshift(input: Tensor, dim: Any | None = ...) -> Tensor:
@@ -27,7 +27,7 @@ def ifft2(input: Tensor, s: Any | None = ..., dim: Any = ..., norm: str | None =
 def ifftn(input: Tensor, s: Any | None = ..., dim: Any | None = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The inverse of :func:`fftn`, with the same arguments."""
 def ifftshift(input: Tensor, dim: Any | None = ...) -> Tensor:
-    """The inverse of :func:`fftshift`."""
+    """Return the inverse of :func:`fftshift`."""
 def ihfft(input: Tensor, n: int | None = ..., dim: int = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The inverse of :func:`hfft`: the first half of the Hermitian signal that has a real spectrum."""
 def ihfft2(input: Tensor, s: Any | None = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
@@ -45,6 +45,6 @@ def rfft(input: Tensor, n: int | None = ..., dim: int = ..., norm: str | None = 
 def rfft2(input: Tensor, s: Any | None = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """:func:`rfftn` over two axes, the last two by default."""
 def rfftfreq(n: int, d: float = ..., *, dtype: DTypeLike = ..., layout: object = ..., device: DeviceLike = ..., requires_grad: bool = ...) -> Tensor:
-    """The frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d."""
+    """Return the frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d."""
 def rfftn(input: Tensor, s: Any | None = ..., dim: Any | None = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """:func:`rfft` along the last of several axes, then :func:`fft` along the others; with the arguments of ``fftn``."""
