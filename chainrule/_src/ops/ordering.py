@@ -1,4 +1,4 @@
-"""Sorting and what comes of it, and running totals along an axis."""
+"""Sorting and functions of sorted elements, and cumulative functions along an axis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 @op(method=True)
 def argsort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
-    """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
+    """Return the indices that sort along ``dim``; equal elements keep their order, and NaN sorts as the largest."""
     x = tensor_of("argsort", input, "biuf")
     axis = axis_of("argsort", dim, x.ndim)
     if axis is None:
@@ -34,7 +34,7 @@ def argsort(input: TensorLike, dim: int = -1, descending: bool = False, *, stabl
 
 @op(method=True, out=True)
 def sort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
-    """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
+    """Return the sorted values along ``dim`` and their indices; equal elements keep their order."""
     x = tensor_of("sort", input, "biuf")
     axis = axis_of("sort", dim, x.ndim)
     if axis is None:
@@ -44,7 +44,7 @@ def sort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: 
 
 @op(method=True, out=True)
 def msort(input: TensorLike) -> Tensor:
-    """Sorted values along the first dimension."""
+    """Return the sorted values along the first dimension."""
     return sort(input, 0).values
 
 
@@ -80,7 +80,7 @@ def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) ->
 
 @op(method=True, out=True)
 def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
+    """Return the (lower) median of all elements, or along ``dim`` with its index; NaN if an element is NaN."""
     x = tensor_of("median", input, "iuf")
     if dim is None:
         if not x.numel():
@@ -100,7 +100,7 @@ def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
 
 @op(method=True, out=True)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """Return the most frequent value along ``dim`` (the smallest of those), and the last index of it."""
+    """Return the most frequent value along ``dim`` (the smallest of several), and its last index."""
     x = tensor_of("mode", input, "biuf")
     axis = axis_of("mode", dim, x.ndim)
     if axis is None:
@@ -111,17 +111,17 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _last_commonest(axis: int, array: Any) -> NumpyArray:
-    """Where along an axis (counted from the end) the most frequent value is last; the axis is kept."""
+    """Return the last index of the most frequent value along an axis (counted from the end); the axis is kept."""
     array = np.moveaxis(array, axis, -1)
     flat = array.reshape(-1, array.shape[-1])
     picks = np.empty(flat.shape[0], np.int64)
     for row, values in enumerate(flat):
-        _, number, counts = np.unique(values, return_inverse=True, return_counts=True)  # all nan are one
+        _, number, counts = np.unique(values, return_inverse=True, return_counts=True)  # all NaNs count as equal
         picks[row] = np.flatnonzero(number == np.argmax(counts))[-1]
     return np.expand_dims(picks.reshape(array.shape[:-1]), axis)
 
 
-#: how much of the higher neighbour an interpolation takes, at a position between two
+#: the weight of the higher neighbour in an interpolation, at a position between two
 BLENDS = {
     "linear": lambda position, low, high: position - low,
     "lower": lambda position, low, high: 0 * position,
@@ -132,7 +132,7 @@ BLENDS = {
 
 
 def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArray:
-    """Return the levels of a quantile as a vector or number, after checking them."""
+    """Check the levels of a quantile; return them as a vector or number."""
     if interpolation not in BLENDS:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
