@@ -46,7 +46,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
         return np.transpose(_reshape(np.transpose(a), target[::-1]))
     if isinstance(a, Tensor):
         return shaping.reshape(a, target)
-    return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
+    return rows.view(a, shape=shaping._resolved_shape("reshape", tuple(shape_of(a)), target))
 
 
 @implements(np.ravel, by_shape=True)

@@ -153,7 +153,7 @@ def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArr
 def quantile(
     input: TensorLike, q: object, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """Return the q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
+    """Return the q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); NaN if an element is NaN."""
     x = tensor_of("quantile", input, "f")
     levels = checked_levels("quantile", x, q, interpolation)
     flat = x.reshape(-1) if dim is None or not x.ndim else x
@@ -163,23 +163,23 @@ def quantile(
     low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
     moved = sort(flat, axis).values.movedim(axis, 0)
     if interpolation == "linear" and isinstance(q, Tensor):
-        weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # the slope there is the gradient of q
+        weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # carries the gradient of q
     else:
         weight = wrap(np.asarray(BLENDS[interpolation](position, low, high), x.dtype))
     weight = weight.reshape((*levels.shape, *(1,) * (moved.ndim - 1)))
     result = ew.lerp(moved[low], moved[high], weight)
-    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # nan sorts last
+    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # NaN sorts last
     return with_reduced(result, x.ndim, None if dim is None else axis, levels.ndim) if keepdim and x.ndim else result
 
 
 def with_reduced(result: Tensor, ndim: int, axis: int | None, levels: int) -> Tensor:
-    """Quantiles with the axis that they are along (None: all ``ndim``) as one of length 1, behind those of the levels."""
+    """Insert the reduced axis (None: all ``ndim`` axes) with length 1 after the axes of the levels."""
     if axis is None:
         return result.reshape((*result.shape[:levels], *(1,) * ndim))
     return result.unsqueeze(axis % ndim + levels)
 
 
-# -- running totals --------------------------------------------------------------------------------------------------
+# -- cumulative functions --------------------------------------------------------------------------------------------
 
 
 def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
@@ -189,31 +189,31 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def cumsum(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
-    """Running sum along ``dim``."""
+    """Return the running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def cumprod(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
-    """Running product along ``dim``. The gradient is right where elements are zero, too."""
+    """Return the running product along ``dim``. The gradient is correct for elements that are zero, too."""
     return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
 
 
 @op(method=True, out=True, remembered=True)
 def logcumsumexp(input: TensorLike, dim: int) -> Tensor:
-    """Running log Σ exp along ``dim``, without overflow."""
+    """Return the running log Σ exp along ``dim``, computed without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
 
 
 @op(method=True, out=True)
 def cummax(input: TensorLike, dim: int) -> Any:
-    """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
+    """Return the running maximum along ``dim``, and its index (the last of equal ones)."""
     return return_types.cummax(*_running("cummax", np.maximum, input, dim))
 
 
 @op(method=True, out=True)
 def cummin(input: TensorLike, dim: int) -> Any:
-    """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
+    """Return the running minimum along ``dim``, and its index (the last of equal ones)."""
     return return_types.cummin(*_running("cummin", np.minimum, input, dim))
 
 
@@ -227,7 +227,7 @@ def _running(name: str, better: np.ufunc, input: TensorLike, dim: int) -> tuple[
 
 
 def _last_best(better: np.ufunc, axis: int, array: Any) -> NumpyArray:
-    """Where along an axis (counted from the end) the best so far is, at every element."""
+    """Return for every element the index of the best element up to it, along an axis (counted from the end)."""
     array = np.moveaxis(array, axis, -1)
     best = better.accumulate(array, axis=-1)
     here = array == best

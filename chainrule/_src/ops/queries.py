@@ -1,4 +1,4 @@
-"""Questions about a tensor that are answered without computing."""
+"""Properties of tensors that are known without a computation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.tensor import Tensor
 
 
-@op(arrays=False)  # a class with __torch_function__ is not asked this
+@op(arrays=False)  # ``__torch_function__`` is not called for it
 def is_tensor(obj: object) -> bool:
     """Return whether the object is a tensor."""
     return isinstance(obj, (Tensor, Array))
@@ -25,19 +25,19 @@ def numel(input: Tensor) -> int:
 
 @op()
 def is_floating_point(input: TensorLike) -> bool:
-    """Return whether a tensor (or dtype) is of real floating point numbers."""
+    """Return whether a tensor (or dtype) is real floating-point."""
     return input.is_floating_point() if isinstance(input, Tensor) else dtypes.is_floating_point(input)
 
 
 @op()
 def is_complex(input: TensorLike) -> bool:
-    """Return whether a tensor (or dtype) is of complex numbers."""
+    """Return whether a tensor (or dtype) is complex."""
     return input.is_complex() if isinstance(input, Tensor) else dtypes.is_complex(input)
 
 
 @op()
 def is_nonzero(input: Tensor) -> bool:
-    """Return whether the only element is not zero."""
+    """Return whether the only element is nonzero."""
     return bool(tensor_of("is_nonzero", input))
 
 
@@ -49,7 +49,7 @@ def is_inference(input: Tensor) -> bool:
 
 @op("is_conj is_neg Tensor.is_pinned Tensor.is_shared", method=True)
 def is_conj(input: Tensor) -> bool:
-    """Return whether conjugation is still to be done: never, ``conj`` computes at once (as ``neg`` does)."""
+    """Return whether conjugation is pending: always False, because ``conj`` (like ``neg``) computes at once."""
     return False
 
 
@@ -58,7 +58,7 @@ is_neg = is_conj
 
 @op("resolve_conj resolve_neg Tensor.to_dense", method=True)
 def resolve_conj(input: Tensor) -> Tensor:
-    """Return the tensor itself: nothing is still to be done to its elements."""
+    """Return the tensor itself, because no operation is ever pending."""
     return tensor_of("resolve_conj", input)
 
 
@@ -86,5 +86,5 @@ def get_device(input: Tensor) -> int:
 
 @op()
 def detach(input: Tensor) -> Tensor:
-    """Return the same memory, cut off from the graph."""
+    """Return a tensor with the same memory that is not recorded in the graph."""
     return tensor_of("detach", input).detach()
