@@ -5,114 +5,114 @@ from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor
 def airy_ai(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.airy_ai`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.airy_ai``, by SciPy."""
 def bessel_j0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.j0`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.j0``, by SciPy."""
 def bessel_j1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.j1`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.j1``, by SciPy."""
 def bessel_y0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.y0`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.y0``, by SciPy."""
 def bessel_y1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.y1`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.y1``, by SciPy."""
 def chebyshev_polynomial_t(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the first kind, T of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the first kind, T of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def chebyshev_polynomial_u(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the second kind, U of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the second kind, U of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def chebyshev_polynomial_v(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the third kind, V of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the third kind, V of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def chebyshev_polynomial_w(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the fourth kind, W of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the fourth kind, W of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Γ'(x) / Γ(x), the derivative of log Γ."""
+    """Return Γ'(x) / Γ(x), the derivative of log Γ."""
 def entr(input: Any, *, out: Any = ...) -> Any:
-    """−x·log(x), 0 at 0 and −∞ below."""
+    """Return −x·log(x), 0 at 0 and −∞ for negative x."""
 def erf(input: Any, *, out: Any = ...) -> Any:
-    """The error function 2/√π ∫₀ˣ exp(−t²) dt."""
+    """Return the error function 2/√π ∫₀ˣ exp(−t²) dt."""
 def erfc(input: Any, *, out: Any = ...) -> Any:
-    """The complementary error function 1 − erf(x), accurate where that is tiny."""
+    """Return the complementary error function 1 − erf(x), accurate where it is tiny."""
 def erfcx(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """exp(x²)·erfc(x), finite where erfc is too small for a number."""
+    """Return exp(x²)·erfc(x), also where erfc underflows."""
 def erfinv(input: Any, *, out: Any = ...) -> Any:
-    """The inverse of the error function; infinite at ±1, nan beyond."""
+    """Return the inverse of the error function; infinite at ±1, NaN beyond."""
 def exp2(input: Any, *, out: Any = ...) -> Any:
-    """2 to the power of every element."""
+    """Return 2 to the power of every element."""
 def expit(input: Any, *, out: Any = ...) -> Any:
-    """The logistic function 1 / (1 + exp(−x)), without overflow."""
+    """Return the logistic function 1 / (1 + exp(−x)), computed without overflow."""
 def expm1(input: Any, *, out: Any = ...) -> Any:
-    """exp(x) − 1, accurate near 0."""
+    """Return exp(x) − 1, accurate near 0."""
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.gammainc`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.gammainc``, by SciPy."""
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.gammaincc`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.gammaincc``, by SciPy."""
 def gammaln(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """log |Γ(x)|; infinite at 0 and the negative integers."""
+    """Return log |Γ(x)|; infinite at 0 and the negative integers."""
 def hermite_polynomial_h(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Hermite polynomial of the physicists, H of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Hermite polynomial of the physicists, H of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def hermite_polynomial_he(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Hermite polynomial of the probabilists, He of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Hermite polynomial of the probabilists, He of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def i0(input: Any, *, out: Any = ...) -> Any:
-    """The modified Bessel function I₀(x)."""
+    """Return the modified Bessel function I₀(x)."""
 def i0e(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """exp(−|x|)·I₀(x)."""
 def i1(input: Any, *, out: Any = ...) -> Any:
-    """The modified Bessel function I₁(x)."""
+    """Return the modified Bessel function I₁(x)."""
 def i1e(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """exp(−|x|)·I₁(x)."""
 def laguerre_polynomial_l(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Laguerre polynomial L of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Laguerre polynomial L of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def legendre_polynomial_p(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Legendre polynomial P of degree n, at x; 0 for negative degrees, which may differ from element to element."""
+    """Return the Legendre polynomial P of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def log1p(input: Any, *, out: Any = ...) -> Any:
-    """log(1 + x), accurate near 0."""
+    """Return log(1 + x), accurate near 0."""
 def log_ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The logarithm of the normal distribution function, finite far in the lower tail."""
+    """Return the logarithm of the normal distribution function, finite far in the lower tail."""
 def log_softmax(input: TensorLike, dim: int | None = ..., dtype: DTypeLike = ...) -> Tensor:
-    """The logarithm of the softmax along ``dim``, without overflow."""
+    """Return the logarithm of the softmax along ``dim``, computed without overflow."""
 def logit(input: TensorLike, eps: float | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
+    """Return log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
 def logsumexp(input: Any, dim: Any, keepdim: bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log Σ exp(x) over ``dim``, without overflow."""
+    """Return log Σ exp(x) over ``dim``, computed without overflow."""
 def modified_bessel_i0(input: Any, *, out: Any = ...) -> Any:
-    """The modified Bessel function I₀(x)."""
+    """Return the modified Bessel function I₀(x)."""
 def modified_bessel_i1(input: Any, *, out: Any = ...) -> Any:
-    """The modified Bessel function I₁(x)."""
+    """Return the modified Bessel function I₁(x)."""
 def modified_bessel_k0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.k0`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.k0``, by SciPy."""
 def modified_bessel_k1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.k1`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.k1``, by SciPy."""
 def multigammaln(input: Tensor, p: int, *, out: Tensor | None = ...) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
+    """Return the logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The normal distribution function: the share below x."""
+    """Return the normal distribution function: the probability below x."""
 def ndtri(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The inverse of the normal distribution function; infinite at 0 and 1, nan beyond."""
+    """Return the inverse of the normal distribution function; infinite at 0 and 1, NaN beyond."""
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The derivative of order n of :func:`digamma`."""
+    """Return the derivative of order n of :func:`digamma`."""
 def psi(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Γ'(x) / Γ(x), the derivative of log Γ."""
+    """Return Γ'(x) / Γ(x), the derivative of log Γ."""
 def round(input: TensorLike, *, decimals: int = ..., out: Tensor | None = ...) -> Tensor:
-    """The nearest integer, ties to even; or to that many decimals."""
+    """Round to the nearest integer, ties to even, or to a number of decimals."""
 def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.k0e`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.k0e``, by SciPy."""
 def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """``scipy.special.k1e`` on tensors; SciPy computes it."""
+    """Compute ``scipy.special.k1e``, by SciPy."""
 def shifted_chebyshev_polynomial_t(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the first kind, T of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the first kind, T of degree n, at 2x − 1. Degrees may differ between elements; for negative degrees the result is 0."""
 def shifted_chebyshev_polynomial_u(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the second kind, U of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the second kind, U of degree n, at 2x − 1. Degrees may differ between elements; for negative degrees the result is 0."""
 def shifted_chebyshev_polynomial_v(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the third kind, V of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the third kind, V of degree n, at 2x − 1. Degrees may differ between elements; for negative degrees the result is 0."""
 def shifted_chebyshev_polynomial_w(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The Chebyshev polynomial of the fourth kind, W of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
+    """Return the Chebyshev polynomial of the fourth kind, W of degree n, at 2x − 1. Degrees may differ between elements; for negative degrees the result is 0."""
 def sinc(input: Any, *, out: Any = ...) -> Any:
-    """sin(πx) / (πx), and 1 at 0."""
+    """Return sin(πx) / (πx), and 1 at 0."""
 def softmax(input: TensorLike, dim: int | None = ..., dtype: DTypeLike = ...) -> Tensor:
-    """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
+    """Return exp(x) / Σ exp(x) along ``dim``: positive numbers that sum to 1."""
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """sin(x) / x; 0 at ±inf."""
+    """Return sin(x) / x; 0 at ±inf."""
 def xlog1py(input: Any, other: Any, *, out: Any = ...) -> Any:
-    """x·log(1 + y), and 0 where x is 0 (unless y is nan)."""
+    """Return x·log(1 + y), and 0 where x is 0 (unless y is NaN)."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Any:
-    """x·log(y), and 0 where x is 0 (unless y is nan)."""
+    """Return x·log(y), and 0 where x is 0 (unless y is NaN)."""
 def zeta(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Hurwitz's zeta function Σ (k + y)⁻ˣ over k = 0, 1, …"""
+    """Return the Hurwitz zeta function Σ (k + y)⁻ˣ over k = 0, 1, …"""

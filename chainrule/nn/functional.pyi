@@ -157,7 +157,7 @@ def normalize(input: Tensor, p: float = ..., dim: int = ..., eps: float = ..., o
 def one_hot(tensor: Tensor, num_classes: int = ...) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
 def pad(input: TensorLike, pad: Any, mode: str = ..., value: TensorLike | None = ...) -> Tensor:
-    """Padding around the last axes: ``(left, right)`` of the last one, then of the one before, and so on."""
+    """Pad the last axes: with ``(left, right)`` of the last axis, then of the one before, and so on."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = ..., eps: float = ..., keepdim: bool = ...) -> Tensor:
     """The p-norm of x1 − x2 + eps along the last axis."""
 def pdist(input: Tensor, p: float = ...) -> Tensor:
@@ -183,7 +183,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 def selu(input: Tensor, inplace: bool = ...) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
 def sigmoid(input: Any, *, out: Any = ...) -> Any:
-    """The logistic function 1 / (1 + exp(−x)), without overflow."""
+    """Return the logistic function 1 / (1 + exp(−x)), computed without overflow."""
 def silu(input: Tensor, inplace: bool = ...) -> Tensor:
     """x·sigmoid(x), also known as swish."""
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: object = ..., reduce: object = ..., reduction: str = ..., beta: float = ...) -> Tensor:
@@ -201,7 +201,7 @@ def softshrink(input: Tensor, lambd: float = ...) -> Tensor:
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|)."""
 def tanh(input: Any, *, out: Any = ...) -> Any:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
 def tanhshrink(input: Tensor) -> Tensor:
     """x − tanh(x)."""
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = ...) -> Tensor:

@@ -95,7 +95,7 @@ def test_a_thread_that_ends_in_special_modes_leaves_nothing():
 
 
 def test_a_watch_is_entered_once():
-    with Watch() as outer, Watch(), pytest.raises(RuntimeError, match="make another"):
+    with Watch() as outer, Watch(), pytest.raises(RuntimeError, match="create another"):
         outer.__enter__()
 
 

@@ -52,7 +52,7 @@ import pytest
         ),
         ("from chainrule.fft import fftt", ImportError, "cannot import name 'fftt' from 'chainrule.fft'", "'fft'"),
         ("cr.special.errf(x)", AttributeError, "module 'chainrule.special' has no attribute 'errf'", "'erf'"),
-        ("cr.ones(3, device='gpu')", RuntimeError, "Expected one of cpu, cuda", "A GPU of NVIDIA's is 'cuda'"),
+        ("cr.ones(3, device='gpu')", RuntimeError, "Expected one of cpu, cuda", "An NVIDIA GPU is 'cuda'"),
         ("cr.grad(np.sum)(np.array(['a']))", RuntimeError, "only Tensors of floating point", "holds str_"),
         (
             "cr.grad(lambda w, z: np.sum(w + z))(np.ones(3), np.ones(4))",

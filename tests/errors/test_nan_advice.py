@@ -53,7 +53,7 @@ PROGRAMS = {
     "hypot": ("np.hypot(x, x)", "cr.hypot(x, x)", "[0., 1.]", ["sqrt(x * x + y * y + eps)"], NO_SOFTMAX),
     "no element left": (
         "cr.softmax(np.where(x > 9, x, -np.inf), 0)", "F.softmax(x.masked_fill(x < 9, -np.inf), 0)",
-        "[0., 1.]", ["as where a mask leaves none"], "denominator"),
+        "[0., 1.]", ["for example, all are masked"], "denominator"),
     "a singular matrix": (
         "np.linalg.slogdet(np.outer(x, x))[1]", "cr.slogdet(cr.outer(x, x))[1]",
         "[1., 1.]", ["the matrix is singular"], "denominator"),

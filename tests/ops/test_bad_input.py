@@ -134,13 +134,13 @@ V = cr.tensor([0.3, 0.5, 2.0])
 ENDLESS: list[tuple[Any, type[Exception], str]] = [
     (lambda: V.tensor_split(HUGE), RuntimeError, "tensor_split.*all but 3 would be empty"),
     (lambda: np.array_split(V, HUGE), RuntimeError, "array_split.*all but 3 would be empty"),
-    (lambda: cr.mvlgamma(V, HUGE), ValueError, "a sum of as many terms"),
+    (lambda: cr.mvlgamma(V, HUGE), ValueError, "linear in p, and the limit is 100000"),
     (lambda: V.repeat_interleave(HUGE), ValueError, "Maximum allowed dimension exceeded"),
     (lambda: V.repeat_interleave(cr.tensor([HUGE, HUGE, HUGE])), ValueError, "Maximum allowed dimension exceeded"),
     (lambda: np.repeat(cr.ones(4), HUGE), ValueError, "Maximum allowed dimension exceeded"),
     (lambda: cr.vander(V, HUGE), ValueError, "too big"),
     *[
-        (lambda name=name: getattr(cr.special, name)(V, HUGE), ValueError, rf"special.{name}: a degree of {HUGE}")
+        (lambda name=name: getattr(cr.special, name)(V, HUGE), ValueError, rf"special.{name}: degree {HUGE}")
         for name in ("chebyshev_polynomial_t", "hermite_polynomial_h", "laguerre_polynomial_l", "legendre_polynomial_p")
     ],
 ]

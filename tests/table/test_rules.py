@@ -95,7 +95,7 @@ def test_a_cell_that_nothing_reads_is_an_error(declare, problem):
 
 
 def test_columns_of_a_row_cannot_be_replaced():
-    with pytest.raises(TableError, match="row exp is complete: its pullback cannot be replaced"):
+    with pytest.raises(TableError, match="primitive exp is complete: its pullback cannot be replaced"):
         TABLE["exp"].pullback = TABLE["sin"].pullback
 
 

@@ -1,1 +1,1 @@
-"""From rows to what users call: declarations, functions, Array, tensors from data."""
+"""The public API made from primitives: declarations, user functions, ``Array``, tensors from data."""

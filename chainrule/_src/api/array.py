@@ -1,11 +1,11 @@
-"""Array: the other face of a tensor, with NumPy's methods, defaults, indexing and promotion.
+"""``Array``: the NumPy-style API of a tensor, with NumPy's methods, defaults, indexing and promotion.
 
-An ``Array`` holds a tensor and nothing else, so the tape, the table and every transformation know tensors alone. Functions
-that were given NumPy arrays are handed Arrays, and what is computed from Arrays is Arrays; with a Tensor among the operands
-the result is a Tensor. This module has the class and the way in and out; its operators and methods are in ``ops.array``.
+An ``Array`` wraps a tensor, so the tape, the op table and all transformations handle tensors only. Functions that are given
+NumPy arrays receive Arrays. Operations on Arrays return Arrays; if one operand is a Tensor, they return a Tensor. This module
+has the class and the conversions in both directions; its operators and methods are in ``ops.array``.
 """
 
-# ruff: noqa: SIM905 -- lists of names read better as words
+# ruff: noqa: SIM905 -- lists of names are easier to read as split strings
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ _OBJECT = np.dtype(object)
 
 
 def has_attribute(name: str) -> bool:
-    """Whether an Array has an attribute of this name."""
+    """Return whether an Array has an attribute of this name."""
     return hasattr(Array, name) or name in _AUTOGRAD or name in _ASKED
 
 
-#: What an Array shares with its tensor under PyTorch's names, none of which an ndarray has.
+#: Attributes that an Array takes from its tensor under PyTorch's names; an ndarray has none of them.
 _AUTOGRAD = frozenset(
     "backward detach grad_fn graph is_leaf output_nr requires_grad_ retain_grad retains_grad why".split()
 )
-#: What NumPy asks the elements of an array of objects for: np.sin(np.array([x[0], x[1]])) calls x[0].sin().
+#: Methods that NumPy calls on the elements of object arrays: np.sin(np.array([x[0], x[1]])) calls x[0].sin().
 _ASKED = {
     name: f
     for name, f in vars(np).items()
@@ -86,7 +86,7 @@ _ASKED = {
 
 
 if TYPE_CHECKING:
-    from chainrule._src.api.array_methods import ArrayMethods  # a stub: what ops/array.py attaches
+    from chainrule._src.api.array_methods import ArrayMethods  # a stub of the methods that ops/array.py attaches
 else:
     ArrayMethods = object
 
@@ -95,12 +95,12 @@ class Array(ArrayMethods):
     """An array that autograd can follow, with the interface of ``numpy.ndarray``.
 
     Args:
-        data: a Tensor, whose other face this is (nothing is copied), or anything ``numpy.array`` takes (copied).
-        dtype: the dtype, as ``numpy.array`` takes it.
-        requires_grad: whether to record what is computed from it.
+        data: a Tensor to wrap (nothing is copied), or anything ``numpy.array`` accepts (copied).
+        dtype: the dtype, as in ``numpy.array``.
+        requires_grad: whether to record operations on the array.
 
-    ``array.tensor`` is the same in PyTorch's face. ``backward()``, ``grad``, ``requires_grad``, ``grad_fn``, ``detach()`` and
-    hooks are those of the tensor.
+        ``array.tensor`` is the same array with the PyTorch-style API. ``backward()``, ``grad``, ``requires_grad``, ``grad_fn``,
+        ``detach()`` and hooks are those of the tensor.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -119,7 +119,7 @@ class Array(ArrayMethods):
 
     _tensor: Tensor
 
-    if TYPE_CHECKING:  # what ``ops.array`` attaches
+    if TYPE_CHECKING:  # attached by ``ops.array``
         shape: tuple[int, ...]
         dtype: NumpyDType
         size: int
@@ -141,7 +141,7 @@ class Array(ArrayMethods):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """``Array``; while a function is recorded, for the user's ``isinstance``, the type of what it stands for."""
+        """``Array``; while a function is recorded, the type that the array stands for, so that ``isinstance`` works in user code."""
         if SPECIAL and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
             return LOCAL.recorder.stands_for(self._tensor._raw) or Array
         return Array
@@ -170,7 +170,7 @@ class Array(ArrayMethods):
         self._tensor.grad = None if value is None else Array(value)._tensor
 
     def register_hook(self, hook: Callable[[AnyArray], AnyArray]) -> Any:
-        """Call ``hook(grad)`` with an Array when the gradient is known; what it returns, if anything, replaces it."""
+        """Call ``hook(grad)`` with an Array when the gradient is computed; a returned array replaces it."""
 
         def call(g: Tensor) -> Tensor | None:
             changed = hook(array_of(g))
@@ -215,24 +215,30 @@ class Array(ArrayMethods):
     def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> ndarray:
         if left_to_us():
             return no_array()
-        kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
-        if (dtype is None or np.dtype(dtype) == _OBJECT) and (kept or not is_plain(self)) and not in_distributions():
+        recorded = LOCAL.recorder is not None and LOCAL.recorder.plain  # a recorder must see the conversion
+        if (
+            (dtype is None or np.dtype(dtype) == _OBJECT)
+            and (recorded or not is_plain(self))
+            and not in_distributions()
+        ):
             shape = self._tensor._raw.shape
             if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
-                return _beside_choices(self, _getframe(1))._as_objects(shape, kept)
+                return _select_default(self, _getframe(1))._as_objects(shape, recorded)
         if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw
             values = raw if type(raw) is ndarray else raw.read()
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
-                return np.array(values, dtype)  # a step function: the derivative that is lost is zero
+                return np.array(values, dtype)  # a step function: the lost derivative is zero
             raise errors.array_to_numpy(self, carries=carries(self))
         if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
             raise ValueError("Unable to avoid copy while creating an array as requested: it has another dtype.")
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
-        return LOCAL.recorder.lend(self._tensor, array) if kept and not copy and array.dtype == self.dtype else array
+        return (
+            LOCAL.recorder.lend(self._tensor, array) if recorded and not copy and array.dtype == self.dtype else array
+        )
 
     def _as_objects(self, shape: tuple[int, ...], kept: bool) -> ndarray:
-        """An array of objects, which are the elements; a recorder is told of each if it is ``kept``."""
+        """Return an object array of the elements; if ``kept``, the recorder is notified of each."""
         holder = np.empty(shape, object)
         for place in np.ndindex(shape):
             holder[place] = element = self[place] if shape else self
@@ -260,14 +266,14 @@ class Array(ArrayMethods):
     # -- numbers --------------------------------------------------------------------------------------------------
 
     def _number(self, what: str, step: bool = False) -> float:
-        """The one number; an error where its derivative would be lost, unless what is made of it is a step function."""
+        """Return the only element. Raise if its derivative would be lost, unless the caller computes a step function of it."""
         if self._tensor.numel() != 1:
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
         recorder = LOCAL.recorder
         if self.shape and recorder is not None and recorder.stands_for(self._tensor._raw) is ndarray:
-            float(np.ones(self.shape))  # NumPy's versions differ in what they allow
+            float(np.ones(self.shape))  # raises or not, depending on NumPy's version
         if not step and carries(self):
             if written := errors.written_to_buffer(self):
                 raise TypeError(written)
@@ -300,7 +306,7 @@ class Array(ArrayMethods):
         return round(self._rounded("round()")) if ndigits is None else apply(np.round, self, ndigits)
 
     def _rounded(self, what: str) -> float:
-        """The number that a step function is of: NumPy asks elements of arrays of objects for it, too."""
+        """Return the element that a step function is applied to; NumPy also calls these on elements of object arrays."""
         if LOCAL.recorder is not None:
             LOCAL.recorder.check_unboxed(self._tensor)
         return self._number(what, step=True)
@@ -338,7 +344,7 @@ class Array(ArrayMethods):
     def __repr__(self) -> str:
         raw = self._tensor._raw
         data = raw if type(raw) is ndarray else raw.shown
-        if isinstance(data, (float, np.generic)):  # what it stands for
+        if isinstance(data, (float, np.generic)):  # the recorded scalar that the array stands for
             return repr(data)
         return f"Array({raw!r})" if data is None else printing.array_repr(data, self._tensor._history())
 
@@ -351,7 +357,7 @@ class Array(ArrayMethods):
         raise_what_scipy_caught()
         raw = self._tensor._raw
         values = raw if type(raw) is ndarray else raw.concrete() if not spec else raw.read()
-        if not spec or values is None:  # in vmap there is no one number to format
+        if not spec or values is None:  # vmap has no single number to format
             return str(self)
         return format(values, spec)
 
@@ -365,10 +371,10 @@ class Array(ArrayMethods):
 _SELECT = getattr(np.select, "_implementation", np.select).__code__
 
 
-def _beside_choices(x: Array, frame: Any) -> Array:
-    """The ``default`` of ``np.select``, where nothing else is an Array, in the dtype of the result.
+def _select_default(x: Array, frame: Any) -> Array:
+    """Return the ``default`` of ``np.select`` in the dtype of the result, where no choice is an Array.
 
-    NumPy computes with objects then, and takes Python's numbers out of its choices: instead they get scalars of that dtype.
+    NumPy then computes with objects and unboxes the choices to Python numbers. The choices are replaced by scalars of the dtype.
     """
     choices = frame.f_locals.get("choicelist") if frame.f_code is _SELECT else None
     if choices is None:
@@ -377,39 +383,39 @@ def _beside_choices(x: Array, frame: Any) -> Array:
     for k, choice in enumerate(choices):
         values = np.asarray(choice, dtype)
         choices[k] = np.empty(values.shape, object)
-        for place in np.ndindex(values.shape):
-            choices[k][place] = values[place]
+        for index in np.ndindex(values.shape):
+            choices[k][index] = values[index]
     return apply(np.astype, x, dtype)
 
 
-#: ufunc -> what computes it on Arrays without keywords; ``ops.array`` fills it.
+#: ufunc -> its implementation for Arrays without keywords; filled by ``ops.array``.
 FAST: dict[np.ufunc, AnyFunction] = {}
 
 
 def array_of(tensor: Tensor) -> Array:
-    """A tensor's other face."""
+    """Wrap a tensor in an Array."""
     array = new(Array)
     array._tensor = tensor
     return array
 
 
 def carries(x: Array) -> bool:
-    """Whether a derivative is being taken of the values, in either mode: then no plain number may stand for them."""
+    """Return whether a derivative of the values is being computed, in either mode: then no plain number may replace them."""
     tensor = x._tensor
     return tensor.requires_grad or (type(tensor._raw) is not ndarray and tensor._raw.moving)
 
 
 def is_plain(x: Array) -> bool:
-    """Whether there is one plain array of the values, and nothing is lost if it stands for them."""
+    """Return whether a plain array can replace the values without losing a derivative."""
     raw = x._tensor._raw
     return not carries(x) and (type(raw) is ndarray or raw.readable)
 
 
-# -- in and out --------------------------------------------------------------------------------------------------------
+# -- conversion between Arrays and tensors -----------------------------------------------------------------------------
 
 
 def plain_or_stacked(x: Any) -> Any:
-    """An array of objects (``np.array([x[0], x[1]])``) as the numbers it holds: a tensor where there are Arrays.
+    """Convert an object array such as ``np.array([x[0], x[1]])`` to numbers: a tensor if it contains Arrays.
 
     Anything else is returned as it is.
     """
@@ -425,17 +431,17 @@ def plain_or_stacked(x: Any) -> Any:
 
 
 def faced(tensor: Tensor, given: object) -> AnyArray:
-    """An argument as a function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
+    """Return the tensor itself if the caller gave a tensor, else an Array."""
     return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
 
 
 def unfaced(x: object) -> Any:
-    """A result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
+    """Return the tensor of an Array or of an object array of Arrays; anything else is returned unchanged."""
     return x._tensor if type(x) is Array else plain_or_stacked(x)
 
 
 def as_tensors(x: Any) -> Any:
-    """A value with tensors in the place of Arrays, also inside lists, tuples and dicts."""
+    """Replace Arrays by their tensors, also inside lists, tuples and dicts."""
     kind = type(x)
     if kind is Array:
         return x._tensor
@@ -469,7 +475,7 @@ def holds(x: object, kind: type) -> bool:
 
 
 def _shared(x: object) -> Any:
-    """What a tensor's method or attribute gives, with Arrays in the place of tensors."""
+    """Convert the result of a tensor's method or attribute: tensors become Arrays, and methods return Arrays."""
     if isinstance(x, Tensor):
         return array_of(x)
     if not callable(x) or not hasattr(x, "__self__"):
@@ -483,10 +489,10 @@ def _shared(x: object) -> Any:
 
 
 def as_arrays(x: object) -> Any:
-    """A result with Arrays in the place of tensors, also inside tuples and lists."""
+    """Replace tensors by Arrays, also inside tuples and lists."""
     if type(x) is Tensor or isinstance(x, Tensor):
         array = new(Array)
-        # NumPy's numbers are values: what they are reshaped to has memory of its own
+        # the results stand for NumPy scalars, which are values: a view of a 0-d tensor gets memory of its own
         array._tensor = x if x._view is None or x._view.base._raw.shape or _shows_array(x) else x.clone()
         return array
     if isinstance(x, tuple):
@@ -496,16 +502,16 @@ def as_arrays(x: object) -> Any:
 
 
 def _shows_array(view: Tensor) -> bool:
-    """Whether a view is, in plain code that is recorded, one of an array without axes."""
+    """Return whether the base of a view is a 0-d array, not a scalar, in recorded plain code."""
     return LOCAL.recorder is not None and LOCAL.recorder.is_array(view._view.base._raw)
 
 
-# Functions that write into their first argument, and what leaves the memory to the tape where it holds it.
+# Functions that write into their first argument, and the check to call before each write.
 WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 
 
 def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
-    """A NumPy function of Arrays, as NumPy's own signature has it."""
+    """Call a NumPy function on Arrays, with NumPy's own signature."""
     numpy_error = None
     if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
@@ -517,14 +523,14 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         if LOCAL.recorder is not None and type(args[0]) is Array:
             LOCAL.recorder.check_not_scalar(args[0]._tensor._raw)
         if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
-            return None  # NumPy, too, looks at this first, and not at whether it may write
+            return None  # NumPy also checks this before it checks for writeability
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
             return None
         if type(args[0]) is Array:
             WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
         elif is_objects(args[0]):
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
-    operands, mixed = _opened(args)
+    operands, mixed = _unwrap_operands(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
     if function in CALLBACKS and not mixed:
         operands, kwargs = _with_callbacks_of_arrays(ours, CALLBACKS[function], args, kwargs)
@@ -532,7 +538,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
         raise in_numpys_class(error, function, args, kwargs) from error.__cause__
-    if numpy_error is not None:  # plain code raises it
+    if numpy_error is not None:  # plain code would raise it
         raise numpy_error
     if SPECIAL and LOCAL.recorder is not None:
         LOCAL.recorder.check_view(function, result)
@@ -543,14 +549,14 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 def of_arrays(function: AnyFunction) -> AnyFunction:
-    """A function of Arrays as one of tensors."""
+    """Convert a function of Arrays to a function of tensors."""
     return lambda *tensors: as_tensors(function(*as_arrays(tensors)))
 
 
 def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[object], kwargs: Params) -> Any:
-    """Wrap the functions that the parameter ``name`` takes.
+    """Wrap the callbacks given as the parameter ``name``.
 
-    They are called with Arrays, and with all further arguments as they were given.
+    They are called with Arrays, and with all further arguments unchanged.
     """
     signature = inspect.signature(ours)
     bound = signature.bind(*args, **kwargs)
@@ -569,19 +575,19 @@ def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[objec
 
     given = bound.arguments[name]
     bound.arguments[name] = list(map(wrapped, given)) if isinstance(given, Sequence) else wrapped(given)
-    return _opened(bound.args)[0], as_tensors(bound.kwargs)
+    return _unwrap_operands(bound.args)[0], as_tensors(bound.kwargs)
 
 
 def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
-    """NumPy's own error for such arguments, with what ours says of them; ours as it is where NumPy has none."""
+    """Return an error of NumPy's class for these arguments, with our explanation; our own error if NumPy raises none."""
     if function in CALLBACKS:
-        return error  # they are not called once more
+        return error  # do not call the callbacks again
     try:
         with np.errstate(all="ignore"):
             function(*_plain_copies(args), **_plain_copies(kwargs))
     except (ValueError, TypeError, LookupError) as numpys:
         kind = next(kind for kind in _NUMPYS_ERRORS if isinstance(numpys, kind))
-        why = str(error).partition("\n")[2]  # the first line is PyTorch's
+        why = str(error).partition("\n")[2]  # the first line is PyTorch's wording
         return error if isinstance(error, kind) else kind(f"{numpys}\n{why}" if why else str(numpys))
     except Exception:
         return error
@@ -592,7 +598,7 @@ _NUMPYS_ERRORS = (np.linalg.LinAlgError, np.exceptions.AxisError, ValueError, Ty
 
 
 def _plain_copies(x: Any) -> Any:
-    """Arguments with plain arrays of their own memory: of the same numbers, or of zeros where a transformation has several."""
+    """Replace Arrays by plain copies, or by zeros where a transformation has several values."""
     kind = type(x)
     if kind is Array:
         raw = x._tensor._raw
@@ -605,20 +611,20 @@ def _plain_copies(x: Any) -> Any:
 
 
 def _is_same(x: AnyArray, y: IntoArray) -> bool:
-    """Whether two Arrays are the same elements of the same memory."""
+    """Return whether two Arrays are the same elements of the same memory."""
     if x is y or type(x) is not Array or type(y) is not Array:
         return x is y
-    about = [memory_of(z._tensor).__array_interface__ for z in (x, y)]
-    return all([about[0][key] == about[1][key] for key in ("data", "strides", "shape", "typestr")])
+    interfaces = [memory_of(z._tensor).__array_interface__ for z in (x, y)]
+    return all([interfaces[0][key] == interfaces[1][key] for key in ("data", "strides", "shape", "typestr")])
 
 
 def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Params, out: Any = None) -> Any:
-    """Have NumPy's own function recorded, where arrays of a compiled function carry no derivative. None: have ours.
+    """Record a call of NumPy's own function, if all arrays in it stand for plain arrays of a compiled function.
 
-    Such arrays stand for what are plain arrays when the function is not compiled.
+    Return None if one of them carries a derivative: the caller then uses our implementation.
 
     Args:
-        out: what the function is to write into; not among the keywords of a ufunc.
+        out: the targets of the write; not among the keywords of a ufunc.
     """
     recorder = LOCAL.recorder
     if method == "at":
@@ -635,7 +641,7 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
 
 
 def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kwargs: Params, out: Any) -> Any:
-    """``recorded_as_numpy`` for a call that writes into Arrays. None: have ours, which computes, and then writes the same."""
+    """Do the same as ``recorded_as_numpy`` for a call that writes into Arrays. None: our implementation writes the same."""
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
         return None
@@ -656,7 +662,7 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
 
 
 def recorded_setitem(x: Array, index: Index, value: object) -> bool:
-    """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
+    """Record ``x[index] = value`` as a call of NumPy's, where NumPy's result depends on values. Return whether it was recorded."""
     recorder, raw = LOCAL.recorder, x._tensor._raw
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
@@ -673,7 +679,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
 
 
 def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> bool:
-    """Have a function recorded that writes into its first argument. False: have ours, which does."""
+    """Record a call of a function that writes into its first argument. False: the caller uses our implementation."""
     target = args[0]
     raw = _recorded((args, kwargs)) if type(target) is Array else None
     if raw is None or not LOCAL.recorder.are_plain(raw):
@@ -683,7 +689,7 @@ def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Param
 
 
 def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any:
-    """What a function of NumPy's is told to write into."""
+    """Return the ``out`` argument of a NumPy function, given by keyword or position."""
     if kwargs.get("out") is not None:
         return kwargs["out"]
     ours = FUNCTIONS.get(function) if len(args) > 1 else None
@@ -692,7 +698,7 @@ def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any
 
 
 def recorded_operator(operation: AnyFunction, special: bool, *operands: object) -> Any:
-    """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
+    """Do the same as ``recorded_as_numpy`` for an operator, which differs from its ufunc for floats, scalars, some exponents."""
     recorder = LOCAL.recorder
     warns = any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
     if not recorder.weak and not special and not warns:
@@ -711,13 +717,13 @@ def recorded_operator(operation: AnyFunction, special: bool, *operands: object) 
 
 
 def is_operator(frame: Any, name: str) -> bool:
-    """Whether a frame computes with an operator, or calls the function that is named after one, and no ufunc."""
+    """Return whether a frame evaluates an operator or calls the function of the ``operator`` module, rather than a ufunc."""
     code = frame.f_code
     return code.co_code[frame.f_lasti] == opmap["BINARY_OP"] or name in code.co_names
 
 
 def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any:
-    """Operands of a ufunc where a derivative is taken, with Python's floats as arrays of the dtype that they take."""
+    """Return ufunc operands with Python floats as arrays of the dtype that NumPy gives them, where a derivative is taken."""
     recorder = LOCAL.recorder
     if not recorder.weak:
         return operands
@@ -731,7 +737,7 @@ def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any
 def recorded_in_place(
     operation: Callable[[AnyArray, AnyArray], AnyArray], ufunc: np.ufunc, x: Array, y: TensorLike
 ) -> bool:
-    """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
+    """Record ``x op= y`` as it is; NumPy may round differently if the result overwrites an operand."""
     raw = x._tensor._raw
     raw = _recorded((x, y)) if raw.shape or LOCAL.recorder.is_array(raw) else None
     if raw is None or not LOCAL.recorder.are_plain(raw) or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
@@ -741,7 +747,7 @@ def recorded_in_place(
 
 
 def _carry_derivatives(operands: Iterable[object]) -> bool:
-    """Whether ``_recorded`` gives None, as is seen at a glance."""
+    """Return whether an operand obviously carries a derivative, so that ``_recorded`` would give None."""
     for x in () if LOCAL.recorder.boxed else operands:
         if isinstance(x, Array):
             if x._tensor._edge is not None:
@@ -752,7 +758,7 @@ def _carry_derivatives(operands: Iterable[object]) -> bool:
 
 
 def _recorded(x: Any) -> Any:
-    """Arguments with what is recorded in the place of Arrays; None if one carries a derivative, or is a Tensor."""
+    """Replace Arrays in arguments by their recorded values; return None if one carries a derivative, or is a Tensor."""
     kind = type(x)
     if kind is ndarray:
         x = plain_or_stacked(x)
@@ -774,8 +780,8 @@ def _recorded(x: Any) -> Any:
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Params) -> Any:
-    """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
-    operands, mixed = _opened(inputs)
+    """Call a ufunc on Arrays. NumPy scalars promote like arrays."""
+    operands, mixed = _unwrap_operands(inputs)
     if method == "__call__":
         operands = [FUNCTIONS[np.array](x) if type(x) in (list, tuple) and holds(x, Tensor) else x for x in operands]
     if method == "at":
@@ -793,7 +799,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
     except ValueError as error:
         raise errors.of_shapes(error, ufunc.__name__, operands) from None
     except RuntimeError as error:
-        if out is not None or method == "at":  # what may not be written to
+        if out is not None or method == "at":  # the error is about a target that must not be written to
             raise
         raise in_numpys_class(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
     result = valued(result)
@@ -803,7 +809,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
 
 
 def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[object]) -> None:
-    """``ufunc.at``, which in NumPy writes through views that are read-only, too."""
+    """Compute ``ufunc.at``; like NumPy's, it also writes through read-only views."""
     view = target._view
     read_only = is_read_only(target)
     if read_only:
@@ -820,8 +826,8 @@ _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
 _SIMPLE = frozenset({Tensor, int, float, bool, complex, str, type(None)})
 
 
-def _opened(args: tuple[Any, ...]) -> tuple[list[Any], bool]:
-    """Operands with tensors for Arrays and 0-d arrays for NumPy's scalars, and whether there was a Tensor among them."""
+def _unwrap_operands(args: tuple[Any, ...]) -> tuple[list[Any], bool]:
+    """Replace Arrays by tensors and NumPy scalars by 0-d arrays; also return whether there was a Tensor among the operands."""
     operands = []
     mixed = False
     for x in args:
@@ -838,7 +844,7 @@ def _opened(args: tuple[Any, ...]) -> tuple[list[Any], bool]:
 
 
 def write_out(name: str, out: object, result: IntoArray, casting: Casting = "same_kind", fixed: int = -1) -> Any:
-    """NumPy's ``out=``."""
+    """Write a result to NumPy's ``out=``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(targets, results, strict=True):
@@ -863,7 +869,7 @@ def is_objects(x: object) -> bool:
 
 
 def _write_stacked(function: AnyFunction, target: ndarray, *args: object, **kwargs: object) -> None:
-    """Let a function write into an array of objects that are Arrays."""
+    """Call a function that writes into an object array of Arrays."""
     stacked = Array(target)
     function(stacked, *args, **kwargs)
     _write_objects(target, stacked)
@@ -875,16 +881,16 @@ def _write_objects(target: ndarray, value: AnyArray) -> None:
     if shape != target.shape:
         raise errors.array_output_shape("out=", target.shape, shape)
     value = as_arrays(apply(np.broadcast_to, value, shape))
-    for place in np.ndindex(shape):
-        target[place] = value[place]
+    for index in np.ndindex(shape):
+        target[index] = value[index]
 
 
 def takes_arrays(
     function: AnyFunction, full: AnyFunction | None = None, public: Callable[[], Any] | None = None
 ) -> AnyFunction:
-    """A function of PyTorch's face that takes Arrays as well: then its results are Arrays.
+    """Wrap a function of tensors so that it accepts Arrays, and then returns Arrays.
 
-    ``full`` is called in its place where there are Arrays or keywords; ``public`` gives what operands are told that was called.
+    ``full`` is called instead if there are Arrays or keywords. ``public`` returns the function that operands' protocols see.
     """
     full = function if full is None else full
 

@@ -74,108 +74,108 @@ class ArrayMethods:
     def __truediv__(self, other: Any, /) -> Any: ...
     def __xor__(self, other: Any, /) -> Any: ...
     def all(self, axis: Any = ..., out: Any = ..., keepdims: Any = ..., *, where: Any = ...) -> Any:
-        """As ``numpy.ndarray.all``; recorded. See :func:`numpy.all`."""
+        """Compute ``numpy.ndarray.all``; recorded. See :func:`numpy.all`."""
     def any(self, axis: Any = ..., out: Any = ..., keepdims: Any = ..., *, where: Any = ...) -> Any:
-        """As ``numpy.ndarray.any``; recorded. See :func:`numpy.any`."""
+        """Compute ``numpy.ndarray.any``; recorded. See :func:`numpy.any`."""
     def argmax(self, axis: Any = ..., out: Any = ..., *, keepdims: Any = ...) -> Any:
-        """As ``numpy.ndarray.argmax``; recorded. See :func:`numpy.argmax`."""
+        """Compute ``numpy.ndarray.argmax``; recorded. See :func:`numpy.argmax`."""
     def argmin(self, axis: Any = ..., out: Any = ..., *, keepdims: Any = ...) -> Any:
-        """As ``numpy.ndarray.argmin``; recorded. See :func:`numpy.argmin`."""
+        """Compute ``numpy.ndarray.argmin``; recorded. See :func:`numpy.argmin`."""
     def argpartition(self, kth: Any, axis: Any = ..., kind: Any = ..., order: Any = ...) -> Any:
-        """As ``numpy.ndarray.argpartition``; recorded. See :func:`numpy.argpartition`."""
+        """Compute ``numpy.ndarray.argpartition``; recorded. See :func:`numpy.argpartition`."""
     def argsort(self, axis: Any = ..., kind: Any = ..., order: Any = ..., *, stable: Any = ...) -> Any:
-        """As ``numpy.ndarray.argsort``; recorded. See :func:`numpy.argsort`."""
+        """Compute ``numpy.ndarray.argsort``; recorded. See :func:`numpy.argsort`."""
     def astype(self, dtype: DTypeLike, order: str = ..., casting: Casting = ..., subok: bool = ..., copy: bool = ...) -> Any:
-        """The array in another dtype; recorded where that is a floating or complex one."""
+        """Return the array in another dtype. Recorded if that is a floating or complex one."""
     @property
     def base(self) -> Any: ...
     def byteswap(self, *args: object, **kwargs: object) -> Any:
-        """As ``numpy.ndarray.byteswap``, of an array that carries no derivative."""
+        """Compute ``numpy.ndarray.byteswap``, for an array that carries no derivative."""
     def choose(self, choices: Any, out: Any = ..., mode: Any = ...) -> Any:
-        """As ``numpy.ndarray.choose``; recorded. See :func:`numpy.choose`."""
+        """Compute ``numpy.ndarray.choose``; recorded. See :func:`numpy.choose`."""
     def clip(self, a_min: Any = ..., a_max: Any = ..., out: Any = ..., *, min: Any = ..., max: Any = ..., **kwargs: Any) -> Any:
-        """As ``numpy.ndarray.clip``; recorded. See :func:`numpy.clip`."""
+        """Compute ``numpy.ndarray.clip``; recorded. See :func:`numpy.clip`."""
     def compress(self, condition: IntoArray, axis: int | None = ..., out: Any = ...) -> Array:
-        """The slices along an axis for which a condition holds."""
+        """Return the slices along an axis for which a condition holds."""
     def compute(self) -> Any:
-        """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass."""
+        """Return the tensor with its values in memory, computed if it is lazy. ``cr.compute(x, y)`` computes several in one pass."""
     def conj(self) -> AnyArray:
-        """The complex conjugate."""
+        """Return the complex conjugate."""
     def conjugate(self) -> AnyArray:
-        """The complex conjugate."""
+        """Return the complex conjugate."""
     def copy(self, order: str | None = ...) -> Array:
-        """A copy; recorded."""
+        """Return a copy. Recorded."""
     def cumprod(self, axis: Any = ..., dtype: Any = ..., out: Any = ...) -> Any:
-        """As ``numpy.ndarray.cumprod``; recorded. See :func:`numpy.cumprod`."""
+        """Compute ``numpy.ndarray.cumprod``; recorded. See :func:`numpy.cumprod`."""
     def cumsum(self, axis: Any = ..., dtype: Any = ..., out: Any = ...) -> Any:
-        """As ``numpy.ndarray.cumsum``; recorded. See :func:`numpy.cumsum`."""
+        """Compute ``numpy.ndarray.cumsum``; recorded. See :func:`numpy.cumsum`."""
     @property
     def device(self) -> Any: ...
     def diagonal(self, offset: Any = ..., axis1: Any = ..., axis2: Any = ...) -> Any:
-        """As ``numpy.ndarray.diagonal``; recorded. See :func:`numpy.diagonal`."""
+        """Compute ``numpy.ndarray.diagonal``; recorded. See :func:`numpy.diagonal`."""
     dot: _Operation
     @property
     def dtype(self) -> Any: ...
     def dump(self, *args: object, **kwargs: object) -> Any:
-        """As ``numpy.ndarray.dump``, of an array that carries no derivative."""
+        """Compute ``numpy.ndarray.dump``, for an array that carries no derivative."""
     def dumps(self, *args: object, **kwargs: object) -> Any:
-        """As ``numpy.ndarray.dumps``, of an array that carries no derivative."""
+        """Compute ``numpy.ndarray.dumps``, for an array that carries no derivative."""
     def fill(self, value: TensorLike) -> None:
-        """Write a number everywhere."""
+        """Set all elements to a number."""
     @property
     def flags(self) -> Any: ...
     @property
     def flat(self) -> Any: ...
     def flatten(self, order: str = ...) -> Any:
-        """A copy with one axis; recorded."""
+        """Return a flattened copy. Recorded."""
     def getfield(self, *args: object, **kwargs: object) -> Any:
-        """As ``numpy.ndarray.getfield``, of an array that carries no derivative."""
+        """Compute ``numpy.ndarray.getfield``, for an array that carries no derivative."""
     @property
     def imag(self) -> Any: ...
     def item(self, *args: object) -> Any:
-        """An element as a Python number."""
+        """Return an element as a Python number."""
     @property
     def itemsize(self) -> Any: ...
     @property
     def mT(self) -> Any: ...
     def max(self, axis: Any = ..., out: Any = ..., keepdims: Any = ..., initial: Any = ..., where: Any = ...) -> Any:
-        """As ``numpy.ndarray.max``; recorded. See :func:`numpy.max`."""
+        """Compute ``numpy.ndarray.max``; recorded. See :func:`numpy.max`."""
     def mean(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., *, where: Any = ...) -> Any:
-        """As ``numpy.ndarray.mean``; recorded. See :func:`numpy.mean`."""
+        """Compute ``numpy.ndarray.mean``; recorded. See :func:`numpy.mean`."""
     def min(self, axis: Any = ..., out: Any = ..., keepdims: Any = ..., initial: Any = ..., where: Any = ...) -> Any:
-        """As ``numpy.ndarray.min``; recorded. See :func:`numpy.min`."""
+        """Compute ``numpy.ndarray.min``; recorded. See :func:`numpy.min`."""
     @property
     def nbytes(self) -> Any: ...
     @property
     def ndim(self) -> Any: ...
     def nonzero(self) -> Any:
-        """As ``numpy.ndarray.nonzero``; recorded. See :func:`numpy.nonzero`."""
+        """Compute ``numpy.ndarray.nonzero``; recorded. See :func:`numpy.nonzero`."""
     def partition(self, kth: IntoArray, axis: int = ..., kind: str = ..., order: str | None = ...) -> None:
-        """Put the element of each given rank in its place, in place."""
+        """Partially sort in place, so that the element of each given rank is at its index."""
     def persist(self) -> Any:
-        """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy."""
+        """Return the tensor with its chunks computed and kept on the workers of a cluster; itself, if it is not lazy."""
     def prod(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., initial: Any = ..., where: Any = ...) -> Any:
-        """As ``numpy.ndarray.prod``; recorded. See :func:`numpy.prod`."""
+        """Compute ``numpy.ndarray.prod``; recorded. See :func:`numpy.prod`."""
     def put(self, indices: IntoArray, values: IntoArray, mode: str = ...) -> None:
-        """Write values at places of the flattened array."""
+        """Write values at indices into the flattened array."""
     def ravel(self, order: Any = ...) -> Any:
-        """As ``numpy.ndarray.ravel``; recorded. See :func:`numpy.ravel`."""
+        """Compute ``numpy.ndarray.ravel``; recorded. See :func:`numpy.ravel`."""
     @property
     def real(self) -> Any: ...
     def repeat(self, repeats: Any, axis: Any = ...) -> Any:
-        """As ``numpy.ndarray.repeat``; recorded. See :func:`numpy.repeat`."""
+        """Compute ``numpy.ndarray.repeat``; recorded. See :func:`numpy.repeat`."""
     def reshape(self, *shape: ShapeLike, order: str = ..., copy: bool | None = ...) -> Any:
-        """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+        """Return the same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     def resize(self, *args: object, **kwargs: object) -> Any:
-        """Not there: raises, and says what to use."""
+        """Raise NotImplementedError with an alternative."""
     def round(self, decimals: Any = ..., out: Any = ...) -> Any:
-        """As ``numpy.ndarray.round``; recorded. See :func:`numpy.round`."""
+        """Compute ``numpy.ndarray.round``; recorded. See :func:`numpy.round`."""
     def searchsorted(self, v: Any, side: Any = ..., sorter: Any = ...) -> Any:
-        """As ``numpy.ndarray.searchsorted``; recorded. See :func:`numpy.searchsorted`."""
+        """Compute ``numpy.ndarray.searchsorted``; recorded. See :func:`numpy.searchsorted`."""
     def setfield(self, *args: object, **kwargs: object) -> Any:
-        """Not there: raises, and says what to use."""
+        """Raise NotImplementedError with an alternative."""
     def setflags(self, *args: object, **kwargs: object) -> Any:
-        """Not there: raises, and says what to use."""
+        """Raise NotImplementedError with an alternative."""
     @property
     def shape(self) -> Any: ...
     @property
@@ -183,30 +183,30 @@ class ArrayMethods:
     def sort(self, axis: int = ..., kind: object = ..., order: str | None = ..., *, stable: object = ...) -> None:
         """Sort in place."""
     def squeeze(self, axis: Any = ...) -> Any:
-        """As ``numpy.ndarray.squeeze``; recorded. See :func:`numpy.squeeze`."""
+        """Compute ``numpy.ndarray.squeeze``; recorded. See :func:`numpy.squeeze`."""
     def std(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., ddof: Any = ..., keepdims: Any = ..., *, where: Any = ..., mean: Any = ..., correction: Any = ...) -> Any:
-        """As ``numpy.ndarray.std``; recorded. See :func:`numpy.std`."""
+        """Compute ``numpy.ndarray.std``; recorded. See :func:`numpy.std`."""
     @property
     def strides(self) -> Any: ...
     def sum(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., initial: Any = ..., where: Any = ...) -> Any:
-        """As ``numpy.ndarray.sum``; recorded. See :func:`numpy.sum`."""
+        """Compute ``numpy.ndarray.sum``; recorded. See :func:`numpy.sum`."""
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:
-        """As ``numpy.ndarray.swapaxes``; recorded. See :func:`numpy.swapaxes`."""
+        """Compute ``numpy.ndarray.swapaxes``; recorded. See :func:`numpy.swapaxes`."""
     def take(self, indices: Any, axis: Any = ..., out: Any = ..., mode: Any = ...) -> Any:
-        """As ``numpy.ndarray.take``; recorded. See :func:`numpy.take`."""
+        """Compute ``numpy.ndarray.take``; recorded. See :func:`numpy.take`."""
     def to_device(self, device: DeviceLike, /, *, stream: object = ...) -> Any:
-        """The array on a device (itself, if it is there); recorded."""
+        """Return the array on a device (itself, if it is there). Recorded."""
     def tobytes(self, *args: object, **kwargs: object) -> Any:
-        """As ``numpy.ndarray.tobytes``, of an array that carries no derivative."""
+        """Compute ``numpy.ndarray.tobytes``, for an array that carries no derivative."""
     def tofile(self, *args: object, **kwargs: object) -> Any:
-        """As ``numpy.ndarray.tofile``, of an array that carries no derivative."""
+        """Compute ``numpy.ndarray.tofile``, for an array that carries no derivative."""
     def tolist(self) -> list[complex]:
-        """The elements as nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers."""
     def trace(self, offset: Any = ..., axis1: Any = ..., axis2: Any = ..., dtype: Any = ..., out: Any = ...) -> Any:
-        """As ``numpy.ndarray.trace``; recorded. See :func:`numpy.trace`."""
+        """Compute ``numpy.ndarray.trace``; recorded. See :func:`numpy.trace`."""
     def transpose(self, *axes: object) -> Any:
-        """The axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+        """Permute the axes, by default reverse them: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
     def var(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., ddof: Any = ..., keepdims: Any = ..., *, where: Any = ..., mean: Any = ..., correction: Any = ...) -> Any:
-        """As ``numpy.ndarray.var``; recorded. See :func:`numpy.var`."""
+        """Compute ``numpy.ndarray.var``; recorded. See :func:`numpy.var`."""
     def view(self, dtype: DTypeLike = ..., type: Any = ...) -> Any:
-        """The same memory. Under another dtype it would be other numbers, which have no derivative."""
+        """Return a view of the same memory. With another dtype, the array must not carry a derivative."""

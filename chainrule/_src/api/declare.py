@@ -1,8 +1,7 @@
-"""Where users find an operation. ``op`` says it once, beside the definition; everything else reads it here.
+"""``op``: the decorator that declares a public operation, and the registry of all declarations.
 
-Derived from a declaration: the public namespaces, the methods of Tensor, their in-place forms, ``out=``, NumPy's names
-of arguments, the stubs that editors read, ``chainrule ops``, the table of operations in the documentation, and the
-calls that tests make.
+The public namespaces, the methods of Tensor, their in-place forms, ``out=``, NumPy's argument names, the editor stubs,
+``chainrule ops``, the operator table in the docs and the calls made by tests are derived from the declarations.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from chainrule._src.api.array import takes_arrays
 from chainrule._src.api.functions import public_function
 from chainrule._src.api.in_place import DIRECT, becomes_view, store_out
 from chainrule._src.api.in_place import in_place as write_in_place
-from chainrule._src.api.operations import instead, remembering, written
+from chainrule._src.api.operations import instead, with_cached_dispatch, written
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.overriding import overridable
@@ -29,13 +28,13 @@ class Operation:
     """A public operation.
 
     Attributes:
-        names: what it is called, with the namespace: ``exp``, ``linalg.inv``, ``nn.functional.relu``.
-        function: on tensors, as the package itself calls it.
-        public: as users call it: on Arrays, too, with ``out=`` and NumPy's names of arguments.
+        names: its public names, with the namespace: ``exp``, ``linalg.inv``, ``nn.functional.relu``.
+        function: the function on tensors, as the package itself calls it.
+        public: the function that users call: it also accepts Arrays, ``out=`` and NumPy's argument names.
         methods: its names as a method of Tensor.
         in_place: the names of the methods that write the result into the tensor.
-        sample: arguments to call it with, as they are written after ``from chainrule import *``.
-        row: the row of the table that it is; None for a composite.
+        sample: arguments of a sample call, as source text that is valid after ``from chainrule import *``.
+        row: its primitive; None for a composite.
     """
 
     __slots__ = ("function", "in_place", "methods", "names", "public", "row", "sample")
@@ -52,7 +51,7 @@ class Operation:
 #: Public name -> operation.
 OPERATIONS: dict[str, Operation] = {}
 
-#: Where the operations of a module are found, if they don't say.
+#: The default namespaces of the operations of a module.
 _NAMESPACES = {
     "chainrule.nn": "nn.functional.",
     "chainrule._src.ops.linalg": "linalg.",
@@ -73,21 +72,22 @@ def op(
     factor: object = None,
     sample: str = "",
 ) -> Callable[[F], F]:
-    """Declare a public operation: the decorator of a function on tensors, or of an elementwise row.
+    """Declare a public operation; decorates a function on tensors or an elementwise primitive.
 
     Args:
         names: its public names, separated by spaces; by default the function's own, in its module's namespace.
             ``Tensor.view`` is a method only.
         method: whether its names without a namespace are methods of Tensor, too.
-        in_place: whether each method has a form with ``_`` that writes into the tensor; "view": a form that makes it the
+        in_place: whether each method has an in-place form with ``_``; "view": a form that turns the tensor into the
             view that the function returns.
-        out: whether to give it an argument ``out=``, for functions that have none of their own.
-        arrays: whether it takes Arrays. (What makes tensors from anything, and what asks about them, does not.)
-        also: other names of its arguments. NumPy's names for ``dim`` and its companions need not be said.
-        remembered: whether the way from a tensor's shape and the other arguments to a row is the same every time.
-        ordinary: the operation that it is where it is called with tensors and numbers alone (see ``api.operations.operation``).
-        factor: the keyword of a number by which its last operand is multiplied first, and the operation that does it.
-        sample: arguments to call it with.
+        out: whether to add an argument ``out=`` to a function that has none.
+        arrays: whether it accepts Arrays. (Constructors of tensors and queries about tensors do not.)
+        also: aliases of its arguments. NumPy's names for ``dim`` and related arguments are added automatically.
+        remembered: whether calls are dispatched through the cache: a tensor's shape and dtype and the other arguments
+            determine the primitive and its parameters.
+        ordinary: the operation that handles calls with tensors and numbers only (see ``api.operations.operation``).
+        factor: the keyword of a number that multiplies the last operand first, and the operation that does it.
+        sample: arguments of a sample call.
     """
 
     def declare(declared: F) -> F:
@@ -101,15 +101,15 @@ def op(
             OPERATIONS[name] = operation
         others = _other_names(function, also or {})
         more = {} if factor is None else {"factor": factor}
-        if not hasattr(function, "takes_arrays"):  # the functions of elementwise rows do
+        if not hasattr(function, "takes_arrays"):  # functions of elementwise primitives accept Arrays already
             full = _with_keywords(function, others, out)
             operation.public = (
                 takes_arrays(function, full, lambda: operation.public)
                 if arrays
-                else _asking(full, lambda: operation.public)
+                else _overridable_function(full, lambda: operation.public)
             )
             if remembered:
-                operation.public = remembering(operation.public)
+                operation.public = with_cached_dispatch(operation.public)
             if ordinary is not None:
                 operation.public = instead(ordinary, operation.public, **more)
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
@@ -120,11 +120,11 @@ def op(
             if row is None:
                 on_tensors = overridable(on_tensors, functools.partial(getattr, Tensor, operation.methods[0]))
             if remembered:
-                on_tensors = remembering(on_tensors)
+                on_tensors = with_cached_dispatch(on_tensors)
             if ordinary is not None:
                 on_tensors = instead(ordinary, on_tensors, **more)
             operation.in_place = [name + "_" for name in operation.methods] if in_place else []
-            form = becomes_view if in_place == "view" else _writing
+            form = becomes_view if in_place == "view" else _in_place_form
             attach(**dict.fromkeys(operation.methods, on_tensors))
             attach(**{name: form(name, on_tensors) for name in operation.in_place})
         return declared
@@ -132,31 +132,31 @@ def op(
     return declare
 
 
-def _writing(name: str, function: AnyFunction) -> AnyFunction:
-    """The in-place form of a function."""
+def _in_place_form(name: str, function: AnyFunction) -> AnyFunction:
+    """Return the in-place form of a function."""
     call = overridable(write_in_place(name, function), functools.partial(getattr, Tensor, name))
     return written(name, function, call, name in DIRECT)
 
 
-def _asking(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:
-    """The function, which asks its operands first if it is one of a tensor."""
+def _overridable_function(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:
+    """Return the function with protocol dispatch on its operands, if its first argument is a tensor."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    about = code is not None and code.co_varnames[:1] == ("input",)
-    return overridable(function, public) if about else function
+    takes_tensor = code is not None and code.co_varnames[:1] == ("input",)
+    return overridable(function, public) if takes_tensor else function
 
 
 def namespace(prefix: str, home: str) -> dict[str, AnyFunction]:
-    """The public functions of a namespace (``""``, ``"linalg."``) that are declared so far.
+    """Return the public functions of a namespace (``""``, ``"linalg."``) that are declared so far.
 
-    ``home`` is the module that shows them: a function's home is the first, as pickles need it.
+    ``home`` is the module that exports them: it becomes the ``__module__`` of functions exported there first, for pickling.
     """
     found = {}
-    for name, operation in list(OPERATIONS.items()):  # other threads may be declaring
+    for name, operation in list(OPERATIONS.items()):  # a copy: other threads may add declarations
         head, _, last = name.rpartition(".")
         if head + "." * bool(head) == prefix:
             found[last] = function = operation.public
             own = operation.row is None and function is operation.function
-            if not own and name == operation.names[0]:  # as it is pickled
+            if not own and name == operation.names[0]:  # pickling looks it up under this name
                 function.__module__, function.__qualname__ = home, last
     return found
 
@@ -164,15 +164,15 @@ def namespace(prefix: str, home: str) -> dict[str, AnyFunction]:
 # -- arguments -------------------------------------------------------------------------------------------------------
 
 
-#: NumPy's names for arguments, which PyTorch takes, too
+#: NumPy's argument names, accepted as aliases of PyTorch's
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
 def _other_names(function: AnyFunction, also: dict[str, str]) -> dict[str, str]:
-    """The other names of a function's arguments: those that are said, and NumPy's beside ``dim``."""
+    """Return the aliases of a function's arguments: the declared ones, and NumPy's names for ``dim`` and others."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
-    if own[:1] == ("A",):  # of linear algebra; PyTorch's documents say A, and its functions take input
+    if own[:1] == ("A",):  # linear algebra: PyTorch documents A, but its functions accept input
         also = {"input": "A"} | also
     if "dim" not in own or "axis" in own:
         return also
@@ -180,7 +180,7 @@ def _other_names(function: AnyFunction, also: dict[str, str]) -> dict[str, str]:
 
 
 def _with_keywords(function: AnyFunction, also: dict[str, str], out: bool) -> AnyFunction:
-    """The function with other names for its arguments, and with ``out=``; itself where there is neither."""
+    """Wrap a function so that it accepts argument aliases and ``out=``; return it unchanged if it has neither."""
     if not also and not out:
         return function
 
@@ -197,12 +197,12 @@ def _with_keywords(function: AnyFunction, also: dict[str, str], out: bool) -> An
         return result if target is None else store_results(function.__name__, result, target)
 
     if out:
-        call.__dict__["__signature__"] = _WithOut(function)
+        call.__dict__["__signature__"] = _SignatureWithOut(function)
     return call
 
 
-class _WithOut(inspect.Signature):
-    """A function's signature, and ``out=``. It is read when somebody asks: that takes long, and there are hundreds."""
+class _SignatureWithOut(inspect.Signature):
+    """A function's signature with ``out=``, computed at first access, because hundreds of functions have one."""
 
     __slots__ = ("_of",)
 
@@ -211,7 +211,7 @@ class _WithOut(inspect.Signature):
 
     @property
     def whole(self) -> inspect.Signature:
-        """The same as an ordinary signature."""
+        """The computed signature."""
         signature = inspect.signature(self._of)
         parameter = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
         rest = list(signature.parameters.values())
@@ -236,7 +236,7 @@ class _WithOut(inspect.Signature):
 
 
 def store_results(name: str, result: Tensor, out: Any) -> Any:
-    """Write one result, or several, into the tensors that the caller gave."""
+    """Write one result, or several, into the tensors given as ``out``."""
     if not isinstance(result, tuple):
         return store_out(out, result)
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
@@ -249,13 +249,13 @@ _AXES = {1: "the last axis", 2: "the last two axes", 3: "the last three axes"}
 
 
 def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[AnyFunction], AnyFunction]:
-    """Declare the three functions of a family: over the last axis, the last two and the last three.
+    """Declare the three functions of a family: over the last axis, the last two and the last three axes.
 
     Args:
         names: the public names, with ``{}`` for the number of axes.
-        samples: arguments to call each with.
+        samples: arguments of a sample call of each.
 
-    The function's first argument is the number of axes; its documentation is that of the first of the family.
+        The function's first argument is the number of axes. Its docstring is that of the family's first function.
     """
 
     def declare(function: AnyFunction) -> AnyFunction:
@@ -265,7 +265,9 @@ def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[AnyFunc
         for axes, sample in zip(_AXES, samples, strict=True):
             member: Any = _with_axes(function, axes)
             member.__name__ = member.__qualname__ = name_of(axes)
-            member.__code__ = member.__code__.replace(co_name=name_of(axes))  # by which explanations name the call
+            member.__code__ = member.__code__.replace(
+                co_name=name_of(axes)
+            )  # explanations read the call's name from it
             member.__module__, member.__signature__ = function.__module__, own
             member.__doc__ = function.__doc__ if axes == 1 else f"As :func:`{name_of(1)}`, over {_AXES[axes]}."
             op(names.replace("{}", str(axes)), sample=sample)(member)

@@ -1,6 +1,7 @@
-"""What a face shows is the face's: help and pickles name where users find a function, not the room that it is made in.
+"""Set the ``__module__`` of public functions to the public module that exports them, for ``help`` and pickling.
 
-A class says so itself, in its first line (``__module__ = "chainrule.jacobians"``): there are objects of it before its face is loaded.
+Classes set it themselves, in their first line (``__module__ = "chainrule.jacobians"``): instances may exist before the
+public module is loaded.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from typing import Any
 
 
 def shown(x: object, home: str) -> Any:
-    """A public object; a function is from then on its home's, if no other module has shown it before."""
+    """Return a public object; set a function's ``__module__`` unless another public module has exported it before."""
     if type(x) is FunctionType and x.__module__.startswith("chainrule._src."):
         x.__module__ = home
     return x
 
 
 def show(face: dict[str, Any]) -> None:
-    """Say where users find the functions that a module shows."""
+    """Set the ``__module__`` of the functions in a public module's ``__all__``."""
     for name in face["__all__"]:
         shown(face.get(name), face["__name__"])

@@ -1,7 +1,7 @@
-"""The functions users call, made from elementwise rows.
+"""User functions made from elementwise primitives.
 
-``unary`` and ``binary`` are the reference: everything goes to ``general``. The ordinary case, tensors of float arrays and numbers outside
-of all modes, is done in C where the extension is there (``api.operations``), with the same results.
+``unary`` and ``binary`` are the reference implementation: they pass all calls to ``general``. With the C extension, the fast
+path (tensors of float arrays and numbers, outside of all modes) runs in C with the same results (``api.operations``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
 
 
 def general(prim: Primitive, operands: Any, params: Params) -> Any:
-    """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
+    """Check and promote the operands, then call ``bind``: the path of every call that C does not handle. Return a tensor."""
     for x in operands:
         if type(x) not in PLAIN and (asked := overriding(operands)):
             return hand_over(getattr(Tensor, prim.name, prim.function), asked, operands, params)
@@ -59,7 +59,7 @@ def general(prim: Primitive, operands: Any, params: Params) -> Any:
 
 
 def unary(prim: Primitive) -> Callable[..., Tensor]:
-    """The user's function for an elementwise primitive of one operand."""
+    """Return the user function for an elementwise primitive of one operand."""
 
     def call(input: Any, *, out: Any = None) -> Any:
         result = general(prim, (input,), {})
@@ -70,9 +70,9 @@ def unary(prim: Primitive) -> Callable[..., Tensor]:
 
 
 def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
-    """The user's function for an elementwise primitive of two operands.
+    """Return the user function for an elementwise primitive of two operands.
 
-    As an operator ("mul" for ``__mul__``) it leaves operands it does not know to the other side.
+    As an operator ("mul" for ``__mul__``) it returns NotImplemented for operands of unknown type.
     """
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -89,9 +89,9 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
 
 
 def nary(prim: Primitive, **forms: object) -> Callable[..., Tensor]:
-    """The user's function for an elementwise primitive of three operands or with parameters.
+    """Return the user function for an elementwise primitive of three operands or with parameters.
 
-    ``forms`` are as ``operation`` has them; without them, parameters are left to Python.
+    ``forms`` are passed to ``operation``; without them, calls with parameters are handled in Python.
     """
 
     def call(*operands: Any, out: Any = None, **params: Any) -> Tensor:
@@ -114,7 +114,7 @@ def _named(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
 
 
 def public_function(prim: Primitive) -> Callable[..., Tensor]:
-    """The user's function for an elementwise or discrete row, by its number of operands."""
+    """Return the user function for an elementwise or discrete primitive, by its number of operands."""
     if prim.kind != "discrete" and (prim.parameters or len(prim.operands) > 2):
         return nary(prim)
     return unary(prim) if len(prim.operands) == 1 else binary(prim)

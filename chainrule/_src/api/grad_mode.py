@@ -14,7 +14,7 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 def is_grad_enabled() -> bool:
-    """Whether gradient mode is on in this thread.
+    """Return whether gradient mode is on in this thread.
 
     >>> import chainrule as cr
     >>> with cr.no_grad():
@@ -25,7 +25,7 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside :class:`inference_mode`."""
+    """Return whether this thread is inside :class:`inference_mode`."""
     return LOCAL.mode.inference
 
 
@@ -49,14 +49,14 @@ class ModeContext:
         if inspect.isclass(function):
             errors.warn(
                 "Decorating classes is deprecated and will be disabled in future versions: it makes the class a function, and "
-                "reaches __init__ alone. Decorate the methods.",
+                "affects only __init__. Decorate the methods.",
                 FutureWarning,
             )
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def stepped(*args: object, **kwargs: object) -> Any:
-                # The mode holds while the generator's own code runs, not while its consumer's does.
+                # The mode applies to the generator's own code, not to its consumer's.
                 steps = function(*args, **kwargs)
                 send, value = steps.send, None
                 try:
@@ -88,9 +88,9 @@ class ModeContext:
 
 
 class no_grad(ModeContext):
-    """Operations inside are not recorded; their results do not require grad.
+    """Disable recording: results of operations inside do not require grad.
 
-    Works as a context manager and as a decorator, with or without parentheses.
+    Use it as a context manager or as a decorator, with or without parentheses.
 
     >>> import chainrule as cr
     >>> x = cr.tensor([1.0], requires_grad=True)
@@ -124,14 +124,14 @@ class no_grad(ModeContext):
 
 
 class enable_grad(no_grad):
-    """Operations inside are recorded, also within :class:`no_grad`."""
+    """Enable recording, also within :class:`no_grad`."""
 
     __module__ = "chainrule"
     enabled = True
 
 
 class set_grad_enabled(ModeContext):
-    """Switch gradient mode to ``mode``: at once when called, and back at the end when used with ``with``."""
+    """Switch gradient mode to ``mode`` at once; as a context manager, restore the previous mode at the end."""
 
     __module__ = "chainrule"
 
@@ -157,7 +157,7 @@ class set_grad_enabled(ModeContext):
 
 
 class inference_mode(ModeContext):
-    """As :class:`no_grad`, for code whose results never meet autograd. ``inference_mode(False)`` records."""
+    """Disable recording like :class:`no_grad`, for results that are never used with autograd. ``inference_mode(False)`` records."""
 
     __module__ = "chainrule"
 

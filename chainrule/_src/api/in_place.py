@@ -1,4 +1,4 @@
-"""The methods that write: ``x.add_(1)``, ``x.t_()``, and the argument ``out=``. What a write does to histories is in ``tape.inplace``."""
+"""Factories of in-place methods (``x.add_(1)``, ``x.t_()``), and the argument ``out=``. See ``tape.inplace`` for the effect on history."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from chainrule._src.tape.view import View, register_view, views_of
 
 ndarray = np.ndarray
 
-#: in-place methods that outside autograd are one call of a ufunc, which writes where the tensor is
+#: in-place methods that outside of autograd are one ufunc call with the tensor's array as ``out``
 DIRECT = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply, "div_": np.divide}
 
 
 def in_place(op: str, function: AnyFunction) -> AnyFunction:
-    """The method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
+    """Return the method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
     ufunc = DIRECT.get(op)
 
     def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -40,7 +40,7 @@ def in_place(op: str, function: AnyFunction) -> AnyFunction:
             if (off_tape or not recorded) and _computed_in_place(ufunc, data, getattr(other, "_raw", other), op):
                 wrote(data, op, errors.user_line())
                 return self
-        # What the tape saves must be the value before the write.
+        # The tape must save the value from before the write.
         operand = wrap(copy_alike(data), self._edge) if recorded else self
         return update(self, function(operand, *args, **kwargs), op)
 
@@ -48,7 +48,7 @@ def in_place(op: str, function: AnyFunction) -> AnyFunction:
 
 
 def becomes_view(op: str, function: AnyFunction) -> AnyFunction:
-    """The method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
+    """Return the method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
 
     def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         return reshaped(self, lambda x: function(x, *args, **kwargs), op)
@@ -64,7 +64,7 @@ def _form_of(function: AnyFunction, op: str, method: AnyFunction) -> AnyFunction
 
 
 def _computed_in_place(ufunc: np.ufunc, x: NumpyArray, y: object, op: str) -> bool:
-    """Let a ufunc write into an array, if its result is what it would be elsewhere; whether it did."""
+    """Call a ufunc with ``x`` as ``out`` if the result is the same as out of place; return whether it was called."""
     if x.dtype.kind not in "fc":
         return False
     if type(y) is ndarray:
@@ -78,19 +78,19 @@ def _computed_in_place(ufunc: np.ufunc, x: NumpyArray, y: object, op: str) -> bo
         try:
             shape = np.broadcast_shapes(x.shape, np.shape(y))
         except ValueError:
-            return False  # the operation has the words
+            return False  # the out-of-place operation raises the error
         raise errors.in_place_shape(op, x.shape, shape) from None
     return True
 
 
 def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tensor:
-    """Give a tensor the shape and history of ``move(tensor)``, a view of it (``tensor.transpose_()`` and its like).
+    """Give a tensor the shape and history of ``move(tensor)``, a view of it (for ``tensor.transpose_()`` and similar methods).
 
-    If other tensors are views of this one, they stay views of what it was: that goes on as a base of its own.
+    Other views of the tensor stay views of its previous value, which becomes a base of its own.
     """
     check_mode(tensor, op)
     data, edge = tensor._raw, tensor._edge
-    if type(edge) is Leaf:  # outside the tape, or it would have raised
+    if type(edge) is Leaf:  # the tensor is not recorded, else an error was raised before
         hold(tensor, move(wrap(data))._raw)
         edge.data = tensor._raw
         moved(data)
@@ -123,7 +123,7 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
 
 
 def store_out(out: Tensor | None, result: Tensor) -> Tensor:
-    """The ``out=`` argument: write a result that is not recorded into the tensor that the caller brought, if any."""
+    """Write an unrecorded result into the tensor given as ``out=``; return the result if there is none."""
     if out is None:
         return result
     if not isinstance(out, Tensor):

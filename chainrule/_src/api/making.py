@@ -1,4 +1,4 @@
-"""Tensors from what users write: numbers, nested sequences, arrays."""
+"""Create tensors from numbers, nested sequences and arrays."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ndarray = np.ndarray
 
 
 def make_tensor(data: object, dtype: DTypeLike, requires_grad: bool, copy_data: bool) -> Tensor:
-    """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
+    """Implement ``tensor`` and ``as_tensor``: NumPy data keeps its dtype; Python floats get the default dtype."""
     if type(data) is not ndarray:
-        data = _inner(data)
+        data = _unwrap_container(data)
     if is_foreign(type(data)):
         array = plain(data)
         array = array if dtype is None else array.astype(as_dtype(dtype))
@@ -43,8 +43,8 @@ def make_tensor(data: object, dtype: DTypeLike, requires_grad: bool, copy_data: 
     return out
 
 
-def _inner(data: Any) -> Any:
-    """The tensor of an Array; the other library's array that a tensor holds, or that xarray puts labels around."""
+def _unwrap_container(data: Any) -> Any:
+    """Unwrap an Array to its tensor, an xarray object to its data, and a tensor of another library's array to that array."""
     if type(data) is Array:
         data = data._tensor
     if is_container(type(data)) and hasattr(data, "dims"):
@@ -53,7 +53,7 @@ def _inner(data: Any) -> Any:
 
 
 def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> NumpyArray:
-    """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
+    """Convert numbers, nested sequences and arrays to an ndarray of a dtype that tensors support."""
     target = None if dtype is None else as_dtype(dtype)
     data = as_tensors(data)
     if isinstance(data, (ndarray, np.generic)) or _has_array(data):
@@ -88,12 +88,12 @@ def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> N
 
 
 def _check_fits(array: NumpyArray, dtype: NumpyDType) -> None:
-    """Raise if one of the numbers a user wrote cannot be written in the dtype asked for."""
+    """Raise if one of the numbers a user wrote is not representable in the requested dtype."""
     if array.dtype.kind == "c" and dtype.kind != "c":
         raise errors.complex_number(array, dtype)
     if dtype.kind in "iu" and array.size:
         high = np.iinfo(dtype).max
-        low = np.iinfo(dtype).min or -high  # -1 is the largest unsigned number, as in C
+        low = np.iinfo(dtype).min or -high  # -1 is allowed as the largest unsigned number, as in C
         unfit = ~((array >= low) & (array <= high))
         if unfit.any():
             raise errors.number_overflows(array[unfit][0].item(), dtype)
@@ -106,9 +106,9 @@ def _unwrapped(data: object) -> Any:
 
 
 def _inferred(array: NumpyArray, data: object) -> NumpyDType | None:
-    """The dtype of what is not an array: Python's numbers have the default float, int64 or bool, NumPy's have their own.
+    """Return the dtype for data other than an array: defaults for Python numbers, their own for NumPy scalars.
 
-    None: the array's.
+    Return None to keep the array's dtype.
     """
     kind = array.dtype.kind
     if kind not in "fciu" or (kind in "fc" and isinstance(data, (memoryview, TypedArray))):
@@ -131,7 +131,7 @@ _PYTHON = {
 
 
 def _collect(data: Any, found: set[Any]) -> None:
-    """Add what numbers in nested sequences are: types of Python's, or dtypes of NumPy's."""
+    """Collect the types of Python numbers and the dtypes of NumPy scalars in nested sequences."""
     for kind in set(map(type, data)):
         if kind in _PYTHON:
             found.add(kind)

@@ -1,4 +1,4 @@
-"""Operands of elementwise operations: what may be one, and the dtype that PyTorch would compute in."""
+"""Check and promote the operands of elementwise operations, with PyTorch's promotion rules."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ generic = np.generic
 
 
 def operand(function: str, position: int, x: object) -> Any:
-    """Check an operand: tensors and numbers pass, arrays become tensors, anything else is a TypeError."""
+    """Check an operand: return tensors and numbers, convert arrays to tensors, raise TypeError for anything else."""
     if isinstance(x, generic) and x.dtype.kind in "fciub":
-        return x.item()  # a NumPy scalar is as weak as Python's
+        return x.item()  # a NumPy scalar promotes weakly, like a Python number
     if isinstance(x, (Tensor, int, float, complex, ArrayLike)):
         return x
     if isinstance(x, (ndarray, generic)) and not is_foreign(type(x)):
@@ -39,7 +39,7 @@ def operand(function: str, position: int, x: object) -> Any:
 
 
 def promoted(prim: Primitive, operands: Any) -> list[Any]:
-    """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers (they are weak)."""
+    """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers: they promote weakly."""
     first = operands[0]
     if len(operands) == 1:
         target = dtype_of(first)
@@ -57,13 +57,13 @@ def promoted(prim: Primitive, operands: Any) -> list[Any]:
         )
     if prim.promotion == "float" and target.kind in "iub":
         target = dtypes.default_dtype()
-    if target.kind in "iu" and prim.promotion != "comparison":  # NumPy compares any two integers rightly
+    if target.kind in "iu" and prim.promotion != "comparison":  # NumPy compares integers of any dtypes correctly
         operands = [around(x, target) if type(x) is int else x for x in operands]
     return [cast(x, target) if hasattr(x, "dtype") and dtype_of(x) != target else x for x in operands]
 
 
 def around(x: int, dtype: Any) -> int:
-    """A Python integer as an integer dtype holds it: beyond one end it starts again at the other."""
+    """Wrap a Python integer around to the range of an integer dtype."""
     info = np.iinfo(dtype)
     if dtype.itemsize == 8 or info.min <= x <= info.max:
         return x

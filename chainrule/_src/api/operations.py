@@ -1,4 +1,4 @@
-"""Functions whose ordinary case is done in C, where the extension is there: the forms of ``native/operation.c``."""
+"""Factories of functions whose fast path runs in C (``native/operation.c``); without the extension they return the Python function."""
 
 from __future__ import annotations
 
@@ -21,38 +21,46 @@ ndarray = np.ndarray
 
 
 def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
-    """The function of a row of three operands or fewer, whose ordinary case is done in C where that is possible.
+    """Return the function of a primitive with up to three operands; its fast path runs in C where possible.
 
-    A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
+    The first operand may be a Python number only if the value is a ufunc, which treats it as weak. Other values need numbers
+    as arrays (``arrays_of_numbers``).
 
     Args:
-        masks: bits of the operands that are masks.
-        arrays_of_numbers: numbers become arrays without dimensions.
-        parameters: the row's numbers by their keywords, and what they are if they are not given.
+        masks: a bit for each operand that is a mask.
+        arrays_of_numbers: numbers are converted to 0-d arrays.
+        parameters: the primitive's numeric parameters, by keyword, with their defaults.
     """
     if LOOPS is None:
         return located(call)
     number_first = isinstance(prim.value, np.ufunc) or forms.get("arrays_of_numbers", False)
-    kept = "" if prim.promotion == "float" or len(prim.operands) > 2 else prim.accepts
-    found = LOOPS.Operation(
-        call, 0, prim, len(prim.operands), number_first, "f" in prim.accepts, ("b" in kept) + 2 * ("i" in kept), **forms
+    exact_kinds = "" if prim.promotion == "float" or len(prim.operands) > 2 else prim.accepts
+    function = LOOPS.Operation(
+        call,
+        0,
+        prim,
+        len(prim.operands),
+        number_first,
+        "f" in prim.accepts,
+        ("b" in exact_kinds) + 2 * ("i" in exact_kinds),
+        **forms,
     )
-    return functools.update_wrapper(found, call)
+    return functools.update_wrapper(function, call)
 
 
 def instead(operation: Any, call: Any, **forms: Any) -> Any:
-    """A function whose ordinary case is an operation's, and every other case its own."""
+    """Return a function that uses an operation's fast path, and ``call`` for all other calls."""
     if LOOPS is None or type(operation) is not LOOPS.Operation:
         return call
     return functools.update_wrapper(operation.instead(call, **forms), call)
 
 
 def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
-    """An in-place method whose ordinary case is an elementwise operation's.
+    """Return an in-place method with an elementwise operation's fast path.
 
     Args:
-        label: what it is called in the record of writes.
-        direct: outside the tape it is one call of a ufunc, which writes where the tensor is.
+        label: its name in the record of in-place writes.
+        direct: outside of autograd, it is one ufunc call with the tensor's array as ``out``.
     """
     if LOOPS is None or type(operation) is not LOOPS.Operation or operation.form or operation.swapped:
         return call
@@ -65,7 +73,7 @@ def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
 
 
 def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True) -> Any:
-    """A method that writes numbers (or else other tensors' elements) into a tensor; ``value``: always the same number."""
+    """Return a method that assigns numbers (or other tensors' elements) to a tensor; ``value``: a constant to assign."""
     if LOOPS is None:
         return call
     nin = 2 if value is None else 1
@@ -75,7 +83,7 @@ def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True)
 
 
 def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
-    """Have operations call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same. None: as before."""
+    """Make operations call ``other(ufunc)`` instead of NumPy's ufuncs; both must give the same result. None: undo."""
     for prim in TABLE.values():
         ufunc = prim.value
         if (
@@ -88,37 +96,38 @@ def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
 
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
-    """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
+    """Return a function of two tensors whose fast path is a primitive selected by the operands' ranks."""
     return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
 
 
-def remembering(call: Any) -> Any:
-    """A function of one tensor (or a list of them) and static arguments, whose way from these to a row and its parameters is remembered.
+def with_cached_dispatch(call: Any) -> Any:
+    """Return a function of one tensor (or a list of them) and static arguments whose dispatch to a primitive is cached.
 
-    It must depend on nothing but the arguments, and the tensor's shape and dtype; the tensor is contiguous.
+    The primitive and its parameters must depend only on the arguments and the tensor's shape and dtype. The cache serves
+    contiguous tensors.
     """
     return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
 
 
 def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
-    """The row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
+    """Return a dispatch cache entry: the primitive and parameters of the one node that made the result, or None.
 
-    Of a view also how it lies: shape, strides and offset, which are the same for all contiguous arrays of a shape and dtype.
-    Of several views of one tensor a list, each with the origin that it is given (see ``tape.view.View``) last.
-    Without a result the function is called, on tensors that are recorded.
+    The entry of a view also has its layout (shape, strides and offset), which is the same for all contiguous arrays of a shape
+    and dtype. The entry of several views of one tensor is a list, with each view's origin last (see ``tape.view.View``).
+    Without a result, the function is called on tensors that are recorded.
     """
     several = type(first) is not Tensor
     tensors = list(first) if several else [first]
     if type(result) is tuple and any([has_origin(x) for x in tensors]):
-        result = None  # what it is a view of has an origin, which theirs are, too
+        result = None  # the base has an origin, so the views do, too
     if result is None:
         tensors = [wrap(np.ones(x._raw.shape, x._raw.dtype)) for x in tensors]
         for x in tensors:
             x._edge = Leaf(x)
         try:
-            with grad_mode(True), np.errstate(all="ignore"):  # it is heard once
+            with grad_mode(True), np.errstate(all="ignore"):  # warnings were shown by the first call
                 result = call(tensors if several else tensors[0], *args, **kwargs)
-        except RuntimeError:  # as of a function that writes into its argument
+        except RuntimeError:  # for example, from a function that writes into its argument
             return None
     if type(result) is not tuple:
         return _step(tensors, result, several)
@@ -137,18 +146,18 @@ def _step(tensors: list[Any], result: Any, several: bool) -> tuple[Any, ...] | N
         return None
     prim, datas = node.prim, [x._raw for x in tensors]
     plain = node.pullback is prim.pullback and prim.listed and prim.variadic == several
-    known = [*datas, result._raw]
+    values = [*datas, result._raw]
     if (
         not plain
         or (not several and len(prim.operands) != 1)
-        or any(not any(v is x for x in known) for v in node.saved)
+        or any(not any(v is x for x in values) for v in node.saved)
     ):
         return None
     return (prim, node.params, _layout(datas[0], result._raw)) if prim.view and not several else (prim, node.params)
 
 
 def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """Where a view's elements lie in an array's memory; None if it is not a view like others."""
+    """Return shape, strides and offset of a view in an array's memory; None if it is not an ordinary view."""
     if type(view) is not ndarray or x.strides != np.empty(x.shape, x.dtype).strides:
         return None
     offset = view.ctypes.data - x.ctypes.data
@@ -158,14 +167,14 @@ def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] |
 
 
 def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
-    """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
+    """Return ``__array_ufunc__``, whose fast path is the operation of the ufunc."""
     if LOOPS is None:
         return located(call)
     return functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
 
 
 def at_index(row: Primitive, at_arrays: Primitive, call: Any) -> Any:
-    """``array[index]``, whose ordinary case is a row with a basic index, or another with an array of integers."""
+    """Return ``array[index]``, whose fast path is a primitive for basic indices, and another for integer arrays."""
     if LOOPS is None:
         return call
     return functools.update_wrapper(LOOPS.Operation(call, 8, row, table=at_arrays), call)

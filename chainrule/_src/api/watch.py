@@ -1,7 +1,7 @@
-"""Watching a thread's operations: what profilers and the search for the first NaN are built on.
+"""``Watch``: observe the operations of a thread; profilers and the search for the first NaN subclass it.
 
-While a watch is entered, every operation of its thread, and every rule that a backward pass runs, goes through its
-methods. Watches nest: what one does not do itself it passes on to the one that was there before.
+While a watch is active, every operation of its thread, and every rule that a backward pass runs, calls its methods. Watches
+nest: the default methods call the next outer watch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from chainrule._src.tape.node import Node
 
 
 class Watch:
-    """Sees what happens, and lets it happen. Subclasses override what they want to know of.
+    """Observes operations and executes them. Subclasses override the methods of the events they observe.
 
     >>> from chainrule._src.api.watch import Watch
     >>> import chainrule as cr
@@ -31,18 +31,18 @@ class Watch:
     inner: Watch | None = None
 
     def forward(self, prim: Primitive, datas: Any, params: Params) -> Any:
-        """Compute the value of an operation, from the data of its operands."""
+        """Compute the value of an operation from the data of its operands."""
         if self.inner is not None:
             return self.inner.forward(prim, datas, params)
         return prim.value(*datas, **params)
 
     def recorded(self, node: Node) -> None:
-        """A node was put on the tape."""
+        """Called after a node was put on the tape."""
         if self.inner is not None:
             self.inner.recorded(node)
 
     def backward(self, node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run a node's rule."""
+        """Run a node's pullback."""
         if self.inner is not None:
             return self.inner.backward(node, g, saved, edges)
         grads: tuple[Any, ...] = node.pullback(node, g, saved, edges)
@@ -55,22 +55,22 @@ class Watch:
         return prim.jvp(primals, tangents, out, params)
 
     def leaf_gradients(self, arrived: Any) -> None:
-        """Gradients arrived at leaves, at the end of a backward pass."""
+        """Called at the end of a backward pass, when gradients arrived at leaves."""
         if self.inner is not None:
             self.inner.leaf_gradients(arrived)
 
     def result_tangent(self, tangent: Any) -> None:
-        """A transformation returns the tangent of its result."""
+        """Called when a transformation returns the tangent of its result."""
         if self.inner is not None:
             self.inner.result_tangent(tangent)
 
     def jacobian_step(self, step: Any) -> None:
-        """A step of a structured Jacobian was noted."""
+        """Called after a step of a structured Jacobian was recorded."""
         if self.inner is not None:
             self.inner.jacobian_step(step)
 
     def jacobian_terms(self, step: Any, outs: Any, origins: Any) -> None:
-        """The terms of a step's outputs were computed; ``origins`` is the :class:`TermOrigins` of the run."""
+        """Called after the terms of a step's outputs were computed; ``origins`` is the :class:`TermOrigins` of the run."""
         if self.inner is not None:
             self.inner.jacobian_terms(step, outs, origins)
 
@@ -78,7 +78,7 @@ class Watch:
         outer = LOCAL.watch
         while outer is not None:
             if outer is self:
-                raise RuntimeError("this watch is on already: make another one")
+                raise RuntimeError("this watch is active already: create another one")
             outer = outer.inner
         self.inner = LOCAL.watch
         set_watched()
@@ -89,7 +89,7 @@ class Watch:
         outer = LOCAL.watch
         if outer is self:
             LOCAL.watch = self.inner
-        else:  # others were entered since: leave from among them
+        else:  # other watches were entered later: unlink this one from the chain
             while outer is not None and outer.inner is not self:
                 outer = outer.inner
             if outer is None:

@@ -1,8 +1,8 @@
-"""Learning the way of a call: which rows a function of NumPy's applies to which values, with which parameters.
+"""Build entries of the dispatch cache: which primitives a NumPy function applies to which values, with which parameters.
 
-Functions that are declared ``by_shape`` depend on shapes and static arguments alone. When such a call comes for the second time, it is
-watched here once more; what it recorded is done again by C (``native/ways.c``), and compared with what Python left. If they are the
-same in every respect, such calls go this way from then on.
+A function declared ``by_shape`` depends on shapes and static arguments only. At the second call with a cache key, ``learn``
+runs the function again under a watch. C then replays the recorded steps (``native/ways.c``), and the result is compared with
+Python's. If they agree in all respects, later calls with this key are replayed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _STATIC = (int, float, bool, complex, str, slice, type(None), type(Ellipsis), np
 _INTO = frozenset({"out", "where", "dtype"})
 
 
-class _Steps(Watch):
-    """Notes the operations of a call, those of rows' values left out, and the nodes that they leave."""
+class _StepRecorder(Watch):
+    """Records the operations of a call, except those called inside a primitive's value, and the nodes they made."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, Any, dict[str, Any], Any]] = []
@@ -52,13 +52,13 @@ class _Steps(Watch):
         super().recorded(node)
 
 
-def by_way(call: Any) -> Any:
-    """A method of Arrays that depends on shapes and static arguments alone."""
+def cached_by_shape(call: Any) -> Any:
+    """Return a method of Arrays that depends on shapes and static arguments only, with cached dispatch."""
     return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 6, learn=learn), call)
 
 
-def functions_by_way(call: Any) -> Any:
-    """``__array_function__``, for the functions that are ``BY_SHAPE``."""
+def functions_cached_by_shape(call: Any) -> Any:
+    """Return ``__array_function__`` with cached dispatch for the functions in ``BY_SHAPE``."""
     return (
         call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 7, table=BY_SHAPE, learn=learn), call)
     )
@@ -71,49 +71,49 @@ def learn(
     operands: tuple[AnyArray, ...],
     result: Array,
 ) -> tuple[Any, ...] | None:
-    """The way of a call, as ``native/ways.c`` has it; None if there is none that leaves the same.
+    """Return the dispatch cache entry of a call, in the format of ``native/ways.c``; None if a replay would differ.
 
     Args:
-        names: those of the last arguments.
+        names: the names of the keyword arguments, which come last.
         operands: the tensors and plain arrays among the arguments.
-        result: what the call gave.
+        result: the result of the call.
     """
     tensor = result._tensor if type(result) is Array else None
-    given = dict(zip(names, args[len(args) - len(names) :], strict=True)) if names else {}
-    options = args[4] if len(args) == 5 and type(args[4]) is dict else given
+    keywords = dict(zip(names, args[len(args) - len(names) :], strict=True)) if names else {}
+    options = args[4] if len(args) == 5 and type(args[4]) is dict else keywords
     if type(tensor) is not Tensor or type(tensor._edge) is not Node or SPECIAL or not _INTO.isdisjoint(options):
         return None
     if any([tensor is x or tensor._raw is getattr(x, "_raw", x) for x in operands]):
         return None
     if any([type(x) is Tensor and has_origin(x) for x in operands]):
         return None
-    steps = _Steps()
-    with np.errstate(all="ignore"), steps:  # it has warned already
-        again = call(*args[: len(args) - len(given)], **given)
-    way = _way(steps, operands, again._tensor)
-    if way is None or SPECIAL:
+    steps = _StepRecorder()
+    with np.errstate(all="ignore"), steps:  # the first call has warned already
+        again = call(*args[: len(args) - len(keywords)], **keywords)
+    entry = _cache_entry(steps, operands, again._tensor)
+    if entry is None or SPECIAL:
         return None
     with np.errstate(all="ignore"):
-        found = LOOPS.follow(way, operands)
-    return way if found is not None and _same(tensor, found, operands) else None
+        replayed = LOOPS.follow(entry, operands)
+    return entry if replayed is not None and _same_history(tensor, replayed, operands) else None
 
 
-def _way(steps: _Steps, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[Any, ...] | None:
-    """What was noted, with the numbers of values in the place of arrays."""
+def _cache_entry(steps: _StepRecorder, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[Any, ...] | None:
+    """Return the recorded steps, with value numbers in place of arrays."""
     if not steps.calls or len(steps.nodes) != len(steps.calls) or end._edge is not steps.nodes[-1]:
         return None
     numbers = {id(getattr(x, "_raw", x)): i for i, x in enumerate(operands)}
-    # If there are arrays, others may be made of them, else of static arguments alone.
+    # Other operands of a step may be made from static arguments, but not from given arrays.
     arrays = any([type(x) is ndarray for x in operands])
-    way = []
+    entry = []
     for prim, datas, params, out in steps.calls:
         unknown = [x for x in datas if id(x) not in numbers and type(x) not in (int, float)]
         if (unknown and arrays) or not _is_static(params) or type(out) is not ndarray or id(out) in numbers:
             return None
-        way.append((prim, params, tuple([numbers.get(id(x), (x,)) for x in datas])))
+        entry.append((prim, params, tuple([numbers.get(id(x), (x,)) for x in datas])))
         numbers[id(out)] = len(numbers)
     is_number = end._raw is not steps.calls[-1][3] and steps.calls[-1][0].view
-    return tuple(way), is_number, end._view.origin if end._view is not None and type(end._view.origin) is str else ""
+    return tuple(entry), is_number, end._view.origin if end._view is not None and type(end._view.origin) is str else ""
 
 
 def _is_static(x: object) -> bool:
@@ -124,9 +124,9 @@ def _is_static(x: object) -> bool:
     return isinstance(x, _STATIC)
 
 
-def _same(x: Tensor, y: Tensor, operands: tuple[AnyArray, ...]) -> bool:
-    """Whether two tensors are the same, and all that was left on the tape from the operands to them."""
-    if x._cut is not y._cut or not _alike(x._raw, y._raw):
+def _same_history(x: Tensor, y: Tensor, operands: tuple[AnyArray, ...]) -> bool:
+    """Return whether two tensors are equal in value, layout and recorded history from the operands."""
+    if x._cut is not y._cut or not _same_value(x._raw, y._raw):
         return False
     pairs = [(x._edge, y._edge)]
     if x._view is not None or y._view is not None:
@@ -134,30 +134,32 @@ def _same(x: Tensor, y: Tensor, operands: tuple[AnyArray, ...]) -> bool:
             return False
         pairs.append((x._view.base._edge, y._view.base._edge))
     ends = {id(t._edge) for t in operands if type(t) is Tensor}
-    for a, b in pairs:  # which grows as it is walked
+    for a, b in pairs:  # the loop appends to ``pairs``
         if a is b:
             continue
         if type(a) is not Node or type(b) is not Node or id(a) in ends or len(pairs) > 500:
             return False
-        about = [(n.prim, n.pullback, n.params, n.in_avals, n.hooks, n.code, n.lasti, len(n.edges)) for n in (a, b)]
-        if about[0] != about[1] or len(a.saved) != len(b.saved):
+        nodes = [(n.prim, n.pullback, n.params, n.in_avals, n.hooks, n.code, n.lasti, len(n.edges)) for n in (a, b)]
+        if nodes[0] != nodes[1] or len(a.saved) != len(b.saved):
             return False
         for p, q in zip(a.saved, b.saved, strict=True):
-            if (p is x._raw) is not (q is y._raw) or not (p is q or _alike(p, q)):
+            if (p is x._raw) is not (q is y._raw) or not (p is q or _same_value(p, q)):
                 return False
         pairs += zip(a.edges, b.edges, strict=True)
     return True
 
 
-def _alike(x: object, y: object) -> bool:
+def _same_value(x: object, y: object) -> bool:
     if type(x) is not ndarray or type(y) is not ndarray:
         return type(x) is type(y) and type(x) in (int, float, type(None)) and repr(x) == repr(y)
-    about = [(z.dtype, z.shape, z.strides, z.flags.writeable, z.base is None, z.tobytes()) for z in (x, y)]
-    return about[0] == about[1]
+    attributes = [(z.dtype, z.shape, z.strides, z.flags.writeable, z.base is None, z.tobytes()) for z in (x, y)]
+    return attributes[0] == attributes[1]
 
 
 def _same_view(x: Any, y: Any) -> bool:
     if x is None or y is None:
         return False
-    same_base = x.base is y.base or _alike(x.base._raw, y.base._raw)  # else a result on the way, whose node is compared
+    same_base = x.base is y.base or _same_value(
+        x.base._raw, y.base._raw
+    )  # an intermediate result; its node is compared, too
     return bool(same_base and x.steps == y.steps and x.origin == y.origin and (x.before is None) is (y.before is None))

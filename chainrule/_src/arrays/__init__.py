@@ -1,1 +1,1 @@
-"""Data: dtypes, promotion, sizes, devices, printing, other libraries' arrays, trees."""
+"""Data: dtypes, promotion, sizes, devices, printing, arrays of other libraries, trees."""

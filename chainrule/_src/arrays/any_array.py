@@ -1,4 +1,4 @@
-"""Arrays, and what stands for them while a program is recorded; arrays that lie in memory as others do."""
+"""Predicates for plain arrays and the values that stand for them in a trace, and arrays with a given memory layout."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ ndarray = np.ndarray
 
 
 def is_recorded(x: object) -> bool:
-    """Whether x stands for a plain array that is being recorded: rules take the way with it that they take with the array."""
+    """Return whether x stands for a plain array in a trace: rules then take the branch that they take for arrays."""
     return getattr(type(x), "stands_for_array", False)
 
 
 def is_array(x: object) -> bool:
-    """Whether x is a plain array, or stands for one."""
+    """Return whether x is a plain array, or stands for one in a trace."""
     return type(x) is ndarray or getattr(type(x), "stands_for_array", False)
 
 
 def unscalar(x: Any) -> Any:
-    """A 0-d array for one of NumPy's scalars; anything else as it is."""
+    """Convert a NumPy scalar to a 0-d array; return anything else unchanged."""
     if isinstance(x, np.generic):
         return np.asarray(x)
     return x.as_array() if is_recorded(x) else x
 
 
 def lies_within(x: AnyArray, low: Any, high: Any) -> bool:
-    """Whether all elements of an array are between two numbers, or are one of them."""
+    """Return whether all elements of an array are in the closed interval [low, high]."""
     return bool(in_one(_lies_within, x, low, high))
 
 
@@ -40,7 +40,7 @@ def _lies_within(x: Any, low: Any, high: Any) -> Any:
 
 
 def in_one(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
-    """What a function of arrays gives that goes by the numbers which way to take: a recording has it as one call."""
+    """Call a function that branches on the values of arrays; a trace records it as a single call."""
     for x in args:
         if is_recorded(x):
             return x.recorder.call(function, "", args, kwargs)
@@ -48,22 +48,24 @@ def in_one(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 def same_strides(x: NumpyArray, y: NumpyArray) -> bool:
-    """Return whether two arrays of one shape have the same strides; those of axes of length 1 are compared by sign only."""
+    """Return whether two arrays of one shape have the same strides; for axes of length 1 only the signs are compared."""
     if not x.size:
         return True
-    pairs = zip(x.strides, y.strides, x.shape, strict=True)  # of one complex number a loop rounds otherwise backwards
+    pairs = zip(
+        x.strides, y.strides, x.shape, strict=True
+    )  # with one complex number, a loop rounds differently backwards
     return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
 
 
 def with_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
-    """A copy with these strides."""
+    """Return a copy with these strides."""
     copy = room(array.shape, array.dtype, strides)
     copy[...] = array
     return copy
 
 
 def overlaps_itself(x: NumpyArray) -> bool:
-    """Whether elements of an array may be one place in memory."""
+    """Return whether elements of an array may share memory."""
     extent = 0
     for step, length in sorted(zip(map(abs, x.strides), x.shape, strict=True)):
         if length > 1:
@@ -74,13 +76,13 @@ def overlaps_itself(x: NumpyArray) -> bool:
 
 
 def laid_by(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
-    """The array, or a copy where it is not aligned or does not have these strides."""
+    """Return the array, or a copy if it is not aligned or does not have these strides."""
     fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
     return array if fits and array.flags.aligned else with_strides(array, strides)
 
 
 def room(shape: Sequence[int], dtype: NumpyDType, strides: Sequence[int]) -> NumpyArray:
-    """An array of whatever lies in memory, with these strides."""
+    """Return an uninitialized array with these strides."""
     spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []
     low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
     memory = np.empty(high - low + dtype.itemsize, np.uint8)
@@ -88,17 +90,17 @@ def room(shape: Sequence[int], dtype: NumpyDType, strides: Sequence[int]) -> Num
 
 
 def lying_at(x: NumpyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
-    """The view that begins so many bytes after the first element of an array without gaps."""
+    """Return the view that starts at a byte offset from the first element of a contiguous array."""
     return np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.T, offset, strides)
 
 
 def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[int] | None:
-    """The smallest strides with which an array can be reshaped, without a copy, exactly as with the given ones.
+    """Return the smallest strides for which reshaping is a view in exactly the same cases as for the given strides.
 
-    The axes are in the same order and directions, and have gaps between them where they had gaps. None where elements overlap.
+    The axes keep their order and direction, and gaps between axes stay gaps. Return None if elements overlap.
     """
     close = [itemsize] * len(shape)
-    before = given = itemsize  # what the next axis' stride is if there is no gap
+    before = given = itemsize  # the stride of the next axis, if there is no gap
     for k in sorted([k for k, n in enumerate(shape) if n > 1], key=lambda k: abs(strides[k])):
         step = abs(strides[k])
         if step < given:
@@ -110,13 +112,13 @@ def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -
 
 
 def copy_alike(array: NumpyArray) -> NumpyArray:
-    """A copy that lies in memory as the array does: what is a view of the one is a view of the other.
+    """Return a copy with the memory layout of the array: an operation that gives a view of one gives a view of the other.
 
-    It cannot be written to if the array can't, or has elements that share their place in memory.
+    The copy is read-only if the array is, or if the array's elements share memory.
     """
     if 0 in array.strides:
         apart = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
-        if apart.size < array.size:  # elements that are repeated
+        if apart.size < array.size:  # there are repeated elements
             return np.broadcast_to(copy_alike(apart), array.shape)
     strides = None if array.flags.forc else close_strides(array.shape, array.strides, array.itemsize)
     copy = array.copy(order="K") if strides is None else with_strides(array, tuple(strides))

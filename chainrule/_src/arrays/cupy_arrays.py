@@ -1,4 +1,4 @@
-"""CuPy's arrays, which lie on a GPU."""
+"""The ``Library`` of CuPy's arrays, which are in GPU memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Dask's arrays: which graphs are made of rules, so that chunks stay chunks and data is read once.
+"""The ``Library`` of Dask's arrays: implementations for rules that keep the chunks, so that data is read once.
 
-Loaded when the first Dask array arrives. What Dask does well is Dask's; here are forms that follow the chunks of the
-operand where NumPy's function knows its shape alone, and that can be fused with the elementwise steps around them.
+Loaded with the first Dask array. Most functions are Dask's own. The implementations here use the operand's chunks where
+NumPy's function has only its shape, and can be fused with the elementwise steps around them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Chunks = tuple[tuple[int, ...], ...]
 
 
 class DaskShape(tuple[int, ...]):
-    """A shape that remembers how the array was cut into chunks, so that what is made of that shape is cut alike."""
+    """A shape that also stores an array's chunks, so that arrays made with this shape get the same chunks."""
 
     chunks: Chunks
 
@@ -41,7 +41,7 @@ def shape_of(x: Any) -> DaskShape:
 
 
 def like(x: Any, shape: Any) -> Any:
-    """An array cut as a shape remembers that another one was."""
+    """Rechunk an array like the array that a shape was taken from."""
     chunks = getattr(shape, "chunks", None)
     return x if chunks is None or x.chunks == chunks else x.rechunk(chunks)
 
@@ -49,14 +49,14 @@ def like(x: Any, shape: Any) -> Any:
 def check(x: Any) -> None:
     if any(n != n for n in x.shape):
         raise ValueError(
-            f"a Dask array whose chunks have unknown sizes, of shape {x.shape}: derivatives need to know them. Compute the "
-            "sizes with x = x.compute_chunk_sizes(), or give them where the array is made (lengths=True)."
+            f"a Dask array whose chunks have unknown sizes, of shape {x.shape}: derivatives need the sizes. Compute them "
+            "with x = x.compute_chunk_sizes(), or give them where the array is made (lengths=True)."
         )
 
 
 @functools.cache
 def lacks(function: AnyFunction) -> bool:
-    """Whether Dask would compute the arrays to call NumPy's function: it looks for one of that name in ``dask.array``."""
+    """Return whether Dask has no function of this name in ``dask.array``, and would compute the arrays to call NumPy's."""
     module: Any = da
     for name in function.__module__.split(".")[1:]:
         module = getattr(module, name, None)
@@ -65,15 +65,15 @@ def lacks(function: AnyFunction) -> bool:
 
 
 def refuses(error: Exception) -> bool:
-    """What ``dask.array.linalg`` says of matrices that it has no algorithm for."""
+    """Return whether an error is one that ``dask.array.linalg`` raises for matrices it has no algorithm for."""
     return type(error) is ValueError and any(words in str(error) for words in ("chunk", "must be 2", "Dimension must"))
 
 
-# -- forms that follow the chunks --------------------------------------------------------------------------------------
+# -- implementations that keep the chunks ------------------------------------------------------------------------------
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """``np.broadcast_to``, blockwise: Dask's own is a layer that nothing is fused with."""
+    """Compute ``np.broadcast_to`` blockwise: Dask's own is a layer that is never fused."""
     chunks = getattr(shape, "chunks", None)
     if chunks is None:
         return da.broadcast_to(x, tuple(shape))
@@ -99,12 +99,12 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 
 def _partial_product(x: AnyArray, y: AnyArray) -> Any:
-    """The product of one block with one block, with an axis in front to add over."""
+    """Return the product of two blocks, with a leading axis to sum over."""
     return np.matmul(x, y)[None]
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """``np.matmul``: products of blocks, added by a tree where the axis that is summed is cut."""
+    """Compute ``np.matmul`` from products of blocks, summed by a tree reduction if the contracted axis is chunked."""
     x, y = da.asarray(x), da.asarray(y)
     if not 1 <= x.ndim <= 2 or not 1 <= y.ndim <= 2 or x.shape[-1] != y.shape[0]:
         return da.matmul(x, y)
@@ -120,7 +120,7 @@ def matmul(x: Any, y: Any) -> Any:
 
 
 def reshape(x: Any, shape: Any, *args: object, **kwargs: object) -> Any:
-    """``np.reshape``: axes that neither merge nor split evenly go through one long axis."""
+    """Compute ``np.reshape``; axes that neither merge nor split evenly go through one flat axis."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not x.size:
         return like(da.from_array(np.empty(x.shape, x.dtype).reshape(sizes)), shape)
@@ -131,17 +131,17 @@ def reshape(x: Any, shape: Any, *args: object, **kwargs: object) -> Any:
 
 
 def take(x: Any, indices: AnyArray, axis: int | None = None, **options: object) -> Any:
-    """``np.take`` at indices of several axes, by one of a single axis."""
+    """Compute ``np.take`` at indices with several axes by one ``take`` with a flat index."""
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     axis %= x.ndim
-    places = np.asarray(indices)
-    flat = x[(*(slice(None),) * axis, places.ravel())]
-    return flat if places.ndim == 1 else reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+    index = np.asarray(indices)
+    flat = x[(*(slice(None),) * axis, index.ravel())]
+    return flat if index.ndim == 1 else reshape(flat, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
 
 
 def _along(function: AnyFunction) -> Any:
-    """A function of whole lines along one axis, and of nothing else: each chunk gets its lines whole."""
+    """Apply a function along one axis; each chunk is rechunked to contain whole lines."""
 
     def form(x: Any, axis: int = -1, **options: object) -> Any:
         x = x.rechunk({axis % x.ndim: -1})
@@ -151,7 +151,7 @@ def _along(function: AnyFunction) -> Any:
 
 
 def take_along_axis(x: Any, index: Any, axis: int) -> Any:
-    """``np.take_along_axis`` in each chunk, whose lines along the axis are whole."""
+    """Compute ``np.take_along_axis`` in each chunk, with whole lines along the axis."""
     axis %= x.ndim
     whole = {k: -1 for k in range(x.ndim) if k == axis or x.shape[k] != index.shape[k]}
     x = x.rechunk(whole)
@@ -163,9 +163,9 @@ def take_along_axis(x: Any, index: Any, axis: int) -> Any:
 
 
 def _whole(function: AnyFunction, signature: str, dtypes: Any = lambda dtype: (dtype,)) -> Any:
-    """NumPy's function of the matrices in the last two axes, each of which becomes one block; the axes before stay cut.
+    """Apply a NumPy function of the matrices in the last two axes: each matrix becomes one block; other axes stay chunked.
 
-    Dask's own eliminations look for pivots in a block alone, and lose digits, or fail, where NumPy's do not.
+    Dask's own decompositions search pivots within a block only, and lose digits, or fail, where NumPy's do not.
     """
     needs, gives = ([axes.strip("()").split(",") for axes in side.split("),(")] for side in signature.split("->"))
 
@@ -184,7 +184,7 @@ def _whole(function: AnyFunction, signature: str, dtypes: Any = lambda dtype: (d
 
 
 def _cut_alike(x: Any, core: int, y: Any, core_of_y: int) -> Any:
-    """x with the chunks of y along the axes before the last ``core``, where both have the same length."""
+    """Rechunk x like y along the axes before the last ``core``, where both have the same length."""
     pairs = zip(range(x.ndim - core - 1, -1, -1), range(y.ndim - core_of_y - 1, -1, -1))
     return x.rechunk({i: y.chunks[k] for i, k in pairs if x.shape[i] == y.shape[k]})
 
@@ -194,7 +194,7 @@ def _real(dtype: Any) -> Any:
 
 
 def solve(a: Any, b: Any) -> Any:
-    """``np.linalg.solve`` in one block."""
+    """Compute ``np.linalg.solve`` in one block."""
     if np.ndim(b) == 1:
         return _whole(_solve_vector, "(n,n),(n)->(n)")(a, b)
     return _whole(np.linalg.solve, "(n,n),(n,k)->(n,k)")(a, b)
@@ -205,7 +205,7 @@ def _solve_vector(a: Any, b: Any) -> Any:
 
 
 def cholesky(a: Any) -> Any:
-    """``np.linalg.cholesky``: Dask's by blocks, which needs no pivots; in one block where they are not alike."""
+    """Compute ``np.linalg.cholesky``: blockwise by Dask, which needs no pivots; in one block if the chunks differ."""
     alike = a.ndim == 2 and len({*a.chunks[0], *a.chunks[1]}) == 1
     if alike and a.numblocks != (1, 1) and a.dtype.kind == "f":
         return da.linalg.cholesky(a, lower=True)
@@ -213,7 +213,7 @@ def cholesky(a: Any) -> Any:
 
 
 def svd(a: Any, full_matrices: bool = True) -> Any:
-    """``np.linalg.svd``: Dask's by blocks where one axis is cut, with signs of its own; else in one block."""
+    """Compute ``np.linalg.svd``: by Dask, with its own signs, if one axis is chunked; else in one block."""
     thin = not full_matrices or a.shape[-1] == a.shape[-2]
     if not thin:
         raise NotImplementedError("full_matrices=True")
@@ -227,12 +227,12 @@ def _thin_svd(a: Any) -> Any:
 
 
 def eigh(a: Any, UPLO: str = "L") -> Any:
-    """``np.linalg.eigh`` in one block."""
+    """Compute ``np.linalg.eigh`` in one block."""
     return _whole(np.linalg.eigh, "(n,n)->(n),(n,n)", lambda dtype: (_real(dtype), dtype))(a, UPLO=UPLO)
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """``np.linalg.qr`` in one block: the blockwise one has other signs."""
+    """Compute ``np.linalg.qr`` in one block: Dask's blockwise result has other signs."""
     if mode != "reduced":
         raise NotImplementedError(f"mode={mode!r}")
     return _whole(np.linalg.qr, "(m,n)->(m,p),(p,n)", lambda dtype: (dtype, dtype))(a)
@@ -250,11 +250,11 @@ _MATRICES = {
 }
 
 
-# -- rows that write by index, as blocks ---------------------------------------------------------------------------------
+# -- primitives that write by index, as blocks ---------------------------------------------------------------------------
 
 
 def embed(x: Any, *, shape: Any, index: tuple[object, ...]) -> Any:
-    """Zeros of a shape, in its chunks, with x at a basic index: one task for a block, which reads one block."""
+    """Return chunked zeros of a shape, with x at a basic index: each block is one task that reads one block."""
     chunks = getattr(shape, "chunks", None) or tuple((n,) for n in shape)
     x, slices = _with_all_axes(x, shape, index)
     taken = [_taken(*pair) for pair in zip(chunks, slices)]
@@ -281,7 +281,7 @@ def _placed(block: AnyArray, shape: tuple[int, ...], where: tuple[slice, ...]) -
 
 
 def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, list[range]]:
-    """x with one axis for each of a shape, and which elements of that axis it holds, upwards."""
+    """Give x one axis for each axis of a shape; also return which elements of each axis x contains, ascending."""
     items = list(index)
     named = len(items) - sum(item is None or item is Ellipsis for item in items)
     at = items.index(Ellipsis) if Ellipsis in items else len(items)
@@ -301,20 +301,20 @@ def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, 
     return x[tuple(back)], held
 
 
-def _taken(chunks: tuple[int, ...], held: range) -> list[range]:
-    """For each chunk of an axis, which of its elements are among those that are held."""
+def _taken(chunks: tuple[int, ...], contained: range) -> list[range]:
+    """Return for each chunk of an axis which of its elements are in ``held``."""
     taken = []
     begin = 0
     for n in chunks:
-        skipped = max(0, -((held.start - begin) // held.step))
-        first = held.start - begin + skipped * held.step
-        taken.append(range(first, max(first, min(held.stop - begin, n)), held.step))
+        skipped = max(0, -((contained.start - begin) // contained.step))
+        first = contained.start - begin + skipped * contained.step
+        taken.append(range(first, max(first, min(contained.stop - begin, n)), contained.step))
         begin += n
     return taken
 
 
 def computed(arrays: list[Any]) -> list[Any]:
-    """The numbers of arrays, with one task for what is done to a block: see ``dask_fusion``."""
+    """Compute arrays, with one task for all operations on a block: see ``dask_fusion``."""
     return list(map(np.asarray, dask.base.compute(*grouped(arrays), optimize_graph=False)))
 
 

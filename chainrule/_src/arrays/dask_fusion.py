@@ -1,11 +1,11 @@
-"""One task for a chunk: what a gradient does with a block of the data, between reading it and adding up, done at once.
+"""Task fusion for Dask graphs: all that a gradient computes from one chunk of data becomes one task.
 
-Dask fuses chains. A gradient is none: it uses what it read, and much of what it computed, twice. As tasks of their own
-these steps keep the block in memory, move it between workers, and cost the scheduler more than the arithmetic takes. Here
-tasks at the same place among the blocks become one, which hands out what others need.
+Dask fuses linear chains. A gradient is not a chain: it uses the data, and much of what it computes, twice. As separate tasks
+these steps keep the block in memory, move it between workers, and cost the scheduler more than the arithmetic costs. Here,
+tasks for the same block position are merged into a group, which returns the results that other groups need.
 
-A task's group is its place and its stage: how often the way to it has changed places. Between groups stages only rise, so
-that groups can't wait for each other.
+A task's group is its block position and its stage: how often the path to the task has changed the position. Between groups
+stages only increase, so groups never wait for each other in a cycle.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from dask.highlevelgraph import HighLevelGraph
 
 try:
     from dask._task_spec import Alias, DataNode, GraphNode, Task, TaskRef
-except ImportError:  # another version of Dask: its own fusion has to do
+except ImportError:  # another version of Dask: use Dask's own fusion
     Task = None  # type: ignore[assignment, misc, unused-ignore]
 
 TaskGraph = dict[Any, Any]
 
 
 class TaskGroup:
-    """Tasks that are run one after the other, in one task.
+    """Tasks that run one after the other, as one task.
 
     Args:
-        nodes: in the order to run them.
-        outputs: keys of the results that are handed out.
-        sources: for each argument, the keys of the results that it holds, as a tuple; or one key.
+        nodes: the tasks, in execution order.
+        outputs: keys of the returned results.
+        sources: for each argument, the keys of the results that it contains, as a tuple; or one key.
     """
 
     __slots__ = ("last", "nodes", "outputs", "sources")
@@ -61,7 +61,7 @@ class TaskGroup:
 
 
 def grouped(arrays: list[Any]) -> list[Any]:
-    """Dask arrays of one small graph, with the values of the given ones."""
+    """Rewrite Dask arrays to use one smaller graph, with the same values."""
     keys = [x.__dask_keys__() for x in arrays]
     graph = dict(optimize(HighLevelGraph.merge(*[x.dask for x in arrays]), keys))
     if Task is None or not all(isinstance(node, GraphNode) for node in graph.values()):
@@ -89,7 +89,7 @@ def _grouped(graph: TaskGraph, wanted: set[Any]) -> TaskGraph:
 
 
 def _resolved(aliases: dict[Any, Any]) -> dict[Any, Any]:
-    """Each alias with what it stands for in the end."""
+    """Resolve chains of aliases: map each alias to its final target."""
     found = {}
     for key, target in aliases.items():
         while target in aliases:
@@ -99,7 +99,7 @@ def _resolved(aliases: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _sorted(graph: TaskGraph) -> list[Any]:
-    """The keys, each after those that it needs."""
+    """Return the keys in topological order."""
     waiting = {key: len([d for d in node.dependencies if d in graph]) for key, node in graph.items()}
     users: dict[Any, list[Any]] = defaultdict(list)
     for key, node in graph.items():
@@ -117,9 +117,9 @@ def _sorted(graph: TaskGraph) -> list[Any]:
 def _places(
     graph: TaskGraph, order: list[Any], users: dict[Any, list[Any]], known_as: dict[Any, Any]
 ) -> dict[Any, Hashable]:
-    """Where each task's block lies: the numbers in its key, or in that of the array which it was put into.
+    """Return each task's block position: the block indices in its key, or in the key of the array that it was fused into.
 
-    Zeros are left out, which are those of axes that are not cut. What many places use has a place of its own.
+    Zeros are omitted, because they belong to axes without chunks. A task used at many positions has a position of its own.
     """
     place: dict[Any, Hashable] = {}
     for key in reversed(order):
@@ -135,7 +135,7 @@ def _places(
 
 
 def _stages(graph: TaskGraph, order: list[Any], users: Any, place: dict[Any, Hashable]) -> dict[Any, int]:
-    """As early as what it needs allows; then, for what needs little, as late as its users allow."""
+    """Return each task's stage: as early as its dependencies allow; tasks with few dependencies, as late as users allow."""
     stage: dict[Any, int] = {}
     for key in order:
         needs = graph[key].dependencies
@@ -147,7 +147,7 @@ def _stages(graph: TaskGraph, order: list[Any], users: Any, place: dict[Any, Has
 
 
 def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any, wanted: set[Any]) -> TaskGraph:
-    """The graph of groups, and of the results that were asked for, under keys of their own."""
+    """Return the graph of groups and of the requested results, under new keys."""
     home = {key: group for group, keys in members.items() for key in keys}
     outputs = {
         group: [key for key in keys if key in wanted or any(home[user] != group for user in users[key])]
@@ -158,7 +158,7 @@ def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any,
     names: dict[Hashable, Any] = {group: (token, i) for i, group in enumerate(groups)}
     for key in {
         needed for node in graph.values() for needed in node.dependencies
-    } - graph.keys():  # it lies on a cluster
+    } - graph.keys():  # a result on a cluster
         home[key] = names[key] = key
         outputs[key] = [key]
     condensed: TaskGraph = {}
@@ -176,7 +176,7 @@ def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any,
 
 
 def result_key(key: Any) -> Any:
-    """The key of a result that was asked for, which must not mean another task than it did."""
+    """Return the key of a requested result, which differs from the key of the original task."""
     return ("computed-" + key[0], *key[1:])
 
 

@@ -1,4 +1,4 @@
-"""``device``, ``layout``, ``memory_format``: where and how a tensor lies: on the CPU, or on a GPU that CuPy computes on."""
+"""``device``, ``layout``, ``memory_format``: a tensor's device (the CPU, or a GPU with CuPy) and its memory layout."""
 
 import threading
 from enum import Enum
@@ -6,19 +6,19 @@ from typing import Any, TypeAlias
 
 from chainrule._src.arrays import gpu
 
-#: devices that PyTorch knows; a program may name one that it does not use
+#: PyTorch's device types; a program may name one without using it
 _TYPES = ("cpu", "cuda", "fpga", "hip", "hpu", "ipu", "lazy", "maia", "meta", "mps", "mtia", "vulkan", "xla", "xpu")
 
 
 class device:
-    """A device in PyTorch's spelling: the CPU, or a GPU where CuPy is installed and finds one.
+    """A device in PyTorch's notation: the CPU, or a GPU if CuPy is installed and finds one.
 
     Args:
-        type: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, the number of a GPU, or a device that is only named.
-        index: a number for the device, or none: the current GPU; it has no meaning on the CPU.
+        type: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, the number of a GPU, or another device type that is never used.
+        index: the number of the device; None for the current GPU. It has no meaning on the CPU.
 
     Raises:
-        RuntimeError: there is no such type of device; or, when it is used, it is not to be had.
+        RuntimeError: there is no such type of device; or, at its first use, the device is not available.
         TypeError: if ``type`` is neither a string nor a device.
 
     Example:
@@ -33,7 +33,7 @@ class device:
         Traceback (most recent call last):
             ...
         RuntimeError: device 'cuda' is not available: this build computes on the CPU with NumPy; \
-use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): ...
+use device 'cpu', or leave the device out; an NVIDIA GPU needs CuPy (pip install chainrule[cuda]): ...
     """
 
     __module__ = "chainrule"
@@ -57,7 +57,7 @@ use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip ins
             )
         name, colon, number = type.partition(":")
         if name not in _TYPES:
-            fix = ". A GPU of NVIDIA's is 'cuda'" if name.lower() == "gpu" else ""
+            fix = ". An NVIDIA GPU is 'cuda'" if name.lower() == "gpu" else ""
             raise RuntimeError(
                 f"Expected one of {', '.join(_TYPES)} device type at start of device string: {name}{fix}"
             )
@@ -106,12 +106,12 @@ use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip ins
         _DEFAULTS.within.pop()
 
 
-#: where an array lies; None for the computer's memory, or for where the rest is
+#: the location of an array; None for host memory, or for that of the other arrays
 DeviceLike: TypeAlias = device | str | int | None
 
 
 class _Defaults(threading.local):
-    """Where a thread's new tensors are: on the innermost device that was asked for."""
+    """The default devices of a thread: ``set_default``'s, and those of the active ``with`` blocks."""
 
     def __init__(self) -> None:
         self.chosen: list[device] = []
@@ -122,22 +122,22 @@ _DEFAULTS = _Defaults()
 
 
 def default_device() -> device:
-    """Where new tensors of this thread are, unless told otherwise."""
+    """Return this thread's default device for new tensors."""
     within = _DEFAULTS.within or _DEFAULTS.chosen
     return within[-1] if within else device("cpu")
 
 
 def set_default(where: DeviceLike) -> None:
-    """Have this thread's new tensors on a device (None: on the CPU)."""
+    """Set this thread's default device for new tensors (None: the CPU)."""
     check_device(where)
     _DEFAULTS.chosen = [] if where is None else [where if isinstance(where, device) else device(where)]
 
 
 def gpu_of(where: DeviceLike) -> int | None:
-    """The number of the GPU that ``where`` names (None: the default device); None for the CPU.
+    """Return the number of the GPU that ``where`` names (None: the default device); None for the CPU.
 
     Raises:
-        RuntimeError: the device is not to be had.
+        RuntimeError: the device is not available.
     """
     if where is None:
         if not (_DEFAULTS.within or _DEFAULTS.chosen):
@@ -152,20 +152,20 @@ def gpu_of(where: DeviceLike) -> int | None:
         return gpu.current()
     if named.index >= gpu.count():
         raise RuntimeError(
-            f"CUDA error: invalid device ordinal: {named} is asked for, and there are {gpu.count()} GPUs, counted from 0"
+            f"CUDA error: invalid device ordinal: {named} is requested, and there are {gpu.count()} GPUs, counted from 0"
         )
     return named.index
 
 
 def check_device(where: DeviceLike) -> None:
-    """Raise for a device that is not to be had (None, the default, is)."""
+    """Raise if a device is not available (None, the default, is)."""
     if where is not None:
         gpu_of(where)
 
 
 def _unavailable(name: str) -> RuntimeError:
     more = (
-        f"; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
+        f"; an NVIDIA GPU needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
     )
     return RuntimeError(
         f"device '{name}' is not available: this build computes on the CPU with NumPy; "
@@ -174,7 +174,7 @@ def _unavailable(name: str) -> RuntimeError:
 
 
 class layout(Enum):
-    """How a tensor's elements are found: by strides."""
+    """The memory layout of a tensor: always strided."""
 
     __module__ = "chainrule"
     strided = "torch.strided"
@@ -186,7 +186,7 @@ class layout(Enum):
 
 
 class memory_format(Enum):
-    """In which order a copy lies in memory; a request, which changes no number."""
+    """The requested memory order of a copy; it does not change any values."""
 
     __module__ = "chainrule"
     contiguous_format = "torch.contiguous_format"

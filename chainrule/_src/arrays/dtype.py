@@ -1,8 +1,8 @@
-"""Element types as users see them: PyTorch's attributes and name, and NumPy's dtype in everything else.
+"""The public ``dtype``: PyTorch's attributes and name; otherwise it behaves like NumPy's dtype.
 
-NumPy's dtype objects take no attributes, so ``dtype`` stands for one, which it has in ``dtype.dtype`` (where NumPy looks for
-it). There is one object for each element type. Arrays, rules and everything else inside keep NumPy's objects, in
-``arrays.dtypes``; ``DTYPE_OF`` leads from them to these, and ``as_dtype`` back.
+NumPy's dtype objects have no attributes of PyTorch's, so ``dtype`` wraps one as ``dtype.dtype`` (the attribute that NumPy
+reads). There is one object for each element type. Arrays, rules and all other internals use NumPy's objects, which are in
+``arrays.dtypes``. ``DTYPE_OF`` maps NumPy's to public dtypes, and ``as_dtype`` public ones to NumPy's.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from chainrule._src.arrays.types import NumpyDType
 
 _COPIED = ("alignment", "byteorder", "char", "itemsize", "kind", "name", "num", "str", "type")
 
-#: NumPy's dtype -> ours
+#: NumPy's dtype -> public dtype
 DTYPE_OF: dict[NumpyDType, dtype] = {}
 
 
 class dtype:
-    """An element type, such as ``torch.float32``. Each exists once; ``dtype("float32")`` finds it.
+    """An element type, such as ``torch.float32``. There is one object for each; ``dtype("float32")`` returns it.
 
-    NumPy takes it wherever it takes its own dtypes, and it equals NumPy's dtype, with the same hash. It equals what NumPy's
-    dtype equals as well (``np.float32``, ``"float32"``; Python's ``float`` is float64), except None.
+    NumPy accepts it wherever it accepts its own dtypes. It equals NumPy's dtype, with the same hash, and everything that
+    equals NumPy's dtype (``np.float32``, ``"float32"``; Python's ``float`` is float64), except None.
 
     Args:
         spelling: a NumPy dtype, a NumPy scalar type, a name, or one of Python's ``float``, ``int``, ``bool``, ``complex``.
 
     Attributes:
-        is_floating_point: whether it is of real floating-point numbers.
-        is_complex: whether it is of complex numbers.
+        is_floating_point: whether it is a real floating-point dtype.
+        is_complex: whether it is a complex dtype.
         is_signed: whether it has negative numbers.
         itemsize: bytes per element.
         dtype: NumPy's dtype.
 
     Raises:
-        TypeError: PyTorch and NumPy share no such element type.
+        TypeError: PyTorch and NumPy have no such element type in common.
 
     >>> import chainrule as cr, numpy as np
     >>> cr.float32, cr.float32.is_complex, cr.float32 == np.float32
@@ -69,11 +69,11 @@ class dtype:
         return DTYPE_OF[as_dtype(spelling)]
 
     def to_real(self) -> Dtype:
-        """The dtype of the real part: of the parts of complex numbers, else this one."""
+        """Return the dtype of the real part; real dtypes are returned unchanged."""
         return DTYPE_OF[dtypes.to_real(self.dtype)] if self.is_complex else self
 
     def to_complex(self) -> Dtype:
-        """The complex dtype whose parts have this one (float16, which has none in NumPy, gives complex64).
+        """Return the complex dtype with parts of this dtype; complex64 for float16, which NumPy has no complex dtype for.
 
         Raises:
             TypeError: an integer dtype, or bool.
@@ -86,7 +86,7 @@ class dtype:
 
     @property  # type: ignore[misc]
     def __class__(self) -> builtins.type[Any]:
-        """NumPy's, so that ``isinstance(d, np.dtype)`` holds too: some of NumPy's functions would not convert else."""
+        """NumPy's dtype class, so that ``isinstance(d, np.dtype)`` is true: some NumPy functions would not convert it otherwise."""
         return builtins.type(self.dtype)
 
     def __getattr__(self, name: builtins.str) -> Any:
@@ -95,7 +95,7 @@ class dtype:
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __setattr__(self, name: builtins.str, value: object) -> None:
-        raise AttributeError("attributes of a torch.dtype cannot be set: each exists once, for everybody")
+        raise AttributeError("attributes of a torch.dtype cannot be set: each dtype is a single shared object")
 
     def __dir__(self) -> list[builtins.str]:
         return sorted({*object.__dir__(self), *dir(self.dtype)})
@@ -118,10 +118,10 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self) -> builtins.str:
-        return self.name  # of this module's global, and so copies are the object itself
+        return self.name  # the name of this module's global: copies are the object itself
 
 
-Dtype: TypeAlias = dtype  # inside the class the name is an attribute's
+Dtype: TypeAlias = dtype  # within the class, ``dtype`` is an attribute
 
 
 def _make(numpys: NumpyDType) -> dtype:
@@ -153,13 +153,13 @@ complex128 = cdouble = dtype("complex128")
 
 
 class _Named(dtype):
-    """An element type of PyTorch's that NumPy lacks: it is a name, which nothing here is of. Making anything of it is refused."""
+    """A PyTorch dtype that NumPy lacks. It exists as a name only; making a tensor of it is an error."""
 
     __slots__ = ()
 
     def __getattr__(self, name: builtins.str) -> Any:
         if name == "__numpy_dtype__" or (not name.startswith("__") and hasattr(np.dtype, name)):
-            return as_dtype(self.name)  # which says what to take
+            return as_dtype(self.name)  # raises an error that names an alternative
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     @property  # type: ignore[misc]

@@ -1,6 +1,6 @@
-"""Element types inside: NumPy's dtype objects under PyTorch's names.
+"""Internal dtypes: NumPy's dtype objects under PyTorch's names.
 
-A dtype here *is* a ``np.dtype``, which is what arrays have and rules compare. Users get those of ``arrays.dtype``.
+A dtype here *is* an ``np.dtype``, as arrays have and rules compare. Public functions return those of ``arrays.dtype``.
 """
 
 import builtins
@@ -26,7 +26,7 @@ float64 = double = np.dtype("float64")
 complex64 = cfloat = np.dtype("complex64")
 complex128 = cdouble = np.dtype("complex128")
 
-# Below this line `bool`, `int` and `float` are dtypes; the Python types are `builtins.…`.
+# From here on `bool`, `int` and `float` are dtypes; the Python types are `builtins.…`.
 
 DTYPES: tuple[DType, ...] = (
     bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
@@ -44,7 +44,7 @@ _CONCRETE_SCALARS: tuple[type[np.generic], ...] = (
     np.half, np.single, np.double, np.csingle, np.cdouble,
 )  # fmt: skip
 
-#: dtypes of NumPy's that PyTorch does not have: arrays of NumPy's keep them
+#: NumPy dtypes that PyTorch does not have: NumPy-style arrays keep them
 NUMPYS_OWN: tuple[DType, ...] = (np.dtype("longdouble"), np.dtype("clongdouble"))
 
 SPELLINGS: dict[object, DType] = {
@@ -66,20 +66,19 @@ _MISSING = {"bfloat16": "float32", "complex32": "complex64", "chalf": "complex64
 
 
 def as_dtype(dtype: object) -> DType:
-    """Normalise whatever a user may pass as ``dtype=`` to one dtype object.
+    """Convert a ``dtype=`` argument to a dtype object.
 
-    Python's types mean what they mean to PyTorch: ``float`` is float64, ``int`` is int64,
-    ``complex`` is complex128.
+    Python's types have PyTorch's meaning: ``float`` is float64, ``int`` is int64, ``complex`` is complex128.
 
     Args:
         dtype: a NumPy dtype, a NumPy scalar type, a name such as ``"float32"`` or
             ``"torch.float32"``, or one of Python's ``float``, ``int``, ``bool``, ``complex``.
 
     Returns:
-        The dtype; equal dtypes come back as one and the same object.
+        The dtype; equal dtypes are the same object.
 
     Raises:
-        TypeError: if ``dtype`` names no element type that PyTorch and NumPy share.
+        TypeError: if ``dtype`` names no element type that PyTorch and NumPy have in common.
 
     Example:
         >>> as_dtype(type(2.5)), as_dtype(np.int16), as_dtype("torch.float")
@@ -110,7 +109,7 @@ with array.astype(np.float64)
 
 
 def dtype_of_data(dtype: object) -> DType:
-    """``as_dtype``, or one of ``NUMPYS_OWN``, which only the data of an Array can have."""
+    """Return ``as_dtype(dtype)``; also accept ``NUMPYS_OWN``, which only the data of an Array may have."""
     return dtype if dtype in NUMPYS_OWN else as_dtype(dtype)  # type: ignore[return-value]
 
 
@@ -131,7 +130,7 @@ def _from_string(name: str) -> DType:
 
 
 def native(array: Any) -> Any:
-    """The array in the machine's own byte order: itself, or a copy."""
+    """Return the array in native byte order: itself, or a copy."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -157,7 +156,7 @@ def torch_name(dtype: object) -> str:
     """Return the name PyTorch prints for a dtype.
 
     Args:
-        dtype: anything ``as_dtype`` takes.
+        dtype: anything ``as_dtype`` accepts.
 
     Example:
         >>> torch_name(np.float64)
@@ -170,20 +169,20 @@ def torch_name(dtype: object) -> str:
 
 
 _default = float32
-#: what to call when the default dtype changes
+#: functions to call when the default dtype changes
 forget: list[Callable[[], object]] = []
 
 
 def default_dtype() -> DType:
-    """The dtype that Python floats become; float32 unless it was changed."""
+    """Return the dtype that Python floats become; float32 unless it was changed."""
     return _default
 
 
 def set_default_dtype(d: object) -> None:
-    """Set the dtype that Python floats become, and the one that ``repr`` leaves out.
+    """Set the dtype that Python floats become, and that ``repr`` omits.
 
     Args:
-        d: a floating-point dtype in any spelling ``as_dtype`` takes.
+        d: a floating-point dtype, as ``as_dtype`` accepts it.
 
     Raises:
         TypeError: if ``d`` is not a floating-point dtype.
@@ -226,7 +225,7 @@ def get_default_complex_dtype() -> DType:
 
 
 def is_floating_point(dtype: object) -> builtins.bool:
-    """Say whether a dtype is a real floating-point one.
+    """Return whether a dtype is real floating-point.
 
     Example:
         >>> is_floating_point(float16), is_floating_point(complex64), is_floating_point(int)
@@ -236,7 +235,7 @@ def is_floating_point(dtype: object) -> builtins.bool:
 
 
 def is_complex(dtype: object) -> builtins.bool:
-    """Say whether a dtype is complex.
+    """Return whether a dtype is complex.
 
     Example:
         >>> is_complex(complex64), is_complex(float64)
@@ -246,7 +245,7 @@ def is_complex(dtype: object) -> builtins.bool:
 
 
 def to_complex(dtype: object) -> DType:
-    """Return the complex dtype whose parts have a floating dtype; complex ones are kept.
+    """Return the complex dtype with parts of a floating dtype; complex dtypes are returned unchanged.
 
     NumPy has no half-precision complex numbers, so float16 gives complex64.
 
@@ -263,7 +262,7 @@ def to_complex(dtype: object) -> DType:
 
 
 def to_real(dtype: object) -> DType:
-    """Return the dtype of a complex dtype's parts; floating ones are kept.
+    """Return the dtype of a complex dtype's parts; floating dtypes are returned unchanged.
 
     Example:
         >>> to_real(complex64)
@@ -281,10 +280,10 @@ def to_real(dtype: object) -> DType:
 
 
 class finfo:
-    """Limits of a floating-point dtype; a complex dtype gives those of its parts.
+    """Limits of a floating-point dtype; for a complex dtype, those of its parts.
 
     Args:
-        type: the dtype; the default dtype if left out.
+        type: the dtype; by default the default dtype.
 
     Raises:
         TypeError: if ``type`` is not floating or complex.
@@ -314,7 +313,7 @@ smallest_normal=6.10352e-05, tiny=6.10352e-05, dtype=float16)
         self.max = builtins.float(limits.max)
         self.min = builtins.float(limits.min)
         self.tiny = self.smallest_normal = builtins.float(limits.tiny)
-        # The nearest double to the power of ten; NumPy rounds it to the dtype first.
+        # The double nearest to the power of ten; NumPy would round it to the dtype first.
         self.resolution = builtins.float(f"1e-{limits.precision}")
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""CuPy, whose arrays are data on a GPU; it is imported when a program first asks for one.
+"""GPU computation with CuPy, which is imported at the first use of a GPU.
 
-What NumPy's and CuPy's conventions do not share is here: indices beyond an axis, matrices that cannot be decomposed, and
-NumPy's arrays beside CuPy's.
+This module handles the differences between NumPy and CuPy: indices out of range, matrices without a decomposition, and
+NumPy arrays in calls with CuPy arrays.
 """
 
 from __future__ import annotations
@@ -18,58 +18,58 @@ from chainrule._src.arrays.types import AnyFunction, Params
 
 ndarray = np.ndarray
 
-#: NumPy functions that read places along an axis, which CuPy counts around it where they lie outside
+#: NumPy functions that read at indices along an axis; CuPy wraps indices that are out of range around
 _READS = {np.take: "indices", np.take_along_axis: "indices"}
 
 
 @functools.cache
 def _installed() -> Any:
-    """CuPy, or why it is not there."""
+    """Return the module CuPy, or the reason why it cannot be imported."""
     try:
         return importlib.import_module("cupy")
-    except Exception as error:  # a library of CUDA's that does not load is an ImportError or an OSError
+    except Exception as error:  # a CUDA library that fails to load is an ImportError or an OSError
         return f"CuPy cannot be imported ({error})"
 
 
 def why_not() -> str:
-    """Why no GPU is to be had; nothing if one is."""
+    """Return why no GPU is available; an empty text if one is."""
     cupy = _installed()
     if isinstance(cupy, str):
         return cupy
     try:
         return "" if cupy.cuda.runtime.getDeviceCount() else "CuPy finds no GPU"
-    except Exception as error:  # CuPy's own, which cannot be named before it is there
+    except Exception as error:  # CuPy's own class, which cannot be named before CuPy is imported
         return f"CuPy finds no GPU ({error})"
 
 
 def count() -> int:
-    """How many GPUs CuPy finds: 0 where it is not installed."""
+    """Return how many GPUs CuPy finds: 0 if it is not installed."""
     return 0 if why_not() else int(_installed().cuda.runtime.getDeviceCount())
 
 
 def library() -> Any:
-    """The module ``cupy``, where it is known to be there."""
+    """Return the module ``cupy``, which must be imported already."""
     return sys.modules["cupy"]
 
 
 def device(number: int) -> Any:
-    """CuPy's object for a GPU, in whose context new arrays are made there."""
+    """Return CuPy's device object of a GPU; as a context manager it makes new arrays there."""
     return library().cuda.Device(number)
 
 
 def current() -> int:
-    """The number of the GPU that new arrays are made on."""
+    """Return the number of the GPU on which new arrays are made."""
     return int(library().cuda.runtime.getDevice())
 
 
 def made(function: str, number: int, *args: object) -> Any:
-    """What a function of CuPy's that makes arrays (``zeros``) gives on a GPU."""
+    """Call one of CuPy's array constructors (such as ``zeros``) on a GPU."""
     with device(number):
         return getattr(library(), function)(*args)
 
 
 def moved(x: Any, gpu: int | None) -> Any:
-    """An array of NumPy's or CuPy's, on the GPU of this number, or (None) in the computer's memory: itself, if it is there."""
+    """Copy a NumPy or CuPy array to a GPU, or (None) to host memory; return it unchanged if it is there."""
     if gpu is None:
         return x if isinstance(x, ndarray) else x.get()
     if not isinstance(x, ndarray) and x.device.id == gpu:
@@ -80,12 +80,12 @@ def moved(x: Any, gpu: int | None) -> Any:
 
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
-_SEEDS: dict[int | None, int] = {}  # by the GPU's number; None: of those that have none of their own
+_SEEDS: dict[int | None, int] = {}  # by GPU number; None: for GPUs without a seed of their own
 _SOURCES: dict[int, Any] = {}
 
 
 def seed(value: int, gpus: Iterable[int] | None = None) -> None:
-    """Start the random numbers of GPUs (None: of all) anew, when one next draws."""
+    """Seed the generators of GPUs (None: of all GPUs); they restart at the next draw."""
     if gpus is None:
         _SEEDS.clear()
         _SOURCES.clear()
@@ -97,7 +97,7 @@ def seed(value: int, gpus: Iterable[int] | None = None) -> None:
 
 
 def drawn(method: str, number: int, *args: object) -> Any:
-    """What a method of CuPy's generator of random numbers gives on a GPU."""
+    """Call a method of CuPy's random generator on a GPU."""
     with device(number):
         if number not in _SOURCES:
             value = _SEEDS.get(number, _SEEDS.get(None))
@@ -105,29 +105,27 @@ def drawn(method: str, number: int, *args: object) -> Any:
         return getattr(_SOURCES[number], method)(*args)
 
 
-# -- where CuPy differs from NumPy -------------------------------------------------------------------------------------
+# -- differences between CuPy and NumPy --------------------------------------------------------------------------------
 
 
 def call(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
-    """What a NumPy function gives for arrays of CuPy's, computed on the GPU of one of them, ``x``.
+    """Call the CuPy counterpart of a NumPy function, on the GPU of the array ``x``.
 
-    NumPy's arrays among the arguments are a rule's constants: masks, places, a seed. They are copied to that GPU.
+    NumPy arrays among the arguments are constants of a rule (masks, indices, a seed). They are copied to that GPU.
 
     Raises:
-        IndexError: places lie outside of an axis (CuPy would count them around it).
-        numpy.linalg.LinAlgError: a matrix cannot be decomposed (CuPy would give nan).
+        IndexError: indices are out of range for an axis (CuPy would wrap them around).
+        numpy.linalg.LinAlgError: a matrix cannot be decomposed (CuPy would return NaN).
     """
     with x.device:
         args, kwargs = _on_gpu(args), _on_gpu(kwargs)
         if function in _READS:
-            _check_places(args, kwargs)
-        if function is np.where and not hasattr(args[0], "device"):  # a bool, of which CuPy would want methods
+            _check_indices(args, kwargs)
+        if function is np.where and not hasattr(args[0], "device"):  # a bool: CuPy needs an array
             args = (library().asarray(args[0]), *args[1:])
         if getattr(function, "__name__", "") == "at":
             return _at(function.__self__.__name__, *args)  # type: ignore[attr-defined]
-        if isinstance(function, np.ufunc) and function.__name__.startswith(
-            "_"
-        ):  # one of SciPy's own, under a public name
+        if isinstance(function, np.ufunc) and function.__name__.startswith("_"):  # a SciPy ufunc under its public name
             function = getattr(_special(), function.__name__[1:], function)
         if getattr(function, "__module__", "") != "numpy.linalg":
             return function(*args, **kwargs)
@@ -138,7 +136,7 @@ def call(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -
 
 
 def _stacked_alike(a: Any, b: Any) -> tuple[Any, Any]:
-    """Matrices and right sides in stacks of one shape, for CuPy does not broadcast them."""
+    """Broadcast matrices and right-hand sides to one stack shape, because CuPy does not."""
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     broadcast = library().broadcast_to
     return broadcast(a, (*stack, *a.shape[-2:])), broadcast(b, (*stack, *b.shape[-2:]))
@@ -154,9 +152,9 @@ def _on_gpu(x: Any) -> Any:
 
 
 def _at(name: str, out: Any, index: Any, values: Any) -> None:
-    """``np.add.at``, in which several elements may meet at one place; CuPy has it for some dtypes, others go through those.
+    """Compute ``np.add.at`` with repeated indices; CuPy supports some dtypes, and others are cast to those.
 
-    (Asked by NumPy's function, CuPy does not take an index of several parts.)
+    (CuPy's own dispatch of ``np.add.at`` does not accept a tuple as an index.)
     """
     cupy = library()
     at = getattr(cupy, name).at
@@ -183,7 +181,7 @@ def _special() -> Any:
 
 
 def elementwise(function: AnyFunction, *args: Any) -> Any:
-    """What CuPy has under the name of a function of our own: ``erf``, ``i0``."""
+    """Call CuPy's counterpart of one of our functions (``erf``, ``i0``), found by its name."""
     own = getattr(_special(), function.__name__.strip("_"), None)
     if own is None:
         raise NotImplementedError
@@ -192,11 +190,11 @@ def elementwise(function: AnyFunction, *args: Any) -> Any:
 
 
 def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """A view of an array's memory."""
+    """Return a strided view of an array's memory."""
     return library().lib.stride_tricks.as_strided(x, shape, strides)
 
 
-def _check_places(args: tuple[Any, ...], kwargs: Params) -> None:
+def _check_indices(args: tuple[Any, ...], kwargs: Params) -> None:
     array, index, axis = (*args, *kwargs.values())[:3] if len(args) + len(kwargs) > 2 else (*args[:2], None)
     _check(index, array.size if axis is None else array.shape[axis], axis or 0)
 
@@ -206,16 +204,16 @@ def _check(index: Any, n: int, axis: int) -> None:
         low, high = int(index.min()), int(index.max())
         if low < -n or high >= n:
             raise IndexError(
-                f"index {low if low < -n else high} is out of bounds for axis {axis} with size {n}: on a GPU, where "
-                "nothing else would notice"
+                f"index {low if low < -n else high} is out of bounds for axis {axis} with size {n} (checked here, because "
+                "the GPU does not check)"
             )
 
 
 def element(x: Any, index: Any) -> Any:
-    """``x[index]``, where integers in arrays lie within their axes.
+    """Return ``x[index]``, after checking that integer arrays are in range.
 
     Raises:
-        IndexError: one does not.
+        IndexError: an index is out of range.
     """
     parts = index if isinstance(index, tuple) else (index,)
     if any(hasattr(part, "dtype") for part in parts):
@@ -231,7 +229,7 @@ def element(x: Any, index: Any) -> Any:
 
 
 def _axes(part: Any) -> int:
-    """How many axes an item of an index reads."""
+    """Return how many axes an item of an index consumes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     return part.ndim if getattr(part, "dtype", None) == np.bool_ else 1

@@ -1,8 +1,8 @@
-"""Other libraries' arrays: what is to be known of a type beyond NumPy's protocols, which it implements.
+"""The registry of other libraries' array types, and which types count as data.
 
-A type counts as data, like an ndarray, if it answers to ``__array_ufunc__`` and ``__array_function__`` in its own way and
-holds numbers: arrays of Dask, CuPy and pydata/sparse, quantities of unyt. Containers that hold arrays of others (xarray's,
-pint's) are not data to us: they wrap our arrays, as they wrap everybody's.
+A type counts as data, like an ndarray, if it implements ``__array_ufunc__`` and ``__array_function__`` and holds numbers:
+arrays of Dask, CuPy and pydata/sparse, quantities of unyt. Containers of other arrays (of xarray and pint) are not data:
+they wrap our arrays, as they wrap all others.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 
 
-# -- by the module that a type comes from ------------------------------------------------------------------------------
+# -- libraries by package name -----------------------------------------------------------------------------------------
 
 LIBRARIES: dict[str, Library] = {}
 
-#: package -> the module with its ``LIBRARY``
+#: package -> the module that defines its ``LIBRARY``
 _LATER = {
     "cupy": "chainrule._src.arrays.cupy_arrays",
     "dask": "chainrule._src.arrays.dask_arrays",
@@ -31,18 +31,18 @@ _LATER = {
     "unyt": "chainrule._src.arrays.unyt_arrays",
 }
 
-#: packages whose arrays hold arrays of others, ours among them
+#: packages whose arrays contain other arrays, including ours
 CONTAINERS = frozenset({"xarray", "pint"})
 
 
 def root_of(kind: type) -> str:
-    """The package that a type (or what it inherits from, beside NumPy's) comes from."""
+    """Return the name of the top-level package that defines a type."""
     return kind.__module__.partition(".")[0]
 
 
 @functools.cache
 def library_of(kind: type) -> Library:
-    """What is known of a type of arrays."""
+    """Return the ``Library`` of an array type."""
     for base in kind.__mro__:
         root = root_of(base)
         if root in _LATER and root not in LIBRARIES:
@@ -54,7 +54,7 @@ def library_of(kind: type) -> Library:
 
 
 def is_foreign(kind: type) -> bool:
-    """Whether a type's instances are data of another library: arrays that answer to both of NumPy's protocols."""
+    """Return whether a type's instances are data of another library: it implements both of NumPy's protocols."""
     found = _FOREIGN.get(kind)
     if found is None:
         found = _FOREIGN[kind] = _is_foreign(kind)
@@ -65,12 +65,12 @@ _FOREIGN: dict[type, bool] = {ndarray: False}
 
 
 def register_plain(kind: type) -> None:
-    """Say that the arrays of a type are no other library's: a subclass of ndarray that computes by itself, ours by another name."""
+    """Register a type as not foreign: an ndarray subclass that needs no library of its own, or one of our own types."""
     _FOREIGN[kind] = False
 
 
 def _is_foreign(kind: type) -> bool:
-    if hasattr(kind, "_edge"):  # a tensor, whatever module it says it is of
+    if hasattr(kind, "_edge"):  # a tensor, whatever its ``__module__`` is
         return False
     if root_of(kind) in ("chainrule", "numpy") or any(root_of(base) in CONTAINERS for base in kind.__mro__):
         return False
@@ -78,14 +78,14 @@ def _is_foreign(kind: type) -> bool:
         return False
     if any(root_of(base) == "chainrule" for base in kind.__mro__):
         return False
-    if issubclass(kind, ndarray):  # one without a meaning of its own (a memmap) is an ndarray
+    if issubclass(kind, ndarray):  # a subclass without behaviour of its own (a memmap) counts as an ndarray
         return kind.__array_ufunc__ is not ndarray.__array_ufunc__
     known = any(root_of(base) in LIBRARIES or root_of(base) in _LATER for base in kind.__mro__)
     return known or (hasattr(kind, "shape") and hasattr(kind, "dtype"))
 
 
 def is_container(kind: type) -> bool:
-    """Whether a type's instances hold arrays of others, and compute with ours if they hold those."""
+    """Return whether a type's instances contain arrays of other libraries, and compute with ours if they contain them."""
     found = _CONTAINERS.get(kind)
     if found is None:
         found = _CONTAINERS[kind] = any(root_of(base) in CONTAINERS for base in kind.__mro__)

@@ -1,4 +1,4 @@
-"""What is to be known of another library's arrays beyond NumPy's protocols, which they implement."""
+"""``Library``: how to use another library's arrays beyond NumPy's protocols, which they implement."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ ndarray = np.ndarray
 
 @dataclass(frozen=True)
 class Library:
-    """Where an array type comes from.
+    """The array library of a type.
 
     Attributes:
-        name: as its authors write it.
-        to_numpy: from one of its arrays to an ndarray of the values.
-        conversion: how a user writes that, of an array ``{x}``.
-        lacks: whether it has no form of a NumPy function of its own, and would convert, warn or fail.
-        shape: the shape of an array, or what is to be remembered as it.
+        name: the library's name, as its authors write it.
+        to_numpy: converts one of its arrays to an ndarray.
+        conversion: the user's code for this conversion, for an array ``{x}``.
+        lacks: whether it has no implementation of a NumPy function, and would convert, warn or fail.
+        shape: returns the shape of an array, possibly with more data (see ``like``).
         check: raises for an array that cannot be computed with.
-        own: NumPy function -> what computes it of this library's arrays, instead of the library's own.
-        by_keyword: whether its functions take axes by keyword only.
-        refuses: whether an exception of its says that it does not compute something.
-        elementwise: what applies a function of ndarrays to every element of its arrays.
-        rows: row -> what computes it of this library's arrays, where its value writes into memory.
-        like: an array, laid out as a shape (of ``shape``) remembers that another one was.
+        own: NumPy function -> implementation for this library's arrays, used instead of the library's own.
+        by_keyword: whether its functions accept axes by keyword only.
+        refuses: whether one of its exceptions means that it does not implement an operation.
+        elementwise: applies a function of ndarrays to every element of its arrays.
+        rows: primitive -> implementation for this library's arrays, where the primitive's value writes into memory.
+        like: gives an array the layout stored in a shape (of ``shape``).
         all_to_numpy: ``to_numpy`` of several arrays that share work.
-        call: what a NumPy function gives for one of its arrays, among the function's arguments.
-        element: ``x[index]``.
-        gpu: the number of the GPU that an array lies on; None: in the computer's memory.
-        strided: a view of an array's memory with a shape and strides; None: its arrays are no memory that can be written.
+        call: calls a NumPy function with one of its arrays among the arguments.
+        element: computes ``x[index]``.
+        gpu: returns the number of the GPU that an array is on; None: host memory.
+        strided: returns a view with a shape and strides; None: its arrays are not writable memory.
     """
 
     name: str

@@ -1,15 +1,15 @@
-"""Keeping freed array memory in the process.
+"""Keep freed array memory in the process, and pause the cycle collector while objects are made.
 
-glibc gives large freed blocks back to the kernel, so every large temporary costs page faults anew: for arrays of
-10,000 elements and more that, not arithmetic, is most of the time. Raising two of malloc's thresholds keeps the pages.
-They are settings of the whole process; ``CHAINRULE_KEEP_MEMORY=0`` in the environment leaves them alone, and so do glibc's own
-variables, which Dask sets for its workers: they count what a process holds, and give up one that holds too much.
+glibc returns large freed blocks to the kernel, so every large temporary causes page faults again. For arrays of 10,000
+elements and more, page faults take more time than the arithmetic. Raising two of malloc's thresholds keeps the pages. The
+thresholds apply to the whole process. They stay unchanged with ``CHAINRULE_KEEP_MEMORY=0`` in the environment, and if glibc's
+own variables are set, as Dask does for its workers: it restarts workers that hold too much memory.
 
-What is larger than the second threshold can be, malloc takes from the kernel every time. ``zeros`` keeps the last such array's
-memory for the next.
+Blocks above the largest possible threshold come from the kernel every time. ``zeros`` keeps the last such block for the next
+array.
 
-Importing the package makes tens of thousands of objects that stay. The cycle collector would look at them again and again
-meanwhile, and find nothing, for an eighth of the import's time; and once more at its end, for another.
+Importing the package creates tens of thousands of long-lived objects. The cycle collector would scan them repeatedly during
+the import, for an eighth of the import's time, and once more at its end, for another eighth.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEPT = 1024 * 1024 * 1024
 
 
 def keep_freed_memory() -> bool:
-    """Raise glibc's trim and mmap thresholds; False where that is not possible (another C library) or settled by the environment."""
+    """Raise glibc's trim and mmap thresholds; return False if that is impossible (another C library) or set by the environment."""
     if not sys.platform.startswith("linux") or _GLIBC & os.environ.keys():
         return False
     try:
@@ -47,15 +47,15 @@ def keep_freed_memory() -> bool:
 
 @contextlib.contextmanager
 def collector_at_rest(staying: bool = False) -> Iterator[None]:
-    """Have no cycles looked for while objects are made; ``staying``: nor soon in them, as the collector takes them for old."""
+    """Pause the cycle collector in a block; ``staying``: move the objects made to the oldest generation."""
     working = gc.isenabled()
     try:
         gc.disable()
         yield
     finally:
-        if staying and hasattr(gc, "freeze") and not gc.get_freeze_count():  # what the user froze stays so
+        if staying and hasattr(gc, "freeze") and not gc.get_freeze_count():  # keep objects frozen that the user froze
             gc.freeze()
-            gc.unfreeze()  # they are in the oldest generation
+            gc.unfreeze()  # moves them to the oldest generation
         if working:
             gc.enable()
 
@@ -65,7 +65,7 @@ _last: list[NumpyArray] = []
 
 
 def zeros(shape: tuple[int, ...], dtype: NumpyDType) -> NumpyArray:
-    """``np.zeros``. A large array may lie in the memory of an earlier one, if nothing refers to that any more."""
+    """Return ``np.zeros``. A large array may reuse the memory of an earlier one that has no references left."""
     size = math.prod(shape) * dtype.itemsize
     if not config.KEEP_MEMORY or not _LARGEST_MMAP_THRESHOLD <= size <= _MOST_KEPT:
         return np.zeros(shape, dtype)
@@ -86,4 +86,4 @@ def _references(holder: list[Any]) -> int:
     return sys.getrefcount(holder[0])
 
 
-_ALONE = _references([np.empty(0, np.uint8)])  # of what only a list refers to; Python's versions count differently
+_ALONE = _references([np.empty(0, np.uint8)])  # the count if only a list refers to it; it depends on Python's version

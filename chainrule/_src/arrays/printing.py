@@ -1,12 +1,12 @@
-"""How tensors print: PyTorch's layout, from NumPy arrays.
+"""Format tensors as PyTorch does, from NumPy arrays.
 
-Printing takes three steps. ``_edges`` cuts a large array down to the elements that are shown.
-``_cells`` turns those into strings, choosing one number format for all of them (a complex array
-has one for its real and one for its imaginary parts). ``_layout`` sets the strings in brackets,
+Printing takes three steps. ``_edges`` crops a large array to the elements that are shown.
+``_cells`` converts those to strings, with one number format for all of them (a complex array
+has one for its real and one for its imaginary parts). ``_layout`` puts the strings in brackets,
 wrapped at the line width. ``tensor_repr`` adds what follows the numbers: dtype, grad_fn, size.
 
-The width of a column counts only finite numbers other than zero, so ``inf`` beside ``1.`` sticks out
-by a character. That is PyTorch's way, and code that compares printed output depends on it.
+The width of a column depends on finite nonzero numbers only, so ``inf`` next to ``1.`` sticks out
+by a character. PyTorch does the same, and code that compares printed output depends on it.
 """
 
 import contextlib
@@ -42,10 +42,10 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print; what is left out stays as it is, except ``sci_mode``.
+    """Set how tensors print; omitted options stay unchanged, except ``sci_mode``.
 
-    As in PyTorch, every call sets ``sci_mode``: leaving it out returns the choice to the printer.
-    A profile that isn't known is ignored, likewise.
+    As in PyTorch, every call sets ``sci_mode``: by default, the printer chooses.
+    An unknown profile is ignored, also as in PyTorch.
 
     Args:
         precision: digits after the point; 4 at first.
@@ -71,7 +71,7 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """Return the options in force, as keyword arguments for ``set_printoptions``.
+    """Return the current options, as keyword arguments for ``set_printoptions``.
 
     Example:
         >>> get_printoptions()["precision"]
@@ -107,7 +107,7 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 
 class _Cells(NamedTuple):
-    """The shown elements as text, in C order, and the widest one that sets the columns."""
+    """The shown elements as text, in C order, and the width of the widest, which sets the column width."""
 
     texts: list[str]
     width: int
@@ -163,7 +163,7 @@ def _pad(texts: list[str], width: int) -> _Cells:
 
 
 def _edges(array: NumpyArray, edgeitems: int) -> tuple[NumpyArray, list[bool]]:
-    """Cut every dimension down to its two ends; says which dimensions were cut."""
+    """Crop every dimension to its two ends; return also which dimensions were cropped."""
     cut = [size > 2 * edgeitems for size in array.shape]
     ends = np.r_[0:edgeitems, -edgeitems:0]
     picks = [ends if c else np.arange(n) for n, c in zip(array.shape, cut, strict=True)]
@@ -171,7 +171,7 @@ def _edges(array: NumpyArray, edgeitems: int) -> tuple[NumpyArray, list[bool]]:
 
 
 def _layout(texts: list[str], shape: tuple[int, ...], cut: list[bool], indent: int, fit: int) -> str:
-    """Set the cells of an array of this shape in brackets, from column ``indent`` on.
+    """Put the cells of an array of this shape in brackets, from column ``indent`` on.
 
     ``fit`` is the width of one element with its comma and space.
     """
@@ -192,7 +192,7 @@ def _layout(texts: list[str], shape: tuple[int, ...], cut: list[bool], indent: i
 
 
 def tensor_str(array: NumpyArray, indent: int = 0) -> str:
-    """Return the numbers of an array in brackets, without ``tensor(`` and what follows.
+    """Return the numbers of an array in brackets, without ``tensor(`` and suffixes.
 
     Args:
         array: an array of any shape.
@@ -215,18 +215,18 @@ def tensor_str(array: NumpyArray, indent: int = 0) -> str:
 
 
 def join_suffixes(text: str, suffixes: Iterable[str], indent: int) -> str:
-    """Append ``, suffix`` for each suffix and closes the bracket, wrapping at the line width.
+    """Append ``, suffix`` for each suffix and close the bracket, wrapping at the line width.
 
     Args:
-        text: what stands before, such as ``tensor([1., 2.]``.
-        suffixes: such as ``dtype=torch.float64``.
-        indent: where the line after a wrap starts.
+        text: the text before the suffixes, such as ``tensor([1., 2.]``.
+        suffixes: texts such as ``dtype=torch.float64``.
+        indent: the column at which a wrapped line starts.
 
     Example:
         >>> join_suffixes("tensor([1.]", ["dtype=torch.float64", "requires_grad=True"], 7)
         'tensor([1.], dtype=torch.float64, requires_grad=True)'
     """
-    # Two columns are held back for the comma before and the bracket after a suffix.
+    # Two columns are reserved for the comma before and the bracket after a suffix.
     column = len(text) - (text.rfind("\n") + 1) + 2
     for suffix in suffixes:
         if column + len(suffix) + 2 > _options.linewidth:
@@ -251,13 +251,13 @@ def tensor_repr(
 
     Args:
         array: an array of any shape and of any dtype PyTorch has.
-        suffixes: what follows size and dtype, such as ``grad_fn=<ExpBackward0>`` or
+        suffixes: texts after size and dtype, such as ``grad_fn=<ExpBackward0>`` or
             ``requires_grad=True``.
-        indent: how far right the text will stand; its lines after the first are moved there.
-        default_dtype: the floating dtype that is not spelled out; the one
-            ``get_default_dtype`` returns if left out.
+        indent: the column of the text; its lines after the first are indented to it.
+        default_dtype: the floating dtype that is not printed; by default the one that
+            ``get_default_dtype`` returns.
         prefix: the class name and opening bracket.
-        device: where the tensor is, if that is to be said.
+        device: the tensor's device, if it is to be printed.
 
     Example:
         >>> print(tensor_repr(np.array([1.0, 2.5]), suffixes=["grad_fn=<ExpBackward0>"]))
@@ -267,7 +267,7 @@ def tensor_repr(
     default = dtypes.default_dtype() if default_dtype is None else as_dtype(default_dtype)
     described = [f"device='{device}'"] if device else []
     if array.size == 0:
-        # Without elements to tell integers from floats, only the default goes unsaid.
+        # An empty tensor has no elements to distinguish integers from floats, so only the default dtype is not printed.
         show_size, implied = array.ndim != 1, array.dtype == default
     else:
         show_size = not _options.edgeitems
@@ -282,7 +282,7 @@ def tensor_repr(
 
 
 def array_repr(array: NumpyArray, suffixes: Iterable[str]) -> str:
-    """The text NumPy would print for an array, and what else is to be said of it.
+    """Return NumPy's text for an array, followed by suffixes.
 
     Example:
         >>> print(array_repr(np.array([1.0, 2.5]), ["requires_grad=True"]))
@@ -292,11 +292,11 @@ def array_repr(array: NumpyArray, suffixes: Iterable[str]) -> str:
 
 
 def format_tensor(array: NumpyArray, spec: str) -> str:
-    """Format an array for ``format()`` and f-strings: a 0-d one as the number it holds.
+    """Format an array for ``format()`` and f-strings: a 0-d array as a number.
 
     Args:
-        array: an array; only a 0-d one takes a format.
-        spec: what stands after the colon.
+        array: an array; only a 0-d array accepts a format.
+        spec: the text after the colon.
 
     Raises:
         TypeError: if ``spec`` is given for an array with dimensions.

@@ -1,4 +1,4 @@
-"""Which dtype an operation computes in: PyTorch's rules.
+"""PyTorch's promotion rules: the dtype that an operation computes in.
 
 PyTorch sorts the participants of an operation into three groups: arrays with dimensions, 0-d arrays, and Python scalars.
 A group matters only if it is of a higher kind (bool < integer < floating < complex) than the groups before it. That is why
@@ -29,7 +29,7 @@ _WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
 def can_cast(from_: object, to: object) -> bool:
-    """Say whether PyTorch would cast one dtype to another inside an operation.
+    """Return whether PyTorch would cast one dtype to another inside an operation.
 
     Casting may lose range or precision, but never the kind: not complex to real,
     not floating to integer, not anything to bool.
@@ -47,8 +47,8 @@ def promote_types(type1: object, type2: object) -> dtype:
     Unlike NumPy, an integer never widens a float: int64 with float32 is float32.
 
     Args:
-        type1: anything ``as_dtype`` takes.
-        type2: likewise.
+        type1: anything ``as_dtype`` accepts.
+        type2: anything ``as_dtype`` accepts.
 
     Raises:
         RuntimeError: for uint16, uint32 and uint64 with anything but themselves and floats.
@@ -75,7 +75,7 @@ def promoted(a: DType, b: DType) -> DType:
 
 
 def _combine(strong: DType | None, weak: DType | None) -> DType | None:
-    """Let a lower-priority group speak only where it is of a higher kind."""
+    """Combine two groups: the weaker one matters only if it is of a higher kind."""
     if strong is None or weak is None:
         return strong if weak is None else weak
     if _KIND_RANK[weak.kind] <= _KIND_RANK[strong.kind]:
@@ -126,14 +126,14 @@ def result_dtype(dx: DType, zero_dim_x: bool, dy: DType, zero_dim_y: bool) -> DT
 def scalar_dtype(dx: DType, scalar: object) -> DType:
     """Return the dtype of an operation on an array and a Python scalar, from a cache.
 
-    The scalar is weak: it changes the kind if it must, never the width.
+    The scalar is weak: it may change the kind, but never the width.
 
     Args:
         dx: dtype of the array.
         scalar: a Python or NumPy number.
 
     Raises:
-        TypeError: if ``scalar`` is no number.
+        TypeError: if ``scalar`` is not a number.
 
     Example:
         >>> scalar_dtype(dtypes.float16, 3.0), scalar_dtype(dtypes.int64, 0.5), scalar_dtype(dtypes.uint8, 300)
@@ -169,7 +169,7 @@ def result_type(*operands: TensorLike) -> dtype:
 
 
 def joint_dtype(*operands: TensorLike) -> DType:
-    """``result_type`` as NumPy's dtype."""
+    """Return ``result_type`` as NumPy's dtype."""
     key = tuple([_participant(operand) for operand in operands])
     try:
         return _RESULTS[key]

@@ -1,4 +1,4 @@
-"""The types of results that have several named parts: ``x.max(0).values``. They are tuples, too."""
+"""Named tuples for results with several parts, as in ``x.max(0).values``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Parts(tuple[Any, ...]):
-    """A tuple whose parts have names. Made from the parts, or as PyTorch's from one sequence of them."""
+    """A tuple with named parts. Construct it from the parts or, as in PyTorch, from one sequence of them."""
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()

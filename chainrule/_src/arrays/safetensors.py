@@ -1,4 +1,4 @@
-"""The safetensors file format, by the library of that name (``pip install chainrule[safetensors]``)."""
+"""Read and write the safetensors file format, with the library of that name (``pip install chainrule[safetensors]``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NamedArrays = dict[str, NumpyArray]
 
 
 class BadFile(ValueError):
-    """A file is not what its name says, or damaged."""
+    """A file is damaged, or not in the format that its name says."""
 
     __module__ = "chainrule.serialization"
 
@@ -29,7 +29,7 @@ def _library() -> Any:
 
 
 def write(file: BinaryIO, arrays: Mapping[str, NumpyArray], metadata: Mapping[str, str]) -> None:
-    """Write arrays, largest elements first so that all are aligned.
+    """Write arrays, those with the largest elements first so that all are aligned.
 
     Raises:
         TypeError: an array's dtype does not exist in the format.
@@ -43,10 +43,10 @@ def write(file: BinaryIO, arrays: Mapping[str, NumpyArray], metadata: Mapping[st
 
 
 def read(file: BinaryIO) -> tuple[NamedArrays, dict[str, str]]:
-    """The arrays and the metadata of a file.
+    """Return the arrays and the metadata of a file.
 
     Raises:
-        BadFile: the file breaks a rule of the format, or NumPy has no such arrays.
+        BadFile: the file violates the format, or has arrays of a dtype that NumPy lacks.
         ImportError: the library is not installed.
     """
     data = file.read()
@@ -55,7 +55,7 @@ def read(file: BinaryIO) -> tuple[NamedArrays, dict[str, str]]:
         arrays = library.numpy.load(data)
     except KeyError as error:
         raise BadFile(
-            f"it has the dtype {error}, which NumPy does not have: convert it to F32 where it was made"
+            f"it has the dtype {error}, which NumPy does not have: convert it to F32 before saving the file"
         ) from None
     except (library.SafetensorError, ValueError) as error:
         raise BadFile(str(error)) from None
@@ -64,4 +64,4 @@ def read(file: BinaryIO) -> tuple[NamedArrays, dict[str, str]]:
             raise BadFile(f"{name!r} has boolean elements other than 0 and 1")
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     metadata = header.pop("__metadata__", {})
-    return {name: np.array(arrays[name]) for name in header}, metadata  # in the file's order, in memory of their own
+    return {name: np.array(arrays[name]) for name in header}, metadata  # in the file's order; copies own their memory

@@ -1,4 +1,4 @@
-"""Settings that PyTorch's programs make: those that hold here are taken, others say why not."""
+"""PyTorch's global settings: the default device and dtype, threads, and settings that have no effect here."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from chainrule._src.arrays.dtypes import set_default_dtype
 
 
 def get_default_device() -> device:
-    """Where new tensors are: on the CPU, unless a program says otherwise."""
+    """Return the device of new tensors: the CPU by default."""
     return default_device()
 
 
 def set_default_device(device: DeviceLike) -> None:
-    """Have this thread's new tensors on a device, such as "cuda"; what ``device=`` or ``with device(...)`` say goes before.
+    """Set this thread's device for new tensors, such as "cuda"; ``device=`` and ``with device(...)`` have precedence.
 
     Raises:
-        RuntimeError: the device is not to be had.
+        RuntimeError: the device is not available.
     """
     set_default(device)
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """PyTorch's old :func:`set_default_dtype`: ``FloatTensor`` or ``DoubleTensor``, or the name of one."""
+    """Set the default dtype like PyTorch's older function: by ``FloatTensor``, ``DoubleTensor`` or a name of one."""
     kinds = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16"}
     name = t.rpartition(".")[2] if isinstance(t, str) else t.__name__
     if name not in kinds:
@@ -33,36 +33,36 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing to do: the same program computes the same numbers."""
+    """Do nothing: the same program always computes the same numbers."""
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether the same program computes the same numbers: True."""
+    """Return True: the same program always computes the same numbers."""
     return True
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Nothing to do: products of float32 matrices are as exact as float32 is, which "high" and "medium" allow, too."""
+    """Do nothing: float32 matrix products always have full float32 precision, which "high" and "medium" allow, too."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision} is not one of 'highest', 'high', 'medium'")
 
 
 def get_float32_matmul_precision() -> str:
-    """How exact products of float32 matrices are: "highest"."""
+    """Return the precision of float32 matrix products: "highest"."""
     return "highest"
 
 
 def set_num_threads(count: int) -> None:
-    """How many threads share a large step of a compiled function; the environment's ``CHAINRULE_THREADS`` says it first.
+    """Set how many threads share a large step of a compiled function; the default is ``CHAINRULE_THREADS`` in the environment.
 
-    Products of matrices are the BLAS's, which has threads of its own (``OMP_NUM_THREADS`` in the environment, or the
+    Matrix products run in the BLAS, which has its own number of threads (``OMP_NUM_THREADS`` in the environment, or the
     library threadpoolctl). Results do not depend on either number.
 
     Args:
         count: at least 1.
 
     Raises:
-        RuntimeError: it is not a positive integer.
+        RuntimeError: ``count`` is not a positive integer.
 
     Example:
         >>> import chainrule as cr
@@ -78,5 +78,5 @@ def set_num_threads(count: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads share a large step of a compiled function: what was set, or as many as this process may use."""
+    """Return how many threads share a large step of a compiled function; by default, as many as this process may use."""
     return config.THREADS.count

@@ -1,4 +1,4 @@
-"""Shapes, axes and dtypes of anything, cheaply."""
+"""Shapes, dtypes and axes of array-likes, without the overhead of tensor attributes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
-    """The shape of an array-like; ``()`` for a number."""
-    shape: tuple[int, ...] = getattr(getattr(x, "_raw", x), "shape", ())  # a tensor's own shape is dressed as a Size
+    """Return the shape of an array-like; ``()`` for a number."""
+    shape: tuple[int, ...] = getattr(getattr(x, "_raw", x), "shape", ())  # a tensor's own ``shape`` is a Size
     return shape
 
 
 def dtype_of(x: Any) -> Any:
-    """NumPy's dtype of an array-like; a tensor's own is dressed as well."""
+    """Return NumPy's dtype of an array-like; a tensor's own ``dtype`` is a public dtype."""
     return getattr(x, "_raw", x).dtype
 
 
 def from_end(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
-    """Axes counted from the end (so that extra leading axes change nothing): ``None`` is all of them."""
+    """Count axes from the end (so that extra leading axes change nothing); ``None`` means all axes."""
     if axis is None:
         return tuple(range(-ndim, 0))
     if not isinstance(axis, tuple):

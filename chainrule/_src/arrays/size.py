@@ -1,4 +1,4 @@
-"""``Size``: the shape of a tensor, a tuple of ints that keeps its type when cut and joined."""
+"""``Size``: the shape of a tensor, a tuple of ints that keeps its type under slicing and concatenation."""
 
 import math
 import operator
@@ -11,11 +11,11 @@ import numpy as np
 class Size(tuple[int, ...]):
     """A tuple of ints that prints as PyTorch's shapes do.
 
-    It equals, and hashes like, the plain tuple. Code that already holds a tuple of ints,
+    It equals, and hashes like, the plain tuple. Code that has a tuple of ints already,
     such as a NumPy shape, may skip the checks with ``tuple.__new__(Size, shape)``.
 
     Args:
-        iterable: ints, or anything with an integer ``__index__``; empty if left out.
+        iterable: ints, or objects with an integer ``__index__``; empty by default.
 
     Raises:
         TypeError: if an item is not an integer, or several arguments are given.
@@ -57,8 +57,8 @@ class Size(tuple[int, ...]):
         item = tuple.__getitem__(self, index)
         return tuple.__new__(Size, item) if type(item) is tuple else item
 
-    # Python asks an operand's own ``__add__`` before it joins sequences. So ``(1,) + size``, where the
-    # subclass goes first, stays a Size, and NotImplemented leaves ``size + array`` to the array.
+    # Python calls an operand's own ``__add__`` before it concatenates sequences. So ``(1,) + size``, where the
+    # subclass has precedence, stays a Size, and NotImplemented leaves ``size + array`` to the array.
 
     def __add__(self, other: tuple[Any, ...], /) -> "Size":
         if isinstance(other, tuple):

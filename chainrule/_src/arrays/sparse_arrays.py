@@ -1,4 +1,4 @@
-"""pydata/sparse's arrays: what they refuse, and what they compute in their own way. Loaded when the first one arrives."""
+"""The ``Library`` of pydata/sparse: operations it refuses, and its own implementations. Loaded with the first such array."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from chainrule._src.arrays.library import Library
 
 
 def _refuses(error: Exception) -> bool:
-    """What would be dense, or of two fill values, it refuses with the exceptions of bad arguments."""
-    said = str(error)
+    """Return whether an error means a refusal: for dense results or mixed fill values, sparse raises errors of bad arguments."""
+    message = str(error)
     if type(error).__module__.startswith("numba"):
         return True
-    return isinstance(error, ValueError) and any(words in said for words in ("dense", "fill", "SparseArray"))
+    return isinstance(error, ValueError) and any(words in message for words in ("dense", "fill", "SparseArray"))
 
 
 def _sum(x: Any, **options: object) -> Any:
-    """``np.sum``: of no elements it is 0, whatever the fill value."""
+    """Compute ``np.sum``: without elements it is 0, whatever the fill value is."""
     return sparse.sum(x, **options) if x.size else sparse.COO.from_numpy(np.sum(np.zeros(x.shape, x.dtype), **options))
 
 

@@ -1,4 +1,4 @@
-"""Trees: containers nested in one another, with arrays (or anything else) at the leaves."""
+"""Pytrees: nested containers with arrays (or other objects) as leaves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 
 
 class _Container(NamedTuple):
-    """How one class of containers is taken apart and put together."""
+    """How to flatten and unflatten one class of containers."""
 
     flatten: Callable[[Any], tuple[Sequence[Any], Any]]  # tree -> (children, context)
     unflatten: Callable[[Sequence[Any], Any], Any]  # (children, context) -> tree
-    names: Callable[[Any, int], Sequence[str]]  # (context, number of children) -> how each is reached, as in "['a']"
+    names: Callable[[Any, int], Sequence[str]]  # (context, number of children) -> access path of each, as in "['a']"
 
 
 class TreeSpec:
-    """The structure of a tree: its containers, with a gap for each of the ``num_leaves`` leaves."""
+    """The structure of a tree: its containers, with a slot for each of the ``num_leaves`` leaves."""
 
     __module__ = "chainrule.tree"
     __slots__ = ("children", "context", "kind", "num_leaves")
@@ -48,7 +48,7 @@ class TreeSpec:
 
 _LEAF = TreeSpec(None, None, ())
 _NONE = TreeSpec(type(None), None, ())
-_FLAT = tuple(TreeSpec(tuple, None, (_LEAF,) * n) for n in range(17))  # of tuples without containers in them
+_FLAT = tuple(TreeSpec(tuple, None, (_LEAF,) * n) for n in range(17))  # tuples whose items are all leaves
 
 
 def _text(spec: TreeSpec) -> str:
@@ -66,7 +66,7 @@ def _text(spec: TreeSpec) -> str:
     return f"{spec.kind.__name__}({parts})"
 
 
-# -- the classes of containers ---------------------------------------------------------------------------------------
+# -- container classes -----------------------------------------------------------------------------------------------
 
 
 def _by_index(context: object, n: int) -> Sequence[str]:
@@ -94,7 +94,7 @@ def _named_tuple(kind: Any) -> _Container:
 
 
 def _dataclass(kind: Any) -> _Container:
-    import dataclasses  # the program has: loading it for all takes longer than the rest of this module
+    import dataclasses  # loaded if the program has dataclasses; loading it for all would take longer than this module
 
     names = tuple(field.name for field in dataclasses.fields(kind))
     get: AnyFunction = (
@@ -102,7 +102,7 @@ def _dataclass(kind: Any) -> _Container:
     )
 
     def unflatten(children: Sequence[object], fields: Iterable[str]) -> object:
-        tree = object.__new__(kind)  # __init__ would check or convert what need not be arrays now
+        tree = object.__new__(kind)  # skip __init__, which may check or convert fields that are not arrays here
         for name, child in zip(fields, children, strict=True):
             object.__setattr__(tree, name, child)
         return tree
@@ -111,7 +111,7 @@ def _dataclass(kind: Any) -> _Container:
 
 
 class _Labels:
-    """What is around the numbers of an xarray object: everything else, in an object like it that has no memory of its own."""
+    """An xarray object's labels: everything but its data, as a template of the object without memory of its own."""
 
     __slots__ = ("template",)
 
@@ -125,34 +125,36 @@ class _Labels:
         return f"{type(self.template).__name__} of dimensions {tuple(self.template.dims)}"
 
 
-def _nothing(x: AnyArray) -> NumpyArray:
-    """An array of a shape and a dtype, without memory for it."""
-    import numpy as np  # it is loaded where xarray is
+def _empty_like(x: AnyArray) -> NumpyArray:
+    """Return an array with the shape and dtype of x that takes no memory."""
+    import numpy as np  # already loaded if xarray is
 
     return np.broadcast_to(np.zeros((), x.dtype), x.shape)
 
 
 def _labelled_array() -> _Container:
-    """A DataArray (or Variable): a tree of one leaf, its data, which the labels go around again."""
+    """Return the container for DataArray (or Variable): one leaf, its data; unflattening restores the labels."""
 
     def unflatten(children: Sequence[object], labels: _Labels) -> object:
         (data,), template = children, labels.template
         shape = getattr(data, "shape", None)
-        if shape == template.shape[1:] != template.shape:  # of one example, in vmap
+        if shape == template.shape[1:] != template.shape:  # one example in vmap
             template = template.isel({template.dims[0]: 0})
         return template.copy(data=data) if shape == template.shape else data
 
     return _Container(
-        lambda tree: ((tree.data,), _Labels(tree.copy(data=_nothing(tree.data)))), unflatten, lambda _, n: [".data"] * n
+        lambda tree: ((tree.data,), _Labels(tree.copy(data=_empty_like(tree.data)))),
+        unflatten,
+        lambda _, n: [".data"] * n,
     )
 
 
 def _labelled_arrays() -> _Container:
-    """A Dataset: the data of its variables, which are not coordinates."""
+    """Return the container for Dataset: the data of its variables, without coordinates."""
 
     def flatten(tree: Any) -> tuple[Sequence[Any], Any]:
         data = {name: variable.data for name, variable in tree.data_vars.items()}
-        template = tree.copy(data={name: _nothing(x) for name, x in data.items()})
+        template = tree.copy(data={name: _empty_like(x) for name, x in data.items()})
         return list(data.values()), _Labels(template)
 
     def unflatten(children: Sequence[object], labels: _Labels) -> object:
@@ -163,7 +165,7 @@ def _labelled_arrays() -> _Container:
 
 
 class _Kinds(dict[type | None, Any]):
-    """class -> its container, or None for a class whose instances are leaves; filled as classes are met."""
+    """class -> its container, or None for a class whose instances are leaves; filled at first access."""
 
     def __missing__(self, kind: type) -> _Container | None:
         container = None
@@ -204,22 +206,22 @@ _MAPPINGS = (dict, OrderedDict, defaultdict)
 
 
 def is_container(x: object) -> bool:
-    """Whether something has parts, or is None, rather than a leaf."""
+    """Return whether an object is a container or None, rather than a leaf."""
     return _KINDS[type(x)] is not None
 
 
 def register_pytree_node(
     cls: type, flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]], unflatten_fn: Callable[[Sequence[Any], Any], Any]
 ) -> None:
-    """Make a class a container, so that its instances can be arguments and results of transformations.
+    """Register a class as a container, so that its instances can be arguments and results of transformations.
 
     Args:
-        cls: the class (subclasses are not meant).
-        flatten_fn: ``flatten_fn(x) -> (children, context)``, where ``context`` is whatever else makes up ``x``.
+        cls: the class; subclasses are not registered.
+        flatten_fn: ``flatten_fn(x) -> (children, context)``, where ``context`` is all other data of ``x``.
         unflatten_fn: ``unflatten_fn(children, context) -> x``.
 
     Raises:
-        ValueError: the class is a container already.
+        ValueError: the class is registered already.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -243,7 +245,7 @@ def register_pytree_node(
     _KINDS[cls] = _Container(flatten, unflatten_fn, _by_index)
 
 
-# -- taking apart and putting together -------------------------------------------------------------------------------
+# -- flatten and unflatten -------------------------------------------------------------------------------------------
 
 
 def _flatten(tree: object, leaves: list[object], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
@@ -262,11 +264,11 @@ def _flatten(tree: object, leaves: list[object], is_leaf: Callable[[Any], bool] 
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree, from left to right, and its structure.
+    """Return the leaves of a tree, from left to right, and its structure.
 
     Args:
         tree: any nesting of containers.
-        is_leaf: stop at what this says True to, though it be a container (or None).
+        is_leaf: treat nodes for which it returns True as leaves, even containers and None.
 
     >>> import chainrule as cr
     >>> leaves, spec = cr.tree.tree_flatten({"a": [1, 2], "b": (None, 3)})
@@ -294,7 +296,7 @@ _UNSEEN = object()
 
 
 def tree_leaves(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """The leaves of a tree, from left to right.
+    """Return the leaves of a tree, from left to right.
 
     >>> import chainrule as cr
     >>> cr.tree.tree_leaves([1, {"a": 2}, None])
@@ -304,7 +306,7 @@ def tree_leaves(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> l
 
 
 def tree_structure(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
-    """The structure of a tree, to compare with another's or to put leaves in.
+    """Return the structure of a tree, to compare it with another or to unflatten leaves.
 
     >>> import chainrule as cr
     >>> cr.tree.tree_structure([1, 2]) == cr.tree.tree_structure([3., 4.])
@@ -327,7 +329,7 @@ def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> Any:
     """Put leaves into a structure: the inverse of :func:`tree_flatten`.
 
     Raises:
-        ValueError: there are more or fewer leaves than the structure has places for.
+        ValueError: there are more or fewer leaves than the structure has.
     """
     if not isinstance(treespec, TreeSpec):
         raise TypeError(f"tree_unflatten(leaves, treespec): expected treespec to be a TreeSpec, got {type(treespec)}")
@@ -346,10 +348,10 @@ def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> Any:
 
 
 def tree_map(func: AnyFunction, tree: object, *rests: object, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
+    """Return a tree of ``func``'s results, called with each leaf of ``tree`` and the corresponding nodes of the others.
 
     Raises:
-        ValueError: another tree has a different structure; the message says where.
+        ValueError: another tree has a different structure; the message names the position.
 
     >>> import chainrule as cr
     >>> cr.tree.tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
@@ -365,7 +367,7 @@ def tree_map(func: AnyFunction, tree: object, *rests: object, is_leaf: Callable[
 def tree_map_with_path(
     func: AnyFunction, tree: object, *rests: object, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """As :func:`tree_map`, with the place of each leaf as the first argument: ``func("['a'][0]", leaf, ...)``.
+    """Apply :func:`tree_map`, with the path of each leaf as the first argument: ``func("['a'][0]", leaf, ...)``.
 
     >>> import chainrule as cr
     >>> cr.tree.tree_map_with_path(lambda path, x: path, {"a": [1, 2]})
@@ -380,7 +382,7 @@ def tree_map_with_path(
 
 
 def leaf_paths(spec: TreeSpec) -> list[str]:
-    """For each leaf of a structure how it is reached, as in ``['a'][0]``; "" for a tree that is one leaf."""
+    """Return the path of each leaf of a structure, as in ``['a'][0]``; "" for a tree that is a single leaf."""
     return list(_paths(spec, ""))
 
 
@@ -398,12 +400,12 @@ def _names(spec: TreeSpec) -> Sequence[str]:
 
 
 def leaves_like(spec: TreeSpec, tree: Any, strict: bool = False) -> list[Any]:
-    """What ``tree`` has at the places of the leaves of ``spec``: leaves, or (unless ``strict``) whole branches.
+    """Return the nodes of ``tree`` at the leaves of ``spec``: leaves, or (unless ``strict``) whole subtrees.
 
     Dictionaries may have their keys in another order.
 
     Raises:
-        ValueError: the structures differ; the message names the first place where they do.
+        ValueError: the structures differ; the message names the first difference.
     """
     if not strict or tree_structure(tree) is not spec:
         found: list[Any] = []
@@ -415,11 +417,11 @@ def leaves_like(spec: TreeSpec, tree: Any, strict: bool = False) -> list[Any]:
 def _collect(spec: TreeSpec, tree: Any, path: str, found: list[Any], strict: bool) -> None:
     if spec.kind is None:
         if strict and tree_structure(tree) is not _LEAF:
-            raise _mismatch(path, "a leaf", _called(type(tree)))
+            raise _mismatch(path, "a leaf", _described(type(tree)))
         found.append(tree)
         return
     if type(tree) is not spec.kind:
-        raise _mismatch(path, _called(spec.kind), _called(type(tree)))
+        raise _mismatch(path, _described(spec.kind), _described(type(tree)))
     children, context = _KINDS[spec.kind].flatten(tree)
     if spec.kind in _MAPPINGS:
         keys = spec.context[1] if spec.kind is defaultdict else spec.context
@@ -428,14 +430,14 @@ def _collect(spec: TreeSpec, tree: Any, path: str, found: list[Any], strict: boo
             raise _mismatch(path, f"the keys {list(keys)}", f"{list(have)}")
         children = [tree[key] for key in keys]
     elif len(children) != len(spec.children):
-        raise _mismatch(path, f"{_called(spec.kind)} of length {len(spec.children)}", f"length {len(children)}")
+        raise _mismatch(path, f"{_described(spec.kind)} of length {len(spec.children)}", f"length {len(children)}")
     elif context != spec.context:
-        raise _mismatch(path, f"{_called(spec.kind)} with {spec.context!r}", f"{context!r}")
+        raise _mismatch(path, f"{_described(spec.kind)} with {spec.context!r}", f"{context!r}")
     for name, child, part in zip(_names(spec), spec.children, children, strict=True):
         _collect(child, part, path + name, found, strict)
 
 
-def _called(kind: type | None) -> str:
+def _described(kind: type | None) -> str:
     if kind is type(None):
         return "None"
     container = _KINDS.get(kind)
@@ -448,7 +450,7 @@ def _mismatch(path: str, expected: str, got: str) -> ValueError:
 
 
 def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool]) -> list[Any] | None:
-    """The leaves of ``prefix``, each repeated for all leaves of the branch of ``spec`` it stands for; None if it can't."""
+    """Return the leaves of ``prefix``, each repeated for the leaves of its subtree of ``spec``; None if it is not a prefix."""
     if is_leaf(prefix):
         return [prefix] * spec.num_leaves
     if spec.kind is None or type(prefix) is not spec.kind:

@@ -1,4 +1,4 @@
-"""What goes in and out of functions, as types: the words of signatures."""
+"""Type aliases and protocols for the arguments and results of functions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 
 class AnyArray(Protocol):
-    """NumPy's arrays and scalars, tensors, Arrays, and the values inside of transformations: what rules compute with.
+    """Anything rules compute with: NumPy's arrays and scalars, tensors, Arrays, and the values inside transformations.
 
-    It answers to NumPy's functions, and has an array's attributes, operators and indexing.
+    It supports NumPy's functions, and has an array's attributes, operators and indexing.
     """
 
     @property
@@ -70,47 +70,47 @@ class AnyArray(Protocol):
 
 
 class HasDType(Protocol):
-    """What NumPy takes for the dtype that it has: our own dtypes, a structured array's."""
+    """An object with a ``dtype`` attribute, which NumPy accepts as a dtype: a public dtype, a structured array."""
 
     @property
     def dtype(self) -> Any: ...
 
 
-#: an array of NumPy's, of any dtype
+#: a NumPy array of any dtype
 NumpyArray: TypeAlias = np.ndarray[Any, Any]
-#: a dtype of NumPy's
+#: a NumPy dtype
 NumpyDType: TypeAlias = np.dtype[Any]
 #: an operand: an array-like, or a number
 TensorLike: TypeAlias = AnyArray | complex
-#: what an array can be made of: an operand, or lists in lists
+#: data an array can be made of: an operand, or nested lists
 IntoArray: TypeAlias = TensorLike | Sequence[Any]
 #: one axis, several, or (None) all
 Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
-#: one axis, or (None) all elements in one row
+#: one axis, or (None) all elements, flattened
 Axis: TypeAlias = SupportsIndex | None
-#: what stands in brackets behind an array, for one axis or several
+#: one item of an index
 IndexItem: TypeAlias = SupportsIndex | slice | EllipsisType | AnyArray | Sequence[object] | None
-#: what stands in brackets behind an array
+#: an index: the content of ``x[...]``
 Index: TypeAlias = IndexItem | tuple[IndexItem, ...]
 #: lengths of axes
 Shape: TypeAlias = tuple[int, ...]
-#: lengths of axes, one by one or together
+#: lengths of axes, as separate arguments or as one
 ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 #: a number for each axis
 Ints: TypeAlias = tuple[int, ...]
-#: an element type, as Python or a library says it; None for the one that follows from the rest
+#: an element type, as Python or a library names it; None for a default
 DTypeLike: TypeAlias = NumpyDType | HasDType | type[Any] | str | None
-#: which casts NumPy may do
+#: the casts that NumPy allows
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
-#: what random numbers begin with
+#: seeds of random generators
 Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
-#: what a node keeps for its pullback: arrays, and what else its row names
+#: the values that a node saves for its pullback: arrays, and other values that its rules name
 Saved: TypeAlias = tuple[Any, ...]
-#: for each operand its cotangent; None where none is asked for
+#: the cotangent of each operand, or None
 Cotangents: TypeAlias = tuple[Any, ...]
-#: parameters of a row, or keyword arguments, by name
+#: parameters of a primitive, or keyword arguments, by name
 Params: TypeAlias = dict[str, Any]
-#: an object of JSON's, by its keys
+#: a JSON object
 JSONObject: TypeAlias = dict[str, Any]
 #: a function of any arguments
 AnyFunction: TypeAlias = Callable[..., Any]

@@ -1,7 +1,8 @@
-"""unyt's quantities: what keeps units, what needs pure numbers, and where unyt itself would leave a unit out without a word.
+"""The ``Library`` of unyt's quantities: functions that keep units, and functions that need pure numbers.
 
-Loaded when the first quantity arrives. A gradient's unit is that of the result over that of the argument, as the rules
-multiply and divide quantities. So functions that are for pure numbers refuse others, and zeros and ones have no unit.
+Loaded with the first quantity. A gradient has the unit of the result divided by the unit of the argument, because rules
+multiply and divide quantities. unyt itself drops units silently in some functions. Here, functions of pure numbers refuse
+quantities with a unit, and zeros and ones have no unit.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ def _has_unit(x: Any) -> bool:
 
 
 def _number(x: Any) -> Any:
-    """A quantity without a dimension as an ndarray; unyt raises for any other."""
+    """Convert a dimensionless quantity to an ndarray; unyt raises for any other."""
     if not hasattr(x, "units"):
         return x
     return np.asarray(x) if x.units.base_value == 1 and x.units.is_dimensionless else x.to_value("dimensionless")
 
 
 def _of_numbers(function: AnyFunction) -> AnyFunction:
-    """A function of pure numbers: unyt itself would leave units out, and its derivative would not know of them."""
+    """Wrap a function of pure numbers: unyt itself would drop units, and the derivative would have none."""
     return lambda *args, **kwargs: function(*map(_number, args), **kwargs)
 
 
@@ -38,7 +39,7 @@ def _unit_among(args: Any) -> Any:
 
 
 def _in_one_unit(function: AnyFunction) -> AnyFunction:
-    """A function of things of one unit, where zeros and nan are of every unit, and other pure numbers of none."""
+    """Wrap a function whose operands have one unit; zeros and NaN have any unit, and other pure numbers have none."""
 
     def form(*args: object, **kwargs: object) -> Any:
         parts = args[0] if isinstance(args[0], (tuple, list)) else args
@@ -62,12 +63,12 @@ def _zero_in(x: Any, units: Any, function: AnyFunction) -> Any:
 
 
 def _no_unit(function: AnyFunction, units: Any) -> Exception:
-    """What unyt raises where one operand has a unit, and the other should."""
+    """Return unyt's error for one operand with a unit and another without."""
     return unyt.exceptions.UnitOperationError(function, units, unyt.dimensionless)
 
 
 def _multiply(x: Any, y: Any) -> Any:
-    """unyt casts a quantity to the other operand's dtype, where complex numbers would lose a part."""
+    """Multiply; unyt casts a quantity to the other operand's dtype, which would drop imaginary parts."""
     if any(getattr(a, "dtype", np.dtype(type(a))).kind == "c" for a in (x, y)):
         x, y = (a if hasattr(a, "units") else np.asarray(a) for a in (x, y))
         x, y = (a.astype(np.result_type(x.dtype, y.dtype)) for a in (x, y))
@@ -94,7 +95,7 @@ def _clip(x: Any, a_min: Any = None, a_max: Any = None, **bounds: object) -> Any
 
 
 def _pad(x: Any, pad_width: Any, mode: str = "constant", **options: object) -> Any:
-    """What is put around lengths is zero, or a length."""
+    """Pad a quantity with zeros or a quantity."""
     value = options.get("constant_values", 0)
     if _has_unit(x) and not _has_unit(value) and np.any(np.asarray(value)):
         raise _no_unit(np.pad, x.units)
@@ -110,7 +111,7 @@ def _kept_unit(function: AnyFunction) -> AnyFunction:
 
 
 def _plain_like(function: AnyFunction) -> AnyFunction:
-    """Zeros and ones are pure numbers: zero is of every unit, and a one that is multiplied with has none."""
+    """Return zeros or ones without a unit: zero has any unit, and a factor of one has none."""
     return lambda x, *args, **kwargs: function(np.asarray(x), *args, **kwargs)
 
 
@@ -123,7 +124,7 @@ _OF_ONE_UNIT = (
     np.maximum, np.minimum, np.fmax, np.fmin, np.greater, np.greater_equal, np.less, np.less_equal,
     np.concatenate, np.stack, np.add, np.subtract, np.hypot, np.arctan2,
 )  # fmt: skip
-#: NumPy's own functions that keep a subclass's units, as unyt calls them
+#: NumPy's own functions that keep the units of a subclass in unyt
 _KEEP_UNITS = {
     "reshape", "transpose", "swapaxes", "moveaxis", "rollaxis", "expand_dims", "squeeze", "ravel", "flip", "roll",
     "split", "diagonal", "sum", "max", "min", "mean", "sort", "argsort", "argmax", "argmin", "any", "all", "nonzero",
@@ -152,7 +153,7 @@ _OWN: dict[Any, AnyFunction] = {
 
 @functools.cache
 def _lacks(function: AnyFunction) -> bool:
-    """Whether NumPy's own code would run, which may lose the units."""
+    """Return whether NumPy's own code would run, which may drop units."""
     return function not in _HANDLED_FUNCTIONS and function.__name__ not in _KEEP_UNITS
 
 

@@ -1,4 +1,4 @@
-"""What the operations share about their arguments: the tensor, its dtype, and ``dim`` under both its names."""
+"""Helpers for the arguments of operations: tensors, their dtypes, ``dim``, and keywords of functions that make tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Tensor:
-    """The operand as a tensor: arrays are wrapped, numbers and the rest refused, and so are other kinds of dtype."""
+    """Return the operand as a tensor: wrap arrays; raise for numbers, other objects and dtypes that are not accepted."""
     if not isinstance(x, Tensor):
         x = operand(name, 0, x)
         if not hasattr(x, "dtype"):
@@ -41,7 +41,7 @@ def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Tensor:
 
 
 def takes_tensors(function: F) -> F:
-    """Say which argument should have been a tensor, where a function fails because it is none. (It is called as it is.)"""
+    """Wrap a function so that, where it fails because an argument is not a tensor, the error names that argument."""
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
@@ -54,13 +54,13 @@ def takes_tensors(function: F) -> F:
             try:
                 raise wrong from None
             finally:
-                del wrong  # whose traceback has this frame, and so all arguments
+                del wrong  # its traceback holds this frame, and with it all arguments
 
     return call  # type: ignore[return-value]
 
 
 def axes_of(name: str, dim: Dims, ndim: int) -> tuple[int, ...]:
-    """``dim`` as axes counted from the end; None and () are all of them."""
+    """Return ``dim`` as axes counted from the end; None and () mean all axes."""
     if dim is None:
         return tuple(range(-ndim, 0))
     if isinstance(dim, (tuple, list)):
@@ -75,30 +75,30 @@ def axes_of(name: str, dim: Dims, ndim: int) -> tuple[int, ...]:
 
 
 def axis_of(name: str, dim: SupportsIndex, ndim: int) -> int | None:
-    """One ``dim`` as an axis counted from the end; None for a 0-d tensor, which has none."""
+    """Return one ``dim`` as an axis counted from the end; None for a 0-d tensor."""
     index = errors.check_dim(name, dim, ndim)
     return index - ndim if ndim else None
 
 
 def floating(x: Any, dtype: DTypeLike = None) -> Tensor:
-    """The tensor in ``dtype``; without one, integers and booleans become the default float."""
+    """Cast a tensor to ``dtype``; without one, cast integers and booleans to the default float."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
 
 
 def summed(x: Any, dtype: DTypeLike = None) -> Tensor:
-    """The tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
+    """Cast a tensor to the dtype that PyTorch sums and multiplies in: int64 for integers and booleans."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
 
 
 def cast_source(name: str, source: Tensor, destination: Tensor) -> Tensor:
-    """Cast values that an operation writes into a tensor of another dtype.
+    """Cast values that an operation writes into a tensor to its dtype.
 
     Raises:
-        RuntimeError: the values require a gradient, and the destination's dtype has none.
+        RuntimeError: the values require a gradient, and the destination has an integer dtype.
     """
     if source.requires_grad and destination.dtype.kind not in "fc" and recording():
         raise errors.no_gradient_in_dtype(name, destination.dtype)
@@ -106,10 +106,10 @@ def cast_source(name: str, source: Tensor, destination: Tensor) -> Tensor:
 
 
 def number_in(value: Any, dtype: Any) -> NumpyArray:
-    """A number as a 0-d array of a dtype; below zero, unsigned integers count from their other end.
+    """Return a number as a 0-d array of a dtype; negative numbers wrap around in unsigned dtypes.
 
     Raises:
-        RuntimeError: the dtype does not reach as far, or is real and the number complex.
+        RuntimeError: the number is out of the dtype's range, or complex and the dtype real.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, complex) and dtype.kind != "c":
@@ -126,10 +126,10 @@ def number_in(value: Any, dtype: Any) -> NumpyArray:
 
 
 def creates(function: F) -> F:
-    """Give a function that makes new tensors the keywords that all such functions have.
+    """Add to a function that makes tensors the keywords that all such functions have.
 
-    ``out=``, whose dtype it takes if the caller says nothing else, ``size=`` for sizes one by one, ``device``, which is the
-    first argument's if that is a tensor, and ``layout``, ``pin_memory`` and ``memory_format``, of which there is one each.
+    ``out=``, whose dtype is the default; ``size=`` as an alternative to separate sizes; ``device``, by default that of the first
+    argument if it is a tensor; and ``layout``, ``pin_memory`` and ``memory_format``, each of which allows one value only.
     """
     sizes = function.__code__.co_flags & inspect.CO_VARARGS
     follows = function.__code__.co_varnames[:1] in (("self",), ("input",))
@@ -154,30 +154,30 @@ def creates(function: F) -> F:
 
 
 def _on_gpu(gpu: int, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Tensor:
-    """What a function makes, on a GPU; it is told which (``device``), or what it made in the computer's memory is moved."""
+    """Call a function that makes a tensor, and put the result on a GPU; the function may use ``device`` to make it there."""
     requires_grad = kwargs.pop("requires_grad", False)
     made = placed(function(*args, **kwargs, device=gpu), gpu)
     return made.requires_grad_(requires_grad) if requires_grad else made
 
 
 def placed(x: Tensor, gpu: int | None) -> Tensor:
-    """The tensor in the memory of a GPU of this number, or (None) of the computer: itself, if it is there. Recorded."""
+    """Copy a tensor to the GPU with this number, or (None) to host memory; return it if it is there. The copy is recorded."""
     source = gpu_number(x)
     return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})
 
 
 def beside(x: Any, constant: Any) -> Tensor:
-    """A constant of an operation, or numbers that it has found, as a tensor where another tensor is."""
+    """Return a constant or computed values as a tensor on the device of another tensor."""
     return placed(wrap(constant), None if type(x._raw) is ndarray else gpu_number(x))
 
 
 def numbers_of(x: Tensor) -> NumpyArray | None:
-    """The numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
+    """Return a tensor's values from any device; None in a transformation or for lazy arrays, where they are not available."""
     if is_array(x._raw):
         return x._raw
     return x._raw.read() if type(x._raw) is Foreign and x.is_cuda else None
 
 
 def new_array(function: str, gpu: int | None, *args: object) -> Any:
-    """What a function of NumPy's that makes arrays gives, in the memory of a GPU of this number, or (None) of the computer."""
+    """Call a NumPy function that makes an array, on the GPU with this number, or (None) in host memory."""
     return getattr(np, function)(*args) if gpu is None else gpus.made(function, gpu, *args)

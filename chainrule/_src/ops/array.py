@@ -1,6 +1,6 @@
-"""Operators, methods and indexing of Array: NumPy's."""
+"""Operators, methods and indexing of ``Array``, as in NumPy; attached to the class at import."""
 
-# ruff: noqa: SIM905 -- lists of names read better as words
+# ruff: noqa: SIM905 -- lists of names are easier to read as split strings
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from chainrule._src.api.array import (
     with_strong_floats,
 )
 from chainrule._src.api.operations import at_index, by_protocol, by_ranks, instead
-from chainrule._src.api.ways import by_way, functions_by_way
+from chainrule._src.api.ways import cached_by_shape, functions_cached_by_shape
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.libraries import is_foreign
@@ -77,7 +77,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def _beside_sparse(symbol: str, x: Any, A: Any) -> Any:
-    """See ``ops.sparse``, which loads when the first matrix of SciPy's comes by."""
+    """Call ``ops.sparse``, which is loaded with the first SciPy matrix."""
     return importlib.import_module("chainrule._src.ops.sparse").operator(symbol, x, A)
 
 
@@ -86,7 +86,7 @@ others.SPARSE_OPERATOR = _beside_sparse
 
 # -- operators -------------------------------------------------------------------------------------------------------
 #
-# For arrays of one floating dtype, and numbers, both faces agree: the tensor's function computes what the Array's gives.
+# For arrays of one floating dtype, and numbers, both APIs agree: the tensor's function computes the Array's result.
 
 
 def _fast_unary(ufunc: np.ufunc, function: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
@@ -109,7 +109,7 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
         if type(x) is Array:
             left = x._tensor
             dtype = left._raw.dtype
-            right = y._tensor if type(y) is Array and y._tensor._raw.dtype is dtype else _alike(y, dtype, saves)
+            right = y._tensor if type(y) is Array and y._tensor._raw.dtype is dtype else _fast_operand(y, dtype, saves)
         else:
             right = y._tensor
             dtype = right._raw.dtype
@@ -121,12 +121,12 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
                 array = new(Array)
                 array._tensor = exchanged(right, x)
                 return array
-            left = _alike(x, dtype, saves)
+            left = _fast_operand(x, dtype, saves)
         if left is None or right is None or (dtype is not float64 and dtype is not float32):
             return apply_ufunc(ufunc, "__call__", (x, y), None, {})
         try:
             result = function(left, right)
-        except RuntimeError:  # shapes that do not fit: the words are NumPy's
+        except RuntimeError:  # shapes do not match: NumPy's error is raised below
             result = None
         if result is None:
             return apply_ufunc(ufunc, "__call__", (x, y), None, {})
@@ -137,8 +137,8 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
     return call
 
 
-def _alike(x: Any, dtype: NumpyDType, saves: bool) -> Any:
-    """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
+def _fast_operand(x: Any, dtype: NumpyDType, saves: bool) -> Any:
+    """Return an operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
     kind = type(x)
     if kind is float or kind is int:
         return x
@@ -153,7 +153,7 @@ def _alike(x: Any, dtype: NumpyDType, saves: bool) -> Any:
 
 
 def fill_fast() -> None:
-    """Give Arrays a short way to the elementwise rows whose value is a ufunc (and that have their functions by now)."""
+    """Fill ``FAST`` with the elementwise primitives whose value is a ufunc, once they have their user functions."""
     assert getattr(UFUNCS[np.add], "function", None) is not None
     for ufunc, row in UFUNCS.items():
         function = getattr(row, "function", None)
@@ -165,8 +165,8 @@ def fill_fast() -> None:
             FAST[ufunc] = _fast_binary(ufunc, function, bool(row.saves))  # type: ignore[attr-defined]
 
 
-def in_c() -> None:
-    """Have the ordinary case of what ``FAST`` has done in C, and that of ``np.sin(array)``, which NumPy sends to the class."""
+def use_c_fast_paths() -> None:
+    """Run the fast paths in ``FAST`` in C, and those of calls such as ``np.sin(array)``, which NumPy dispatches to the class."""
     if LOOPS is None:
         return
     LOOPS.connect_arrays(Array)
@@ -175,7 +175,7 @@ def in_c() -> None:
         if type(function) is not LOOPS.Operation:
             continue
         FAST[ufunc] = BY_UFUNC[ufunc, False] = instead(function, call, arrays=True, constants=True)
-        if ufunc.nin == 2:  # a number comes first, and is handed over behind the array
+        if ufunc.nin == 2:  # with a number first, the operands are passed in reverse order
             exchanged = EXCHANGED.get(ufunc)
             compute = functools.partial(_exchanged, call)
             BY_UFUNC[ufunc, True] = instead(exchanged or function, compute, arrays=True, swapped=exchanged is None)
@@ -185,30 +185,28 @@ def _exchanged(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any
     return compute(y, x)
 
 
-#: (ufunc, whether a number comes first) -> what computes it
+#: (ufunc, whether the first operand is a number) -> implementation
 BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
 fill_fast()
-in_c()
+use_c_fast_paths()
 Array.__array_ufunc__ = by_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
-Array.__array_function__ = functions_by_way(Array.__array_function__)  # type: ignore[method-assign]
+Array.__array_function__ = functions_cached_by_shape(Array.__array_function__)  # type: ignore[method-assign]
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
 def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     try:
-        stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # they lie as those of a ufunc
+        stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # stacks have the memory layout of a ufunc's result
         return apply_ufunc(np.matmul, "__call__", (x, y), None, {}) if stacks else _product(x, y)
     except RuntimeError as error:
         a, b = np.shape(x), np.shape(y)
         if a and b and a[-1] != b[-2 if len(b) > 1 else 0]:
             why = str(error).partition("\n")[2]
-            raise ValueError(
-                f"matmul: the last axis of {a} does not match the axis of {b} that it is summed with\n{why}"
-            ) from None
+            raise ValueError(f"matmul: the last axis of {a} does not match the contracted axis of {b}\n{why}") from None
         raise
 
 
-_one_stack = {ranks: row for ranks, row in products.BY_RANKS.items() if max(ranks) < 4}  # several lie as a ufunc's
+_one_stack = {ranks: row for ranks, row in products.BY_RANKS.items() if max(ranks) < 4}  # stacks: see ``_matmul``
 FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(
     by_ranks(_one_stack, Tensor.matmul), _matmul, arrays=True, constants=True
 )
@@ -240,10 +238,10 @@ _COMPARISONS: Params = {
 }
 FAST.update({ufunc: _fast_comparison(ufunc) for ufunc in _COMPARISONS.values()})
 
-_KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
+_OPERAND_TYPES = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
-#: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, arithmetic and the order of scalars
+#: operators that NumPy computes differently from our primitives or its ufuncs: powers, arithmetic and order of scalars
 _SPECIAL_OPERATORS = frozenset(
     [
         *(np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul),
@@ -253,7 +251,7 @@ _SPECIAL_OPERATORS = frozenset(
 
 
 def _power_around(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """``**``, which in NumPy is ``np.square`` of booleans, and no ``np.power``, for an exponent of 2."""
+    """Wrap ``**``: for booleans and an exponent of 2 NumPy calls ``np.square``, not ``np.power``."""
     return lambda x, y: (
         np.square(x)
         if type(y) is int and y == 2 and type(x) is Array and x.dtype.kind == "b" and x.shape
@@ -262,7 +260,7 @@ def _power_around(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
-    """``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
+    """Define ``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
     compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (
         lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
     )
@@ -277,24 +275,24 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         return compute(*with_strong_floats(ufunc, (x, y))) if found is None else found
 
     def forward(self: Array, other: object) -> Any:
-        if type(other) is Array or _is_known(other):
-            other = other if type(other) is Array else _arranged(other)
+        if type(other) is Array or _is_operand(other):
+            other = other if type(other) is Array else _as_operand(other)
             return recorded(self, other) if SPECIAL and LOCAL.recorder is not None else compute(self, other)
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
         return beside(symbol, forward, self, other)
 
     def reflected(self: Array, other: AnyArray) -> object:
-        if _is_known(other):
-            other = _arranged(other)
+        if _is_operand(other):
+            other = _as_operand(other)
             return recorded(other, self) if SPECIAL and LOCAL.recorder is not None else compute(other, self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
         return beside("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: IntoArray) -> Array:
-        is_recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_known(other))
-        if is_recorded and recorded_in_place(assign, ufunc, self, _arranged(other)):
+        is_recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_operand(other))
+        if is_recorded and recorded_in_place(assign, ufunc, self, _as_operand(other)):
             return self
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
@@ -312,11 +310,11 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         setattr(Array, f"__{name}__", method)
 
 
-def _is_known(other: object) -> bool:
-    return isinstance(other, _KNOWN) or is_foreign(type(other))
+def _is_operand(other: object) -> bool:
+    return isinstance(other, _OPERAND_TYPES) or is_foreign(type(other))
 
 
-def _arranged(other: object) -> Any:
+def _as_operand(other: object) -> Any:
     return np.asarray(other) if isinstance(other, (list, tuple)) else other
 
 
@@ -358,7 +356,7 @@ def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array]
 
 for _name, _special in {
     "divmod": _divmod,
-    "rdivmod": lambda self, other: _divmod(_arranged(other), self),
+    "rdivmod": lambda self, other: _divmod(_as_operand(other), self),
     "neg": _unary(np.negative, operator.neg),
     "pos": _unary(np.positive, operator.pos),
     "abs": _unary(np.absolute, operator.abs),
@@ -371,7 +369,7 @@ for _name, _special in {
 
 
 def _read_index(index: Index) -> tuple[Any, ...]:
-    """NumPy's index as a tuple of ints, slices, None, Ellipsis, and arrays (tensors, inside a transformation)."""
+    """Return NumPy's index as a tuple of ints, slices, None, Ellipsis, and arrays (tensors, inside a transformation)."""
     return tuple([_read_item(item) for item in (index if type(index) is tuple else (index,))])
 
 
@@ -392,7 +390,7 @@ def _read_item(item: Any) -> Any:
             raise errors.array_index(raw)
         if type(raw) is not ndarray:
             raw = tensor._concrete(MASK) if raw.dtype == bool else raw.concrete()
-            if raw is None:  # every example has its own
+            if raw is None:  # the index differs between examples
                 return tensor
         return raw if raw.shape or raw.dtype == bool else int(raw)
     if isinstance(item, (ndarray, list, tuple, range)):
@@ -427,7 +425,7 @@ def _getitem(self: Array, index: Any) -> Any:
         part = read_any(tensor, items, "K")
         if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
-            # Integers of each example's own: in NumPy a view.
+            # Index arrays that differ between examples; for integers NumPy returns a view.
             register_view(part, tensor, ((Through(read, write), {}),), "")
         return array_of(part)
     part = bind(rows.getitem, (tensor,), {"index": items})
@@ -443,7 +441,7 @@ def _getitem(self: Array, index: Any) -> Any:
 
 
 def _is_scalar(tensor: Tensor) -> bool:
-    """Whether a tensor stands for a scalar of NumPy's, which is a value."""
+    """Return whether a tensor stands for a NumPy scalar, which is a value."""
     is_view = tensor._view is not None or (LOCAL.recorder is not None and LOCAL.recorder.is_array(tensor._raw))
     return not shape_of(tensor._raw) and not is_view
 
@@ -456,32 +454,32 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     check_no_shuffle(tensor, index, value._tensor if type(value) is Array else value)
     value = _value_for(tensor, value)
     if shape_of(value._raw) and _is_element(items, tensor):
-        np.empty((), tensor._raw.dtype)[()] = np.empty(shape_of(value._raw), tensor._raw.dtype)  # NumPy refuses it
+        np.empty((), tensor._raw.dtype)[()] = np.empty(shape_of(value._raw), tensor._raw.dtype)  # raises NumPy's error
     _prepare_write(tensor, "x[...] = ")
     if _is_advanced(items):
         if not any(isinstance(i, Tensor) for i in items):
             region_shape = np.broadcast_to(np.empty((), bool), shape_of(tensor._raw))[items].shape
-            value = _stretched(value, region_shape, tensor)
+            value = _broadcast_value(value, region_shape, tensor)
         result = put_any(wrap(tensor._raw, tensor._edge), value, items, False)
         inplace.update(tensor, result, "__setitem__")
         return
-    if type(tensor._raw) is ndarray and type(value._raw) is ndarray and not _follows(tensor, value):
+    if type(tensor._raw) is ndarray and type(value._raw) is ndarray and not _must_record(tensor, value):
         tensor._raw[items] = value._raw
         wrote(tensor._raw, "__setitem__", None)
         return
     region = bind(rows.getitem, (tensor,), {"index": items})
-    inplace.update(region, _stretched(value, shape_of(region._raw), tensor), "__setitem__")
+    inplace.update(region, _broadcast_value(value, shape_of(region._raw), tensor), "__setitem__")
 
 
 def _is_element(items: tuple[object, ...], tensor: Tensor) -> bool:
-    """Whether an index is that of one element, and not of an array without axes."""
+    """Return whether an index selects one element (a scalar), not a 0-d view."""
     return len(items) == len(shape_of(tensor._raw)) and all(
         [type(i) is int or (type(i) is ndarray and not i.ndim and i.dtype != bool) for i in items]
     )
 
 
-def _follows(tensor: Tensor, value: Tensor) -> bool:
-    """Whether writing the value is for the tape."""
+def _must_record(tensor: Tensor, value: Tensor) -> bool:
+    """Return whether the write must be recorded on the tape."""
     base = base_of(tensor)
     base = tensor if base is None else base
     if recording() and any(t._edge is not None for t in (tensor, value, base)):
@@ -490,27 +488,27 @@ def _follows(tensor: Tensor, value: Tensor) -> bool:
 
 
 def _value_for(tensor: Tensor, value: Any) -> Tensor:
-    """What is to be written, as a tensor of the dtype it is written into."""
+    """Convert a value to a tensor of the target's dtype."""
     raw = tensor._raw
     if type(value) is Array:
         value = value._tensor
     if not isinstance(value, Tensor):
-        given, value = value, plain_or_stacked(np.asarray(value))
+        number, value = value, plain_or_stacked(np.asarray(value))
         if not isinstance(value, Tensor):
             if value.dtype.kind == "c" and raw.dtype.kind != "c":
                 raise TypeError(
                     f"a complex value cannot be written into an array of dtype {raw.dtype}: write its real part"
                 )
-            given = given.item() if isinstance(given, np.generic) else given
-            return wrap(np.array(given, raw.dtype))  # no integer is made of nan, as NumPy says itself
+            number = number.item() if isinstance(number, np.generic) else number
+            return wrap(np.array(number, raw.dtype))  # for a NaN, NumPy raises its own error
     source = value._raw
     if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):
         value = apply(np.copy, value)
     return cast(value, raw.dtype)
 
 
-def _stretched(value: Tensor, shape: tuple[int, ...], tensor: Tensor) -> Tensor:
-    """A value in the shape of the region it is written into; leading axes of length 1 go."""
+def _broadcast_value(value: Tensor, shape: tuple[int, ...], tensor: Tensor) -> Tensor:
+    """Broadcast a value to the shape of the written region; drop leading axes of length 1."""
     have = shape_of(value._raw)
     extra = len(have) - len(shape)
     try:
@@ -528,11 +526,11 @@ def _stretched(value: Tensor, shape: tuple[int, ...], tensor: Tensor) -> Tensor:
 
 
 def write_all(array: Array, result: Any, op: str) -> Any:
-    """``x op= y``: the result written into x, with NumPy's rules about shapes and dtypes."""
+    """Write the result of ``x op= y`` into x, with NumPy's rules for shapes and dtypes."""
     tensor, value = array._tensor, result._tensor if type(result) is Array else result
     raw, found = tensor._raw, value._raw
     if _is_scalar(tensor):
-        return array_of(value)  # NumPy's scalars are values: others that hold this one keep it
+        return array_of(value)  # NumPy scalars are immutable: other references keep the old value
     if shape_of(found) != shape_of(raw):
         raise errors.array_output_shape(op, tuple(shape_of(raw)), tuple(shape_of(found)))
     if not np.can_cast(found.dtype, raw.dtype, "same_kind"):
@@ -540,7 +538,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     _prepare_write(tensor, f"x {op}")
     value = cast(value, raw.dtype)
     if tensor._view is None and not views_of(tensor) and type(value._raw) is ndarray:
-        _move(tensor, value._raw)  # nobody else looks at this memory but the tape, which keeps the old
+        _replace_memory(tensor, value._raw)  # the memory has no other users; the tape keeps the old value
         if recording():
             inplace.rebase_history(tensor, value._edge, value._cut)
     else:
@@ -549,7 +547,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
 
 
 def _prepare_write(tensor: Tensor, op: str) -> None:
-    """Leave the memory to the tape, or to the caller whose argument it is, and go on in a copy, where they hold it."""
+    """Prepare a write: if the tape or a caller's argument uses the memory, continue in a copy."""
     if LOCAL.recorder is not None:
         LOCAL.recorder.bring(tensor)
         LOCAL.recorder.written_array = weakref.ref(tensor)
@@ -564,7 +562,7 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
         if leaf is not None and not base._raw.flags.writeable:
             raise errors.array_read_only(op)
         unshare(base, always=leaf is not None)
-    if leaf is not None:  # the argument of a transformation: derivatives are taken by what it was
+    if leaf is not None:  # an argument of a transformation: derivatives are with respect to the old value
         base._edge = shape.alias(wrap(base._raw, leaf))._edge
         inplace.refresh(base)
     inplace.check_writable(tensor, op)
@@ -582,9 +580,9 @@ _ALONE = _references(wrap(np.empty(1)))
 
 
 def unshare(base: Tensor, always: bool = False) -> None:
-    """Give a tensor and its views memory of their own if anything else holds theirs, such as a node that saved it.
+    """Give a tensor and its views new memory if anything else uses theirs, such as a node that saved it.
 
-    So a write in NumPy's face changes what the program sees, and never what a rule will read.
+    A write in the NumPy-style API changes what the program sees, but never a value that a rule will read.
     """
     views = [view for view in views_of(base) if type(view._raw) is ndarray]
     own = owner(base._raw) is base._raw
@@ -598,14 +596,14 @@ def unshare(base: Tensor, always: bool = False) -> None:
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
         if type(part) is not ndarray or owner(part) is not owner(fresh):
-            return  # it cannot be moved; a backward pass that reads what is overwritten will say so
+            return  # the tensor cannot be moved; a backward pass that reads the overwritten value raises an error
         taken.append(part)
     for member, raw in zip([base, *views], [fresh, *taken], strict=True):
-        _move(member, raw)
+        _replace_memory(member, raw)
 
 
-def _move(tensor: Tensor, raw: ndarray) -> None:
-    """Let a tensor go on in other memory."""
+def _replace_memory(tensor: Tensor, raw: ndarray) -> None:
+    """Replace the memory of a tensor."""
     tensor._raw = raw
     if type(tensor._edge) is Leaf:
         tensor._edge.data = raw
@@ -615,7 +613,7 @@ def _move(tensor: Tensor, raw: ndarray) -> None:
 
 
 class _Flat:
-    """``x.flat``: the elements in C order, to read, write and iterate over."""
+    """``x.flat``: read, write and iterate over the elements in C order."""
 
     __slots__ = ("array",)
 
@@ -632,8 +630,8 @@ class _Flat:
         return apply(np.copy, apply(np.ravel, self.array)[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        places = np.arange(self.array.size)[index]
-        self.array[np.unravel_index(places, self.array.shape)] = np.resize(value, np.shape(places))
+        indices = np.arange(self.array.size)[index]
+        self.array[np.unravel_index(indices, self.array.shape)] = np.resize(value, np.shape(indices))
 
     def copy(self) -> Any:
         return apply(np.ravel, self.array).copy()
@@ -661,7 +659,7 @@ def _write_flat(self: Array, value: Any) -> None:
 
 
 def _base(self: Array) -> Array | None:
-    """The array whose memory an array shows a part of."""
+    """Return the array of which this array is a view."""
     base = base_of(self._tensor)
     if base is None and LOCAL.recorder is not None:
         LOCAL.recorder.check_whole(self._tensor._raw)
@@ -669,7 +667,7 @@ def _base(self: Array) -> Array | None:
 
 
 def _memory(self: Array) -> ndarray:
-    """The plain array, for what asks about bytes."""
+    """Return the plain array, for attributes that depend on its memory."""
     return self._tensor._array()
 
 
@@ -684,8 +682,8 @@ _ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | 
     "flags": (lambda self: _memory(self).flags, None),
     "base": (_base, None),
     "device": (lambda self: str(self._tensor.device), None),
-    "T": (by_way(lambda self: apply(np.transpose, self)), None),
-    "mT": (by_way(lambda self: apply(np.matrix_transpose, self)), None),
+    "T": (cached_by_shape(lambda self: apply(np.transpose, self)), None),
+    "mT": (cached_by_shape(lambda self: apply(np.matrix_transpose, self)), None),
     "real": (lambda self: apply(np.real, self), _write_real),
     "imag": (lambda self: apply(np.imag, self), _write_imag),
     "flat": (_Flat, _write_flat),
@@ -695,7 +693,7 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
 
 
 def _of_scalar(x: Array, result: object, out: object = None) -> Any:
-    """What a method gives, which for a scalar of NumPy's is one again if it has no dimension, and was not written to ``out``."""
+    """Mark the result of a method as a scalar if the operand is one, and the result is 0-d and not written to ``out``."""
     recorder = LOCAL.recorder
     if recorder is not None and type(result) is Array and out is None and recorder.is_scalar(x._tensor._raw):
         recorder.keep_scalar(result._tensor._raw)
@@ -703,15 +701,17 @@ def _of_scalar(x: Array, result: object, out: object = None) -> Any:
 
 
 def _method(name: str, function: AnyFunction) -> AnyFunction:
-    """A method that is NumPy's function with the array in front."""
+    """Return a method that calls NumPy's function with the array as the first argument."""
 
     def method(self: Array, *args: object, **kwargs: object) -> Any:
         return _of_scalar(self, apply(function, self, *args, **kwargs), kwargs.get("out"))
 
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
-    vars(method)["__wrapped__"] = function  # whose arguments it has
-    method.__doc__ = f"As ``numpy.ndarray.{name}``; recorded. See :func:`numpy.{getattr(function, '__name__', name)}`."
+    vars(method)["__wrapped__"] = function  # for its signature
+    method.__doc__ = (
+        f"Compute ``numpy.ndarray.{name}``; recorded. See :func:`numpy.{getattr(function, '__name__', name)}`."
+    )
     return method
 
 
@@ -720,34 +720,34 @@ all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal d
 round searchsorted squeeze std sum swapaxes take trace var
 """.split():
     _function = _method(_name, getattr(np, _name))
-    setattr(Array, _name, by_way(_function) if getattr(np, _name) in BY_SHAPE else _function)
+    setattr(Array, _name, cached_by_shape(_function) if getattr(np, _name) in BY_SHAPE else _function)
 
 
 def reshape(self: Array, *shape: ShapeLike, order: str = "C", copy: bool | None = None) -> Any:
-    """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    """Return the same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     options = {"order": order} if copy is None else {"order": order, "copy": copy}
     return _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, **options))
 
 
 def transpose(self: Array, *axes: object) -> Any:
-    """The axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+    """Permute the axes, by default reverse them: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
     return apply(np.transpose, self, (axes[0] if len(axes) == 1 else axes) or None)
 
 
 def copy(self: Array, order: str | None = "C") -> Array:
-    """A copy; recorded."""
+    """Return a copy. Recorded."""
     return _of_scalar(self, apply(np.copy, self, order=order or "C"))
 
 
 def flatten(self: Array, order: str = "C") -> Any:
-    """A copy with one axis; recorded."""
+    """Return a flattened copy. Recorded."""
     return apply(np.copy, apply(np.ravel, self, order=order), order="C")
 
 
 def astype(
     self: Array, dtype: DTypeLike, order: str = "K", casting: Casting = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:
-    """The array in another dtype; recorded where that is a floating or complex one."""
+    """Return the array in another dtype. Recorded if that is a floating or complex one."""
     target = np.dtype(dtype)
     if target.kind not in "biufc":
         return _plain(self, f"astype({target.name!r})").astype(target)
@@ -765,22 +765,22 @@ def astype(
 
 
 def compress(self: Array, condition: IntoArray, axis: int | None = None, out: Any = None) -> Array:
-    """The slices along an axis for which a condition holds."""
+    """Return the slices along an axis for which a condition holds."""
     return apply(np.compress, condition, self, axis, out=out)
 
 
 def conj(self: Array) -> AnyArray:
-    """The complex conjugate."""
+    """Return the complex conjugate."""
     return np.conjugate(self) if self.dtype.kind == "c" else self
 
 
 def fill(self: Array, value: TensorLike) -> None:
-    """Write a number everywhere."""
+    """Set all elements to a number."""
     self[...] = value
 
 
 def put(self: Array, indices: IntoArray, values: IntoArray, mode: str = "raise") -> None:
-    """Write values at places of the flattened array."""
+    """Write values at indices into the flattened array."""
     apply(np.put, self, indices, values, mode)
 
 
@@ -790,12 +790,12 @@ def sort(self: Array, axis: int = -1, kind: object = None, order: str | None = N
 
 
 def partition(self: Array, kth: IntoArray, axis: int = -1, kind: str = "introselect", order: str | None = None) -> None:
-    """Put the element of each given rank in its place, in place."""
+    """Partially sort in place, so that the element of each given rank is at its index."""
     self[...] = apply(np.partition, self, kth, axis)
 
 
 def view(self: Array, dtype: DTypeLike = None, type: Any = None) -> Any:
-    """The same memory. Under another dtype it would be other numbers, which have no derivative."""
+    """Return a view of the same memory. With another dtype, the array must not carry a derivative."""
     if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):
         if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:
             return self[...]
@@ -811,29 +811,29 @@ builtin_type = type
 
 
 def to_device(self: Array, device: DeviceLike, /, *, stream: object = None) -> Any:
-    """The array on a device (itself, if it is there); recorded."""
+    """Return the array on a device (itself, if it is there). Recorded."""
     if stream is not None:
-        raise ValueError(f"arrays are moved in the current stream alone, got stream={stream!r}")
+        raise ValueError(f"arrays are copied in the current stream only, got stream={stream!r}")
     tensor: Any = self._tensor
     return self if str(tensor.device) == str(device) else array_of(tensor.to(device))
 
 
 def _plain(self: Array, what: str) -> ndarray:
-    """The values, for methods that give something without derivatives."""
+    """Return the values, for methods whose results have no derivative."""
     if carries(self):
         raise errors.array_to_numpy(self, f"x.{what}")
     return self._tensor._concrete(what)
 
 
 def item(self: Array, *args: object) -> Any:
-    """An element as a Python number."""
+    """Return an element as a Python number."""
     if carries(self):
         raise errors.array_to_number("x.item()", "")
     return self._tensor._asked("item() of an array").item(*args)
 
 
 def tolist(self: Array) -> list[complex]:
-    """The elements as nested lists of Python numbers."""
+    """Return the elements as nested lists of Python numbers."""
     if carries(self):
         raise errors.array_to_number("x.tolist()", "")
     return self._tensor._asked("tolist()").tolist()
@@ -844,16 +844,16 @@ def _bytes_method(name: str) -> AnyFunction:
         return getattr(_plain(self, f"{name}()"), name)(*args, **kwargs)
 
     method.__name__ = name
-    method.__doc__ = f"As ``numpy.ndarray.{name}``, of an array that carries no derivative."
+    method.__doc__ = f"Compute ``numpy.ndarray.{name}``, for an array that carries no derivative."
     return method
 
 
 def _refused(name: str, fix: str) -> AnyFunction:
     def method(self: Array, *args: object, **kwargs: object) -> Any:
-        raise NotImplementedError(f"x.{name}() is not there for an array that derivatives may be taken of: {fix}")
+        raise NotImplementedError(f"x.{name}() is not available for an array that can carry derivatives: {fix}")
 
     method.__name__ = name
-    method.__doc__ = "Not there: raises, and says what to use."
+    method.__doc__ = "Raise NotImplementedError with an alternative."
     return method
 
 
@@ -862,7 +862,7 @@ for _function in (
 ):  # fmt: skip
     setattr(Array, _function.__name__, _function)
 for _name in ("reshape", "transpose", "copy", "flatten"):
-    setattr(Array, _name, by_way(getattr(Array, _name)))
+    setattr(Array, _name, cached_by_shape(getattr(Array, _name)))
 setattr(Array, "conjugate", conj)  # noqa: B010
 for _name in "tobytes tofile dump dumps byteswap getfield".split():
     setattr(Array, _name, _bytes_method(_name))

@@ -1,4 +1,4 @@
-"""Integrals and slopes of sampled functions, and the geometry of vectors: composites with PyTorch's signatures."""
+"""Integrals and slopes of sampled functions, and products and distances of vectors: composites with PyTorch's signatures."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from chainrule._src.tape.ties import tie
 
 @op("trapezoid trapz")
 def trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = None, dim: int = -1) -> Tensor:
-    """The integral along ``dim`` by the trapezoidal rule.
+    """Return the integral along ``dim`` by the trapezoidal rule.
 
     Args:
         y: the samples, (..., n).
-        x: where they were taken, (n,) or of y's shape; without it they are ``dx`` (1) apart.
+        x: the sample points, (n,) or of y's shape; by default they are ``dx`` (1) apart.
 
     >>> import chainrule as cr
     >>> cr.trapezoid(cr.tensor([1., 2., 3.]))
@@ -44,7 +44,7 @@ def trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = No
 
 @op()
 def cumulative_trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = None, dim: int = -1) -> Tensor:
-    """The running integral along ``dim`` by the trapezoidal rule, of n − 1 entries."""
+    """Return the running integral along ``dim`` by the trapezoidal rule, with n − 1 entries."""
     return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
 
 
@@ -52,7 +52,7 @@ trapz = trapezoid
 
 
 def _areas(name: str, y: Any, x: Any, dx: Any, dim: int) -> Tensor:
-    """The area between each two neighbours."""
+    """Return the areas between neighbouring samples."""
     y = tensor_of(name, y)
     if y.dtype == np.bool_:
         raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
@@ -77,12 +77,12 @@ def _areas(name: str, y: Any, x: Any, dx: Any, dim: int) -> Tensor:
 
 @op()
 def gradient(input: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences.
+    """Return the derivative of a sampled function along each of ``dim`` (all axes by default), by second-order differences.
 
     Args:
         input: the samples.
-        spacing: the distance between them: a number, or a number or the coordinates (n,) for each axis.
-        edge_order: 1 or 2, of the one-sided differences at the ends.
+        spacing: the distance between the samples: a number, or for each axis a number or the coordinates (n,).
+        edge_order: the order of the one-sided differences at the ends, 1 or 2.
 
     >>> import chainrule as cr
     >>> cr.gradient(cr.tensor([1., 4., 9.]))
@@ -119,7 +119,7 @@ def gradient(input: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order
 
 @op(method=True, out=True)
 def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> Tensor:
-    """The vector product along ``dim`` (the first axis of length 3, by default)."""
+    """Return the vector product along ``dim`` (the first axis of length 3, by default)."""
     a, b = tensor_of("cross", input), tensor_of("cross", other)
     if a.ndim != b.ndim:
         raise RuntimeError(
@@ -135,7 +135,7 @@ def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> Tenso
 
 
 def cross_along(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
-    """The vector product of tensors of one rank, after checking the axis."""
+    """Return the vector product of tensors of the same rank, after checking the axis."""
     d = errors.check_dim(name, dim, a.ndim)
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise RuntimeError(
@@ -146,15 +146,15 @@ def cross_along(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 @op()
 def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object = None) -> Tensor:
-    """The p-norm distance of every row of one matrix to every row of another; leading axes broadcast.
+    """Return the p-norm distance of every row of one matrix to every row of another; leading axes broadcast.
 
     Args:
         x1: (..., m, k).
         x2: (..., n, k).
-        compute_mode: taken for PyTorch's sake; distances are always computed from differences, without cancellation.
+        compute_mode: accepted for compatibility; distances are always computed from differences, without cancellation.
 
     Returns:
-        (..., m, n). The gradient where a distance is 0 is 0.
+        (..., m, n). The gradient is 0 where a distance is 0.
 
     >>> import chainrule as cr
     >>> cr.cdist(cr.tensor([[0., 0.]]), cr.tensor([[3., 4.], [0., 0.]]))
@@ -176,7 +176,7 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object =
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), 2, 0, 1.0")
 def renorm(input: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
-    """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
+    """Return the entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     x = tensor_of("renorm", input, "fc")
     if p <= 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported, but got p={p}")
@@ -187,14 +187,14 @@ def renorm(input: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
     d = errors.check_dim("renorm", dim, x.ndim)
     others = [k for k in range(x.ndim) if k != d]
     over = ew.gt(norm(x.detach(), p, others, True), maxnorm)
-    size = norm(ew.where(over, x, 0.0), p, others, True)  # of what is not scaled nothing is known to the gradient
+    size = norm(ew.where(over, x, 0.0), p, others, True)  # entries that are not scaled must not affect the gradient
     scale = ew.where(over, ew.true_divide(maxnorm, ew.add(size, 1e-7)), 1.0)
     return ew.mul(x, scale)
 
 
 @op(sample="tensor([4, 5]), (2, 3)")
 def unravel_index(indices: TensorLike, shape: Any) -> tuple[Tensor, ...]:
-    """Indices into a flattened tensor of that shape, as one tensor of indices for each axis."""
+    """Convert indices into a flattened tensor of a shape to one tensor of indices per axis."""
     where = indices if isinstance(indices, Tensor) else wrap(as_array(indices))
     if where.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {where.dtype}")

@@ -1,4 +1,4 @@
-"""Making tensors."""
+"""PyTorch's functions that make tensors: from data, constants and ranges."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from chainrule._src.tape.tensor import Tensor, wrap
 def tensor(
     data: Any, *, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A tensor with a copy of the data.
+    """Return a tensor with a copy of the data.
 
     Args:
-        data: a number, nested lists of numbers, or an array. Python floats become the default dtype (float32), NumPy
-            data keeps its own.
+        data: a number, nested lists of numbers, or an array. Python floats get the default dtype (float32); NumPy data
+            keeps its dtype.
         dtype: another dtype.
-        requires_grad: whether to collect its gradient.
+        requires_grad: whether to compute the gradient with respect to it.
 
     Raises:
         RuntimeError: ``data`` contains tensors that require grad (copying would cut the graph: use ``stack``), or
-            gradients are asked of integers.
+            the dtype is not floating or complex and ``requires_grad`` is true.
 
     >>> import chainrule as cr
     >>> cr.tensor([1., 2.], requires_grad=True)
@@ -45,7 +45,7 @@ def tensor(
 
 @op(arrays=False)
 def as_tensor(data: Any, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
-    """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
+    """Return a tensor that shares the data's memory where possible; a tensor is returned unchanged (with its graph)."""
     if type(data) is Array:
         data = data._tensor
     if isinstance(data, Tensor):
@@ -56,7 +56,7 @@ def as_tensor(data: Any, dtype: DTypeLike = None, device: DeviceLike = None) -> 
 
 
 def _to(made: Tensor, device: DeviceLike, data: object, requires_grad: bool = False) -> Tensor:
-    """The tensor on a device; by default where its data are, and numbers on the default device."""
+    """Put a tensor on a device; by default, numbers go to the default device, and arrays stay where they are."""
     if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
         made = placed(made, gpu_of(device))
     if requires_grad:
@@ -68,7 +68,7 @@ def _to(made: Tensor, device: DeviceLike, data: object, requires_grad: bool = Fa
 def asarray(
     obj: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, copy: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """As :func:`as_tensor`, with NumPy's name."""
+    """Return a tensor from data, as :func:`as_tensor` with NumPy's arguments."""
     out = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype, device)
     return out.requires_grad_() if requires_grad else out
 
@@ -78,7 +78,7 @@ _AS_THEY_ARE = frozenset(map(np.dtype, ("f4", "f8", "c8", "c16", "i4", "i8", "u1
 
 @op(arrays=False)
 def from_numpy(array: Any) -> Tensor:
-    """A tensor that shares the memory of a NumPy array.
+    """Return a tensor that shares the memory of a NumPy array.
 
     Raises:
         TypeError: the argument is not an array.
@@ -94,7 +94,7 @@ def from_numpy(array: Any) -> Tensor:
 def frombuffer(
     buffer: object, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
+    """Return a vector that shares the memory of an object with a buffer; read-only buffers such as bytes are copied."""
     array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
     return _made(array if array.flags.writeable else array.copy(), requires_grad)
 
@@ -102,7 +102,7 @@ def frombuffer(
 @op(arrays=False)
 @creates
 def scalar_tensor(s: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
-    """A 0-d tensor of the default dtype."""
+    """Return a 0-d tensor of the default dtype."""
     return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 
@@ -126,7 +126,7 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
 
 
 def _declared(function: AnyFunction, name: str, doc: str, names: str = "", arrays: bool = True) -> AnyFunction:
-    """One of several functions that differ in what NumPy makes for them."""
+    """Declare one of several functions that differ in the NumPy function they call."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return op(names, arrays=arrays)(creates(function))
@@ -141,15 +141,15 @@ def _of_size(name: str, doc: str) -> Any:
     return _declared(function, name, doc, arrays=False)
 
 
-zeros = _of_size("zeros", "Zeros of a shape.")
-ones = _of_size("ones", "Ones of a shape.")
-empty = _of_size("empty", "Memory of a shape, with whatever is in it.")
+zeros = _of_size("zeros", "Return zeros of a shape.")
+ones = _of_size("ones", "Return ones of a shape.")
+empty = _of_size("empty", "Return uninitialized memory of a shape.")
 
 
 @op(arrays=False)
 @creates
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """One value in a shape. Its kind gives the dtype: a float's is the default one, of NumPy's floats and of tensors, too."""
+    """Return a tensor filled with one value. The value's kind determines the dtype: any float gives the default dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     if dtype is None:
         dtype = tensor(value.item() if isinstance(value, (np.generic, np.ndarray)) else value).dtype
@@ -175,12 +175,12 @@ def _like(name: str, what: str) -> Any:
             return _made(function(x._raw, dtype=np.dtype(kind)), requires_grad)
         return _made(new_array(name.removesuffix("_like"), device, shape, np.dtype(kind)), requires_grad)
 
-    return _declared(like, name, f"{what} of another tensor's shape and dtype.")
+    return _declared(like, name, f"Return {what} with another tensor's shape and dtype.")
 
 
-zeros_like = _like("zeros_like", "Zeros")
-ones_like = _like("ones_like", "Ones")
-empty_like = _like("empty_like", "Memory")
+zeros_like = _like("zeros_like", "zeros")
+ones_like = _like("ones_like", "ones")
+empty_like = _like("empty_like", "uninitialized memory")
 
 
 @op()
@@ -188,7 +188,7 @@ empty_like = _like("empty_like", "Memory")
 def full_like(
     input: Tensor, fill_value: object, *, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """One value in another tensor's shape and dtype."""
+    """Return a tensor filled with one value, with another tensor's shape and dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     input = tensor_of("full_like", input)
     value = number_in(value, input.dtype if dtype is None else as_dtype(dtype))
@@ -200,7 +200,7 @@ def full_like(
 @op(arrays=False)
 @creates
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """The identity matrix (n rows, m columns)."""
+    """Return the identity matrix (n rows, m columns)."""
     rows, columns = _sizes("eye", (n, n if m is None else m))
     return _made(new_array("eye", device, rows, columns, 0, _float_or(dtype)), requires_grad)
 
@@ -220,7 +220,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from ``start`` (0) up to and without ``end``. Integers give int64, floats the default dtype."""
+    """Return the numbers from ``start`` (0) up to, without, ``end``. Integers give int64, floats the default dtype."""
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start
@@ -240,7 +240,7 @@ def arange(
         if step == 0:
             raise ValueError("step must be nonzero: int64 numbers need a step of at least 1")
     n = int(np.ceil((end - start) / step))
-    if kind.kind in "iu":  # PyTorch counts the numbers first, and then makes both ends of the progression integers
+    if kind.kind in "iu":  # PyTorch computes the count first, and then converts start and step to integers
         start, step = int(start), int(step)
     return _made((start + step * new_array("arange", device, n)).astype(kind), requires_grad)
 
@@ -256,7 +256,7 @@ def linspace(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
+    """Return ``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
 
 
@@ -272,12 +272,12 @@ def logspace(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``steps`` numbers from base**start to base**end, evenly apart in the exponent."""
+    """Return ``steps`` numbers from base**start to base**end, evenly spaced in the exponent."""
     return _spaced(np.logspace, start, end, steps, dtype, requires_grad, base=base)
 
 
 def _whole_steps(start: int, end: int, steps: int) -> NumpyArray:
-    """Evenly apart from both ends towards the middle, as PyTorch counts integers: what is cut off then is the same."""
+    """Return evenly spaced numbers, counted from both ends as PyTorch does for integers, so that truncation agrees."""
     i = np.arange(steps)
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
     return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + step * i
@@ -304,20 +304,20 @@ def _spaced(
 @op(arrays=False)
 @creates
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
-    """Row and column indices of the lower triangle."""
+    """Return the row and column indices of the lower triangle."""
     return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
 @op(arrays=False)
 @creates
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
-    """Row and column indices of the upper triangle."""
+    """Return the row and column indices of the upper triangle."""
     return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
 @op(arrays=False)
 def Variable(data: object, requires_grad: bool = False, volatile: object = None) -> Tensor:
-    """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
+    """Return a leaf that shares a tensor's memory (PyTorch's old constructor of tensors that may require grad)."""
     if not isinstance(data, Tensor):
         raise errors.variable_data(data)
     return _made(data._raw, requires_grad)
@@ -333,7 +333,9 @@ def _typed(name: str, dtype: DTypeLike) -> AnyFunction:
 
     vars(make)["dtype"] = np.dtype(dtype)  # for tensor.type(FloatTensor)
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A tensor of dtype {np.dtype(dtype)} from data, or zeros of the sizes given (an old constructor)."
+    make.__doc__ = (
+        f"Return a tensor of dtype {np.dtype(dtype)} from data, or zeros of given sizes (an old constructor)."
+    )
     return make
 
 
@@ -349,13 +351,13 @@ BoolTensor = _typed("BoolTensor", np.bool_)
 def new_tensor(
     self: Tensor, data: object, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of this one's dtype from data."""
+    """Return a tensor from data, with this tensor's dtype."""
     return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
 
 
 @op("Tensor.new")
 def new(self: Tensor, *args: object) -> Tensor:
-    """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
+    """Return :func:`new_empty` of a size, or :func:`new_tensor` of data (PyTorch's old name for both)."""
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         return new_tensor(self, args[0])
     return new_empty(self, *args or (0,))
@@ -368,12 +370,12 @@ def _new_of_size(name: str, what: str) -> Any:
         kind = np.dtype(self.dtype if dtype is None else as_dtype(dtype))
         return _made(new_array(name.removeprefix("new_"), device, _sizes(name, size), kind), requires_grad)
 
-    return _declared(method, name, f"{what} of this tensor's dtype.", f"Tensor.{name}")
+    return _declared(method, name, f"Return {what} with this tensor's dtype.", f"Tensor.{name}")
 
 
-new_zeros = _new_of_size("new_zeros", "Zeros")
-new_ones = _new_of_size("new_ones", "Ones")
-new_empty = _new_of_size("new_empty", "Memory")
+new_zeros = _new_of_size("new_zeros", "zeros")
+new_ones = _new_of_size("new_ones", "ones")
+new_empty = _new_of_size("new_empty", "uninitialized memory")
 
 
 @op("Tensor.new_full")
@@ -387,5 +389,5 @@ def new_full(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One value in a shape, of this tensor's dtype."""
+    """Return a tensor filled with one value, with this tensor's dtype."""
     return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)

@@ -1,8 +1,7 @@
-"""DLPack: the memory of a tensor handed to another library, or another library's taken, without a copy.
+"""DLPack: share a tensor's memory with other libraries, in both directions, without a copy.
 
-Memory of a GPU is CuPy's to hand over and to take.
-https://dmlc.github.io/dlpack/latest/ describes the capsules. NumPy makes and reads them; since 2.1 it knows those of version 1,
-which can say that memory is not to be written to.
+CuPy exports and imports GPU memory, and NumPy host memory. https://dmlc.github.io/dlpack/latest/ describes the capsules.
+Since 2.1, NumPy supports those of version 1, which can mark memory as read-only.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import check_kinds, plain
 from chainrule._src.tape.tensor import Tensor, attach, wrap
 
-#: DLPack's number of a device's type, and which one of these it is; the types of memory of NVIDIA's GPUs.
+#: (DLPack's device type, device number) of the CPU; DLPack's device types of NVIDIA GPU memory.
 CPU = (1, 0)
 CUDA = (2, 13)
 _HAS_VERSIONS = not np.__version__.startswith("2.0.")
@@ -29,23 +28,25 @@ _HAS_VERSIONS = not np.__version__.startswith("2.0.")
 def export(
     tensor: Tensor, *, stream: object = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """A DLPack capsule of a tensor's memory.
+    """Return a DLPack capsule of a tensor's memory.
 
     Args:
-        stream: None on the CPU; on a GPU, the stream in which the consumer will read, as CUDA numbers it.
-        max_version: the latest version of DLPack that the consumer reads, as ``(major, minor)``; None: before 1.
-        dl_device: the device to bring it to, as ``__dlpack_device__`` says it.
-        copy: whether the consumer wants memory of its own; None: only where it must be (what may not be written to, for a
-            consumer that cannot be told so), and False: never.
+        stream: None on the CPU; on a GPU, the CUDA stream in which the consumer will read.
+        max_version: the latest version of DLPack that the consumer supports, as ``(major, minor)``; None: before 1.
+        dl_device: the device to copy it to, in the form of ``__dlpack_device__``.
+        copy: whether the consumer needs a copy. None: only if necessary (read-only memory, for a consumer that does not
+            support the read-only flag). False: never.
 
-    Raises:
-        BufferError: the tensor carries a derivative, which memory alone would lose; or what is asked for cannot be done.
+        Raises:
+        BufferError: the tensor carries a derivative, which the memory alone would lose; or the request is not supported.
     """
     if tensor.requires_grad or getattr(tensor._raw, "moving", False):
         raise errors.dlpack_of_derivative(tensor)
     if isinstance(tensor._raw, Foreign):
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return _shared(tensor._raw).__dlpack__(**{key: value for key, value in options.items() if value is not None})
+        return _exportable(tensor._raw).__dlpack__(
+            **{key: value for key, value in options.items() if value is not None}
+        )
     if stream is not None:
         raise BufferError(f"a tensor on the CPU is in no stream, got stream={stream!r}: leave it out")
     if dl_device is not None and tuple(dl_device) != CPU:
@@ -60,15 +61,15 @@ def export(
 
 
 def device(tensor: Tensor) -> tuple[int, int]:
-    """Where a tensor's memory is, by DLPack's numbers."""
+    """Return DLPack's device type and number of a tensor's memory."""
     if isinstance(tensor._raw, Foreign):
-        kind, number = _shared(tensor._raw).__dlpack_device__()
+        kind, number = _exportable(tensor._raw).__dlpack_device__()
         return int(kind), int(number)
     return CPU
 
 
-def _shared(x: Foreign) -> Any:
-    """Another library's array, which can hand over its memory itself."""
+def _exportable(x: Foreign) -> Any:
+    """Return another library's array, which exports its own memory."""
     if not hasattr(x.payload, "__dlpack__"):
         raise errors.foreign_has_no_memory(x)
     return x.payload
@@ -76,16 +77,16 @@ def _shared(x: Foreign) -> Any:
 
 @op(arrays=False)
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = None) -> Tensor:
-    """A tensor that shares the memory of another library's array.
+    """Return a tensor that shares the memory of another library's array.
 
     Args:
         ext_tensor: anything with ``__dlpack__`` and ``__dlpack_device__``.
-        device: where to bring it; None: it stays where it is.
-        copy: whether to copy the memory; None: where it must be.
+        device: the device to copy it to; None: it stays where it is.
+        copy: whether to copy the memory; None: only if necessary.
 
     Raises:
-        TypeError: it has no ``__dlpack__``. (A capsule is what PyTorch took in former times.)
-        BufferError: it carries a derivative, or its memory is on a device that tensors cannot be on.
+        TypeError: it has no ``__dlpack__``. (Capsules, as in old versions of PyTorch, are not supported.)
+        BufferError: it carries a derivative, or its memory is on a device that tensors do not support.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -99,7 +100,7 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = No
     gpu_of(device)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack() takes an array with __dlpack__, not {type(ext_tensor).__name__}")
-    check_kinds([type(ext_tensor)])  # of masked arrays DLPack has the numbers alone
+    check_kinds([type(ext_tensor)])  # a masked array's capsule would lose the mask
     kind, number = ext_tensor.__dlpack_device__()
     if kind == CPU[0]:
         out = wrap(to_array(np.from_dlpack(ext_tensor), None, bool(copy)))
@@ -109,8 +110,8 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = No
     else:
         raise BufferError(
             f"the memory of this {type(ext_tensor).__module__}.{type(ext_tensor).__name__} is on DLPack's device "
-            f"{(int(kind), int(number))}, which tensors cannot be on here: bring it to the CPU first, as x.cpu() or "
-            "cupy.asnumpy(x) do"
+            f"{(int(kind), int(number))}, which tensors do not support here: copy it to the CPU first, with x.cpu() or "
+            "cupy.asnumpy(x)"
         )
     moved = out if device is None else out.to(device)
     if moved is not out and copy is False:

@@ -1,4 +1,4 @@
-"""Einstein summation, as permutes, reshapes and bmm."""
+"""Einstein summation, composed of permute, reshape and bmm."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from chainrule._src.tape.tensor import Tensor
 
 @op(sample="'ij,jk->ik', rand(2, 3), rand(3, 4)")
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Einstein summation. In the graph it shows as what it is made of: permutes, reshapes and bmm.
+    """Compute an Einstein summation. It is recorded as the primitives it consists of: permute, reshape and bmm.
 
     Args:
-        equation: such as ``"bij,bjk->bik"``; ``...`` stands for broadcast axes; a letter twice in one operand takes its
-            diagonal. Without ``->`` the letters that occur once come out, in alphabetical order.
-        operands: tensors. Or all as pairs of a tensor and the numbers of its axes, and at the end, if at all, those that come
-            out: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+        equation: for example ``"bij,bjk->bik"``. ``...`` stands for broadcast axes. A letter that occurs twice in one operand
+            takes its diagonal. Without ``->``, the result has the letters that occur once, in alphabetical order.
+        operands: tensors. Alternatively, all arguments are pairs of a tensor and the numbers of its axes, optionally followed
+            by the axes of the result: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
 
     >>> import chainrule as cr
     >>> cr.einsum("ij,jk->ik", cr.ones(2, 3), cr.ones(3, 2))
@@ -43,12 +43,14 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     for position, x in enumerate(operands):
         if not hasattr(x, "shape"):
             raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(x).__name__}")
-    joint = functools.reduce(promotion.promoted, [as_dtype(x.dtype) for x in operands])  # a 0-d one counts as others
+    joint = functools.reduce(
+        promotion.promoted, [as_dtype(x.dtype) for x in operands]
+    )  # 0-d operands are not weak here
     return contracted(equation, [cast(x, joint) for x in operands] if joint.kind in "fc" else operands)
 
 
 def contracted(equation: str, operands: Any) -> Any:
-    """Einstein summation of operands whose products have the dtype that NumPy gives them."""
+    """Compute an Einstein summation of operands; products have the dtype that NumPy gives them."""
     terms, out = _parse(equation, operands)
     pairs = [_diagonals(operand("einsum", i, x), term) for i, (x, term) in enumerate(zip(operands, terms, strict=True))]
     while len(pairs) > 1:
@@ -68,11 +70,11 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def with_letters(*pairs: Any) -> tuple[str, tuple[Any, ...]]:
-    """Operands, each with a list of its axes (``x, [0, 1], y, [1, 2], [0, 2]``), as ``"AB,BC->AC"`` and operands.
+    """Convert operands with lists of axes (``x, [0, 1], y, [1, 2], [0, 2]``) to an equation (``"AB,BC->AC"``) and operands.
 
     Raises:
-        TypeError: they are no such pairs.
-        ValueError: an axis is none of 0 to 51.
+        TypeError: the arguments are not such pairs.
+        ValueError: an axis is not in the range 0 to 51.
     """
     n = len(pairs) // 2
     lists = [*pairs[1 : 2 * n : 2], *pairs[2 * n :]]
@@ -167,13 +169,13 @@ def _diagonals(x: AnyArray, term: str) -> tuple[AnyArray, str]:
 
 
 def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[AnyArray, str]:
-    """Two operands to one: sum what only one has, then permute and reshape both to stacks of matrices, and bmm."""
+    """Contract two operands: sum axes that only one has, then permute and reshape both to stacks of matrices, and bmm."""
     x, a = _sum_out(x, a, {c for c in a if c not in b and c not in later})
     y, b = _sum_out(y, b, {c for c in b if c not in a and c not in later})
-    if x.dtype != y.dtype:  # of small integers, the one that was summed is wider now
+    if x.dtype != y.dtype:  # small integers: the sum above has a wider dtype
         x, y = widened(x), widened(y)
     sx, sy = dict(zip(a, shape_of(x), strict=True)), dict(zip(b, shape_of(y), strict=True))
-    for c in set(a) & set(b):  # a size of 1 stretches to the other's
+    for c in set(a) & set(b):  # an axis of size 1 is broadcast to the other's size
         if sx[c] != sy[c]:
             if sx[c] == 1:
                 sx[c] = sy[c]

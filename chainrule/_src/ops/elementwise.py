@@ -1,4 +1,4 @@
-"""The elementwise rows as functions users call, and the few that are written from them."""
+"""The user functions of elementwise primitives, and composites of them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from chainrule._src.tape.tensor import Tensor
 
 mul_ = arithmetic.mul.function
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
-_SCALED = ("alpha", mul_)  # the number by which add and sub multiply their second operand first
+_SCALED = ("alpha", mul_)  # add and sub first multiply their second operand by ``alpha``
 
 
 def _scaled(other: TensorLike, alpha: TensorLike, input: TensorLike) -> Any:
     if alpha == 1:
         return other
-    found = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+    scaled = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
     both = [x.dtype.kind for x in (input, other) if isinstance(x, Tensor)] == ["b", "b"]
-    return ne(found, 0) if both and type(alpha) is int else found
+    return ne(scaled, 0) if both and type(alpha) is int else scaled
 
 
 def _factor_first(
-    name: str, keyword: str, given: TensorLike, factor: TensorLike, *operands: TensorLike
+    name: str, keyword: str, factor_keyword: TensorLike, factor: TensorLike, *operands: TensorLike
 ) -> tuple[TensorLike, ...]:
-    """The arguments of an old program, which has the factor before what it multiplies: ``x.add_(-lr, grad)``."""
+    """Reorder the arguments of a deprecated call with the factor before the scaled operand: ``x.add_(-lr, grad)``."""
     expected = 1 if keyword == "alpha" else 2
     fits = len(operands) == expected and all(isinstance(x, Tensor) for x in operands)
-    if not fits or isinstance(factor, Tensor) or given != 1:
+    if not fits or isinstance(factor, Tensor) or factor_keyword != 1:
         raise TypeError(
             f"{name}() takes {expected + 1} positional arguments but {len(operands) + 2} were given: the factor is {keyword}=..."
         )
@@ -57,7 +57,7 @@ def _factor_first(
 
 @op(method=True, in_place=True, out=True, ordinary=add_, factor=_SCALED)
 def add(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = 1) -> Tensor:
-    """input + alpha·other.
+    """Return input + alpha·other.
 
     >>> import chainrule as cr
     >>> cr.add(cr.tensor([1., 2.]), cr.tensor([10., 20.]), alpha=2)
@@ -70,14 +70,14 @@ def add(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = 1) 
 
 @op("sub subtract", method=True, in_place=True, out=True, ordinary=sub_, factor=_SCALED)
 def sub(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = 1) -> Tensor:
-    """input − alpha·other."""
+    """Return input − alpha·other."""
     if old:
         alpha, other = _factor_first("sub", "alpha", alpha, other, *old)
     return sub_(input, _scaled(other, alpha, input))
 
 
 def _functions(*rows: Primitive) -> list[Callable[..., Tensor]]:
-    """The rows' own functions, for what is written from them below and in other modules."""
+    """Return the user functions of primitives."""
     return [row.function for row in rows]
 
 
@@ -109,12 +109,12 @@ _clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
 _complex = binary(arithmetic.complex_)
 
 
-def _divides(row: Primitive) -> Callable[..., Tensor]:
-    """The user's function for a division that keeps integers, where a divisor of 0 has no answer."""
+def _integer_division(row: Primitive) -> Callable[..., Tensor]:
+    """Return the user function for a division that keeps integer dtypes; integer division by 0 raises."""
     function = binary(row)
 
     def call(input: TensorLike, other: TensorLike) -> Tensor:
-        if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
+        if _is_integer(input) and _is_integer(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
             raise errors.zero_division(row.name)
         return function(input, other)
 
@@ -123,26 +123,26 @@ def _divides(row: Primitive) -> Callable[..., Tensor]:
     return call
 
 
-def _whole(x: object) -> bool:
+def _is_integer(x: object) -> bool:
     return x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int)
 
 
 remainder, fmod, floor_divide = [
-    op(method=True, in_place=True, out=True)(_divides(row))
+    op(method=True, in_place=True, out=True)(_integer_division(row))
     for row in (arithmetic.remainder, arithmetic.fmod, comparison.floor_divide)
 ]
-_trunc_divide = _divides(comparison.trunc_divide)
+_trunc_divide = _integer_division(comparison.trunc_divide)
 
 
 @op("abs absolute", method=True, in_place=True, out=True, ordinary=_abs)
 def abs(input: Any) -> Tensor:
-    """Absolute value of every element; the gradient at 0 is 0."""
+    """Return the absolute value of every element. The gradient at 0 is 0."""
     return _abs(input)
 
 
 @op("div divide", method=True, in_place=True, out=True, ordinary=true_divide)
 def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
+    """Return input / other; ``rounding_mode`` 'floor' or 'trunc' rounds the quotient and keeps integer dtypes."""
     if rounding_mode is None:
         return true_divide(input, other)
     if rounding_mode == "floor":
@@ -154,7 +154,7 @@ def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = Non
 
 @op(method=True, in_place=True, out=True, ordinary=_pow_of_floats)
 def pow(input: TensorLike, exponent: TensorLike) -> Tensor:
-    """input to the power exponent."""
+    """Return ``input`` to the power ``exponent``."""
     whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
     if whole and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed: call .float() first.")
@@ -166,12 +166,12 @@ def pow(input: TensorLike, exponent: TensorLike) -> Tensor:
 
 
 def whole_numbers(x: object) -> bool:
-    """Whether a tensor, or a number, is of integers."""
+    """Return whether a tensor or number is an integer one."""
     return x.dtype.kind in "iu" if isinstance(x, Tensor) else type(x) is int
 
 
 def _whole_power(x: TensorLike, exponent: Tensor) -> Tensor:
-    """A power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
+    """Return a power of integers. Results of negative exponents are truncated to 0, except powers of ±1."""
     if type(exponent._raw) is not np.ndarray or not (exponent._raw < 0).any():
         return _pow(x, exponent)
     negative = lt(exponent, 0)
@@ -184,13 +184,13 @@ def _whole_power(x: TensorLike, exponent: Tensor) -> Tensor:
 
 @op()
 def rsub(input: TensorLike, other: TensorLike, *, alpha: TensorLike = 1) -> Tensor:
-    """other − alpha·input."""
+    """Return other − alpha·input."""
     return rsub_(_scaled(input, alpha, other), other)
 
 
 @op(method=True, out=True)
 def logaddexp(input: Any, other: TensorLike) -> Tensor:
-    """log(exp(input) + exp(other)), without overflow."""
+    """Return log(exp(input) + exp(other)), computed without overflow."""
     kinds = {getattr(getattr(x, "dtype", None), "kind", "") for x in (input, other)}
     if "c" not in kinds:
         return _logaddexp(input, other)
@@ -202,7 +202,7 @@ def logaddexp(input: Any, other: TensorLike) -> Tensor:
 
 @op(method=True, in_place=True, out=True)
 def heaviside(input: TensorLike, values: TensorLike) -> Tensor:
-    """0 where input is negative, ``values`` where it is 0, else 1."""
+    """Return 0 where input is negative, ``values`` where it is 0, else 1."""
     if getattr(input, "dtype", None) != getattr(values, "dtype", None):
         raise RuntimeError(
             "heaviside is not yet implemented for tensors with different dtypes: convert one with .to(dtype)"
@@ -213,7 +213,7 @@ def heaviside(input: TensorLike, values: TensorLike) -> Tensor:
 
 @op(method=True, in_place=True, out=True)
 def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
-    """input to the power exponent, in float64 (or complex128)."""
+    """Return ``input`` to the power ``exponent``, in float64 (or complex128)."""
 
     def wide(x: TensorLike) -> TensorLike:
         if not isinstance(x, Tensor):
@@ -225,7 +225,7 @@ def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
 
 @op("round special.round", method=True, in_place=True, out=True, remembered=True)
 def round(input: TensorLike, *, decimals: int = 0) -> Tensor:
-    """The nearest integer, ties to even; or to that many decimals."""
+    """Round to the nearest integer, ties to even, or to a number of decimals."""
     if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
         return arithmetic.positive(input)
     if decimals == 0:
@@ -236,13 +236,13 @@ def round(input: TensorLike, *, decimals: int = 0) -> Tensor:
 
 @op(method=True, in_place=True, out=True)
 def frac(input: TensorLike) -> Tensor:
-    """The fractional part: input − trunc(input)."""
+    """Return the fractional part: input − trunc(input)."""
     return sub(input, trunc(input))
 
 
 @op(out=True, ordinary=_where)
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does.
+    """Return ``input`` where the condition holds, else ``other``; with the condition only, return the indices where it holds.
 
     Raises:
         RuntimeError: the condition is not boolean.
@@ -264,29 +264,29 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 def same_dtype(name: str, *operands: object) -> list[AnyArray]:
-    """The operands of a function, cast to the dtype that PyTorch would compute it in."""
+    """Cast the operands of a function to the dtype that PyTorch would compute in."""
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
-    target = promotion.joint_dtype(*[_plain(x) for x in checked])
+    target = promotion.joint_dtype(*[_promotion_stand_in(x) for x in checked])
     small = target.kind in "iu"
     numbers = [around(x, target) if small and type(x) is int else x for x in checked]
     return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
 
 
-def _plain(x: AnyArray) -> TensorLike:
-    """An array of the operand's dtype and rank, for promotion only."""
+def _promotion_stand_in(x: AnyArray) -> TensorLike:
+    """Return an empty array with the operand's dtype and rank, for promotion only."""
     return np.empty((0,) * x.ndim, x.dtype) if hasattr(x, "dtype") else x
 
 
 @op("clamp clip", method=True, in_place=True, out=True, remembered=True)
 def clamp(input: TensorLike, min: Any = None, max: Any = None) -> Tensor:
-    """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
+    """Limit the elements to [min, max]; bounds are numbers or tensors. At a bound the gradient is passed on.
 
     Raises:
         RuntimeError: neither bound was given.
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if isinstance(min, Number) != isinstance(max, Number):  # beside a number, a tensor of one is read as that
+    if isinstance(min, Number) != isinstance(max, Number):  # if one bound is a number, a 0-d tensor is read as one, too
         min, max = _as_number(min), _as_number(max)
     if hasattr(min, "dtype") or hasattr(max, "dtype"):
         if min is None:
@@ -298,7 +298,7 @@ def clamp(input: TensorLike, min: Any = None, max: Any = None) -> Tensor:
     if isinstance(input, Tensor) and input.dtype.kind in "iub" and any(isinstance(b, float) for b in (min, max)):
         input = cast(input, dtypes.default_dtype())
     if isinstance(input, Tensor) and input.dtype.kind in "iu" and input.dtype.itemsize < 8:
-        info = np.iinfo(input.dtype)  # a bound beyond the dtype's own bounds nothing
+        info = np.iinfo(input.dtype)  # a bound outside of the dtype's range has no effect
         min = int(info.min) if min is not None and min < info.min else min
         max = int(info.max) if max is not None and max > info.max else max
     return _clamp(input, min=min, max=max)
@@ -311,25 +311,25 @@ def _as_number(bound: Any) -> Any:
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def clamp_min(input: TensorLike, min: TensorLike) -> Tensor:
-    """The elements, at least ``min``."""
+    """Return the larger of each element and ``min``."""
     return clamp(input, min=min)
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def clamp_max(input: TensorLike, max: TensorLike) -> Tensor:
-    """The elements, at most ``max``."""
+    """Return the smaller of each element and ``max``."""
     return clamp(input, max=max)
 
 
 @op(method=True, in_place=True, out=True, ordinary=_lerp)
 def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> Tensor:
-    """input + weight·(end − input)."""
+    """Return input + weight·(end − input)."""
     return _lerp(input, end, weight)
 
 
 @op(method=True, in_place=True, out=True, ordinary=_addcmul)
 def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = 1) -> Tensor:
-    """input + value·tensor1·tensor2."""
+    """Return input + value·tensor1·tensor2."""
     if old:
         value, tensor1, tensor2 = _factor_first("addcmul", "value", value, tensor1, tensor2, *old)
     return general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": _number("addcmul", value)})
@@ -337,14 +337,14 @@ def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *old: A
 
 @op(method=True, in_place=True, out=True, ordinary=_addcdiv)
 def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = 1) -> Tensor:
-    """input + value·tensor1/tensor2."""
+    """Return input + value·tensor1/tensor2."""
     if old:
         value, tensor1, tensor2 = _factor_first("addcdiv", "value", value, tensor1, tensor2, *old)
     return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": _number("addcdiv", value)})
 
 
 def _number(name: str, value: TensorLike) -> Any:
-    """A factor, which PyTorch takes as a number or as a tensor of one, without a derivative."""
+    """Return a factor given as a number or as a 0-d tensor that does not require grad."""
     if not isinstance(value, Tensor):
         return value
     if value.ndim or value.requires_grad:
@@ -356,20 +356,20 @@ def _number(name: str, value: TensorLike) -> Any:
 def nan_to_num(
     input: TensorLike, nan: TensorLike = 0.0, posinf: TensorLike | None = None, neginf: TensorLike | None = None
 ) -> Tensor:
-    """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
+    """Replace NaN by ``nan``, and infinities by ``posinf`` and ``neginf`` (by default the largest finite numbers)."""
     params = {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
     return general(comparison.nan_to_num, (input,), params)
 
 
 @op("logit special.logit", method=True, in_place=True, out=True, remembered=True)
 def logit(input: TensorLike, eps: float | None = None) -> Tensor:
-    """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
+    """Return log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
     return _logit(input, eps=eps)
 
 
 @op(method=True)
 def positive(input: TensorLike) -> Tensor:
-    """The tensor itself (``+x``)."""
+    """Return the tensor itself (``+x``)."""
     if getattr(input, "dtype", None) == np.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported: convert it with .to(dtype) first.")
     return tensor_of("positive", input)
@@ -377,7 +377,7 @@ def positive(input: TensorLike) -> Tensor:
 
 @op(method=True, in_place=True, out=True, ordinary=_sign)
 def sign(input: TensorLike) -> Tensor:
-    """−1, 0 or 1; of booleans themselves."""
+    """Return −1, 0 or 1; booleans are returned unchanged."""
     if getattr(input, "dtype", None) == np.bool_:
         return tensor_of("sign", input).clone()
     return _sign(input)
@@ -385,7 +385,7 @@ def sign(input: TensorLike) -> Tensor:
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def sgn(input: TensorLike) -> Tensor:
-    """The sign; of a complex number its direction z/|z| (0 at 0)."""
+    """Return the sign; for complex numbers the direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)
     if x.dtype.kind != "c":
         return sign(x)
@@ -396,14 +396,14 @@ def sgn(input: TensorLike) -> Tensor:
 
 @op()
 def real(input: TensorLike) -> Tensor:
-    """The real part (the tensor itself, for real dtypes)."""
+    """Return the real part (the tensor itself, for real dtypes)."""
     x = tensor_of("real", input)
     return arithmetic.real(x) if x.dtype.kind == "c" else x
 
 
 @op()
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part.
+    """Return the imaginary part.
 
     Raises:
         RuntimeError: the tensor is real.
@@ -416,20 +416,20 @@ def imag(input: Tensor) -> Tensor:
 
 @op(method=True, in_place=True, out=True)
 def conj_physical(input: TensorLike) -> Tensor:
-    """The complex conjugate (the tensor itself, for real dtypes)."""
+    """Return the complex conjugate (the tensor itself, for real dtypes)."""
     x = tensor_of("conj_physical", input)
     return general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x
 
 
 @op(method=True)
 def conj(input: TensorLike) -> Tensor:
-    """The complex conjugate (the tensor itself, for real dtypes)."""
+    """Return the complex conjugate (the tensor itself, for real dtypes)."""
     return conj_physical(tensor_of("conj", input))
 
 
 @op(out=True)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """The complex tensor real + i·imag."""
+    """Return the complex tensor real + i·imag."""
     real, imag = tensor_of("complex", real), tensor_of("complex", imag)
     if real.dtype.kind != "f" or imag.dtype.kind != "f" or real.dtype != imag.dtype:
         raise RuntimeError(
@@ -441,13 +441,13 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 @op(out=True)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """The complex tensor with that absolute value and angle."""
+    """Return the complex tensor with an absolute value and an angle."""
     return complex(mul(abs, cos(angle)), mul(abs, sin(angle)))
 
 
 @op(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
+    """Return whether |input − other| ≤ atol + rtol·|other|, element by element."""
     if rtol < 0 or atol < 0:
         name, given = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {given}")
@@ -461,29 +461,29 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 @op(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close (see :func:`isclose`)."""
+    """Return whether all elements are close (see :func:`isclose`)."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
 @op(method=True)
 @takes_tensors
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
 def _as_fabs(x: Tensor) -> Tensor:
-    """The operand of ``np.fabs`` in the dtype of its result: integers become floats.
+    """Cast the operand of ``np.fabs`` to the dtype of its result: integers become floats.
 
     Raises:
-        TypeError: it is complex.
+        TypeError: the operand is complex.
     """
     wanted = np.fabs(np.empty(0, dtype_of(x))).dtype
     return x if dtype_of(x) == wanted else cast(x, wanted)
 
 
 def _ufunc_table() -> None:
-    """Tell NumPy's protocol which row computes each ufunc."""
+    """Fill ``UFUNCS``, which maps ufuncs to primitives for NumPy's protocol."""
     for module in (arithmetic, exponential, trigonometric, comparison):
         for row in vars(module).values():
             if isinstance(row, Primitive) and row.ufunc is not None:
@@ -498,7 +498,7 @@ _ufunc_table()
 
 
 def _recorded_table() -> None:
-    """Tell the eager path in C which operations the ufuncs in rules are, where these are recorded."""
+    """Fill ``RECORDED``, which maps ufuncs to operations for C, for rules that are recorded."""
     if LOOPS is None:
         return
     for ufunc, row in UFUNCS.items():

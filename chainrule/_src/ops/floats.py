@@ -1,4 +1,4 @@
-"""What floating point numbers are made of: their infinities, mantissas and exponents."""
+"""Parts of floating-point numbers: infinities, mantissas and exponents."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from chainrule._src.tape.tensor import Tensor
 
 @op(method=True, out=True)
 def isposinf(input: TensorLike) -> Tensor:
-    """Whether an element is +∞."""
+    """Return whether an element is +∞."""
     return _infinite("isposinf", input, np.inf)
 
 
 @op(method=True, out=True)
 def isneginf(input: TensorLike) -> Tensor:
-    """Whether an element is −∞."""
+    """Return whether an element is −∞."""
     return _infinite("isneginf", input, -np.inf)
 
 
 def _infinite(name: str, input: TensorLike, infinity: float) -> Tensor:
     x = tensor_of(name, input)
     if x.dtype.kind == "c":
-        raise RuntimeError(f"{name} does not support complex inputs: ask it of .real or .imag")
+        raise RuntimeError(f"{name} does not support complex inputs: apply it to .real or .imag")
     return ew.eq(x, infinity) if x.dtype.kind == "f" else beside(x, np.zeros(tuple(x.shape), np.bool_))
 
 
 @op(method=True)
 def isreal(input: TensorLike) -> Tensor:
-    """Whether an element has no imaginary part."""
+    """Return whether an element has no imaginary part."""
     x = tensor_of("isreal", input)
     return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else beside(x, np.ones(tuple(x.shape), np.bool_))
 
 
 @op(method=True, in_place=True, out=True)
 def ldexp(input: TensorLike, other: TensorLike) -> Tensor:
-    """input · 2**other."""
+    """Return input · 2**other."""
     if not isinstance(other, Tensor) or other.dtype.kind not in "iu":
         return ew.mul(input, ew.pow(2.0, other) if isinstance(other, Tensor) else 2.0**other)
     x = input if isinstance(input, Tensor) and input.dtype.kind in "fc" else ew.mul(input, 1.0)
-    half = ew.floor_divide(other, 2)  # 2**other alone may be out of range
+    half = ew.floor_divide(other, 2)  # 2**other may be out of range
     for part in (half, ew.sub(other, half)):
         x = ew.mul(x, ew.exp2(cast(part, ew.real(x).dtype)))
     return x
@@ -56,12 +56,12 @@ def ldexp(input: TensorLike, other: TensorLike) -> Tensor:
 
 @op(method=True)
 def frexp(input: TensorLike) -> Any:
-    """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
+    """Return mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
     x = tensor_of("frexp", input)
     if x.dtype.kind != "f":
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, but got {x.dtype}")
     exponent = bind(exponential.binary_exponent, (x,), {})
-    half = ew.floor_divide(exponent, 2)  # 2**-exponent alone may be out of range
+    half = ew.floor_divide(exponent, 2)  # 2**-exponent may be out of range
     mantissa = x
     for part in (half, ew.sub(exponent, half)):
         mantissa = ew.mul(mantissa, ew.exp2(cast(ew.neg(part), x.dtype)))

@@ -1,4 +1,4 @@
-"""Elements read along one axis or under a mask: gather, take, masked_select and their kin."""
+"""Read elements along one axis or under a mask: gather, take, masked_select and similar functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _bounds(name: str, index: AnyArray, n: int, d: int, error: type[Exception] =
 @op(method=True, out=True)
 @takes_tensors
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
+    """Return ``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
     if not _integers("gather", index).numel():
         return shaping.clone(shaping.reshape(shaping.reshape(input, -1)[:0], *index.shape))
     index = _same_rank("gather", input, index)
@@ -55,7 +55,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 def _cut(name: str, x: Tensor, index: AnyArray, d: int) -> Tensor:
-    """x, cut to the index's sizes along the other axes."""
+    """Crop x to the index's sizes along the other axes."""
     cut = []
     for k, (n, m) in enumerate(zip(x.shape, index.shape, strict=True)):
         if k != d and m > n:
@@ -70,7 +70,7 @@ def _cut(name: str, x: Tensor, index: AnyArray, d: int) -> Tensor:
 @op(method=True, out=True, sample="rand(2, 3), tensor([[0, 2]]), 1")
 @takes_tensors
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""
+    """Return the elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""
     if not isinstance(indices, Tensor):
         indices = wrap(as_array(indices))
     if dim is None:
@@ -91,7 +91,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 @op(method=True, out=True)
 def take(input: Tensor, index: Any) -> Tensor:
-    """Elements at indices into the flattened tensor (negative ones count from the end)."""
+    """Return the elements at indices into the flattened tensor (negative ones count from the end)."""
     x, where = tensor_of("take", input), _integers("take", index)
     n = x.numel()
     _bounds("take", ew.where(ew.lt(where, 0), where + n, where), n, 0, IndexError)
@@ -107,7 +107,7 @@ def _integers(name: str, index: Index) -> Tensor:
 
 @op(method=True, in_place=True)
 def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
-    """A copy with a value (a number or 0-d tensor) where the mask is True."""
+    """Return a copy with a value (a number or 0-d tensor) where the mask is True."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(
             "masked_fill only supports boolean masks, but got mask with dtype "
@@ -127,7 +127,7 @@ def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
 
 @op(method=True, out=True)
 def masked_select(input: Tensor, mask: Any) -> Tensor:
-    """The elements where the mask is True, in one vector."""
+    """Return the elements where the mask is True, as a vector."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(
             f"masked_select: expected BoolTensor for mask, but got {getattr(mask, 'dtype', type(mask).__name__)}"

@@ -1,21 +1,22 @@
-"""The incomplete gamma and beta functions' derivatives by their shape parameters, for which SciPy has no functions.
+"""Derivatives of the incomplete gamma and beta functions by their shape parameters, for which SciPy has no functions.
 
 With T of the gamma distribution of shape a, and ψ = (log Γ)',
 
     ∂/∂a log P(a, x) = E[log T | T ≤ x] − ψ(a),        ∂/∂a log Q(a, x) = E[log T | T > x] − ψ(a),
 
-because ∂/∂a of the log density is log T − ψ(a). Below exp ψ(a) the first integrand has one sign, above it the second, so nothing
-cancels where the right one is taken. For small a the lower integral is taken one step up, P(a, x) = x·f(x)/a + P(a + 1, x)
-(DLMF 8.8.5), which moves the border to exp ψ(a + 1): no integrand has more than one scale then. The beta distribution is
-treated alike, with ψ(a) − ψ(a + b) in the place of ψ(a), and both of its integrals one step up (DLMF 8.17.20, 8.17.21).
+because ∂/∂a of the log density is log T − ψ(a). Below exp ψ(a) the first integrand has one sign, above it the second, so the
+right choice avoids cancellation. For small a the lower integral is computed for a + 1, with P(a, x) = x·f(x)/a + P(a + 1, x)
+(DLMF 8.8.5). The boundary is then exp ψ(a + 1), and no integrand has more than one scale. The beta distribution is treated
+alike, with ψ(a) − ψ(a + b) instead of ψ(a); both of its integrals are computed for increased parameters (DLMF 8.17.20,
+8.17.21).
 
 The integrals are sums over 50 points, by the double-exponential rule for integrands that decay as exp(−s) (Takahasi and Mori 1974,
 "Double exponential formulas for numerical integration"). The sums are NumPy code, so derivatives of any order follow. Relative
-errors are below 1e-11 for shapes from 1e-6 to 1e6 and all x. (Student's t distribution adds two such derivatives, which cancel as
-its degrees of freedom grow: of 1,000 nine digits are left.)
+errors are below 1e-11 for shapes from 1e-6 to 1e6 and all x. (Student's t distribution adds two such derivatives, which cancel
+for large degrees of freedom: at 1,000, nine digits are left.)
 
-Quantiles need neither the functions nor densities: at a fixed share, ∂x/∂a = −(∂P/∂a) / f is x times one such sum. These are also
-the implicit derivatives of samples (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
+Quantiles need neither these functions nor densities: at a fixed probability, ∂x/∂a = −(∂P/∂a) / f is x times one such sum.
+This is also the implicit derivative of samples (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ _WEIGHTS = _STEP * _POINTS * (1 + np.exp(-_TAU))
 
 
 class Tail(NamedTuple):
-    """The smaller side of a distribution at x: its probability is ``density`` · ``share``.
+    """The smaller tail of a distribution at x: its probability is ``density`` · ``share``.
 
     Attributes:
-        lower: whether it is the side below x.
-        share: the probability over x·f(x) (over x·(1 − x)·f(x) for the beta distribution).
-        slope: the derivative of the probability by a, over the same.
+        lower: whether it is the tail below x.
+        share: the probability divided by x·f(x) (by x·(1 − x)·f(x) for the beta distribution).
+        slope: the derivative of the probability by a, with the same divisor.
     """
 
     lower: AnyArray
@@ -57,7 +58,7 @@ class Tail(NamedTuple):
 
 
 def _integrals(scale: AnyArray, log_weight: AnyFunction, shift: AnyFunction, level: AnyArray) -> tuple[Any, Any]:
-    """∫ exp(log_weight(s)) ds over s > 0, and the same of (shift(s) + level) times it. (They do not depend on the scale.)"""
+    """Return ∫ exp(log_weight(s)) ds over s > 0, and the integral of (shift(s) + level) times it; the scale only affects accuracy."""
     scale, level = np.expand_dims(scale, -1), np.expand_dims(level, -1)
     s = _POINTS * scale
     weight = _WEIGHTS * scale * np.exp(log_weight(s))
@@ -65,7 +66,7 @@ def _integrals(scale: AnyArray, log_weight: AnyFunction, shift: AnyFunction, lev
 
 
 def gamma_tail(a: AnyArray, x: AnyArray) -> Tail:
-    """The smaller side of the gamma distribution of shape a at x > 0."""
+    """Return the smaller tail of the gamma distribution of shape a at x > 0."""
     log, up = np.log(x), a + 1
     lower = log <= psi(up)
     scale = _gamma_scale(detached(a), detached(x), lower)
@@ -82,19 +83,19 @@ def gamma_tail(a: AnyArray, x: AnyArray) -> Tail:
 
 
 def _gamma_scale(a: AnyArray, x: AnyArray, lower: AnyArray) -> AnyArray:
-    """About how fast the integrand falls: its slope and the root of its curvature at 0, inverted."""
+    """Return an estimate of the integrand's decay length, from its slope and the root of its curvature at 0."""
     peak = np.maximum(a - 1, 0)
     return 1 / np.where(lower, a + 1 - np.where(lower, x, 0) + np.sqrt(x), x - np.where(lower, 0, peak) + np.sqrt(peak))
 
 
 def beta_tail(a: AnyArray, b: TensorLike, x: AnyArray, y: AnyArray) -> Tail:
-    """The smaller side of the beta distribution at x, where y = 1 − x is given beside it for its digits."""
+    """Return the smaller tail of the beta distribution at x; y = 1 − x is an argument to keep its digits."""
     log = np.where(x > 0.5, np.log1p(-np.where(x > 0.5, y, 0)), np.log(x))
     level_below = log + _psi_difference(a + 1, b)
     lower = level_below <= 0
     one = 1 / (a + b)
     first = np.where(lower, level_below - one, log + _psi_difference(a, b))
-    # the exponents of what is integrated to 0, and of the rest
+    # the exponents of the variable that is integrated to 0, and of the other
     here, there = np.where(lower, a, b), np.where(lower, b, a)
     z, rest = np.where(lower, x, y), np.where(lower, y, x)
     odds = z / rest
@@ -114,7 +115,7 @@ def beta_tail(a: AnyArray, b: TensorLike, x: AnyArray, y: AnyArray) -> Tail:
 
 
 def _psi_difference(a: AnyArray, b: TensorLike) -> AnyArray:
-    """ψ(a + b) − ψ(a), also where a is large and b is not."""
+    """Return ψ(a + b) − ψ(a), also where a is large and b is not."""
     large = a > 16
     far, near = np.where(large, a, 16), np.where(large, 1, a)
     apart = np.log1p(b / far) + _psi_less_log(far + b) - _psi_less_log(far)
@@ -122,13 +123,13 @@ def _psi_difference(a: AnyArray, b: TensorLike) -> AnyArray:
 
 
 def _psi_less_log(z: AnyArray) -> AnyArray:
-    """ψ(z) − log z for z ≥ 16, to all digits of ψ (DLMF 5.11.2)."""
+    """Return ψ(z) − log z for z ≥ 16, with full relative precision (DLMF 5.11.2)."""
     w = 1 / np.square(z)
     return -0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
 
 
 def _beta_scale(here: AnyArray, there: AnyArray, z: AnyArray, rest: AnyArray) -> AnyArray:
-    """As that of the gamma distribution."""
+    """Return an estimate of the integrand's decay length, as ``_gamma_scale`` does for the gamma distribution."""
     peak = np.maximum(there - 1, 0)
     return 1 / (np.abs(here + 1 - peak * z / rest) + np.sqrt(peak * z) / rest)
 
@@ -137,9 +138,9 @@ def _beta_scale(here: AnyArray, there: AnyArray, z: AnyArray, rest: AnyArray) ->
 
 
 def _at_all_points(function: AnyFunction) -> Any:
-    """A function of shapes and points inside the support as one of all points: it is 0 at the ends.
+    """Extend a function of shapes and points inside the support to all points: it is 0 at the ends and outside.
 
-    It computes in float64, and plain arrays in blocks, since an element takes fifty.
+    It computes in float64, and plain arrays in blocks, because each element takes fifty values.
     """
 
     @functools.wraps(function)
@@ -162,21 +163,21 @@ def _at_all_points(function: AnyFunction) -> Any:
 
 
 def _widened(operands: tuple[TensorLike, ...]) -> tuple[list[AnyArray], NumpyDType]:
-    """Operands in float64, and the dtype that they were to be computed in."""
+    """Return the operands in float64, and the dtype of the result."""
     dtype = np.result_type(*[dtype_of(x) if hasattr(x, "dtype") else 0.0 for x in operands])
     arrays = [x if hasattr(x, "dtype") and not isinstance(x, np.generic) else np.asarray(x) for x in operands]
     return [as_dtype(x, np.float64) for x in arrays], dtype
 
 
 def as_dtype(x: Any, dtype: DTypeLike) -> AnyArray:
-    """An array-like in another dtype."""
+    """Cast an array-like to another dtype."""
     if dtype_of(x) == dtype:
         return x
     return x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else np.astype(x, dtype)
 
 
 def _in_blocks(function: AnyFunction, operands: Any) -> Any:
-    """An elementwise function, a part of the arrays at a time."""
+    """Apply an elementwise function to a block of the arrays at a time."""
     if max(x.size for x in operands) <= _BLOCK:
         return function(*operands)
     operands = np.broadcast_arrays(*operands)
@@ -190,35 +191,35 @@ def _in_blocks(function: AnyFunction, operands: Any) -> Any:
 
 @_at_all_points
 def gammainc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
-    """∂P(a, x)/∂a."""
+    """Return ∂P(a, x)/∂a."""
     tail = gamma_tail(a, x)
     return np.where(tail.lower, gammainc(a, x), -gammaincc(a, x)) * tail.slope / tail.share
 
 
 @_at_all_points
 def gamma_quantile_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
-    """∂x/∂a of a quantile of the gamma distribution."""
+    """Return ∂x/∂a of a quantile of the gamma distribution."""
     tail = gamma_tail(a, x)
     return np.where(tail.lower, -x, x) * tail.slope
 
 
 @_at_all_points
 def betainc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
-    """∂I_x(a, b)/∂a, at y = 1 − x. (By b: that of −I_y(b, a).)"""
+    """Return ∂I_x(a, b)/∂a, at y = 1 − x. (The derivative by b is that of −I_y(b, a).)"""
     tail = beta_tail(a, b, x, y)
     return np.where(tail.lower, betainc(a, b, x), -betainc(b, a, y)) * tail.slope / tail.share
 
 
 @_at_all_points
 def beta_quantile_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
-    """∂x/∂a of a quantile x = 1 − y of the beta distribution. (By b: −∂y/∂b.)"""
+    """Return ∂x/∂a of a quantile x = 1 − y of the beta distribution. (The derivative by b is −∂y/∂b.)"""
     tail = beta_tail(a, b, x, y)
     return np.where(tail.lower, -x, x) * y * tail.slope
 
 
 @_at_all_points
 def log_gammainc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
-    """∂ log P(a, x)/∂a."""
+    """Return ∂ log P(a, x)/∂a."""
     tail = gamma_tail(a, x)
     below = np.where(tail.lower, 1, gammainc(a, x))
     return np.where(tail.lower, 1, -gammaincc(a, x) / below) * tail.slope / tail.share
@@ -226,7 +227,7 @@ def log_gammainc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
 
 @_at_all_points
 def log_gammaincc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
-    """∂ log Q(a, x)/∂a."""
+    """Return ∂ log Q(a, x)/∂a."""
     tail = gamma_tail(a, x)
     above = np.where(tail.lower, gammaincc(a, x), 1)
     return np.where(tail.lower, -gammainc(a, x) / above, 1) * tail.slope / tail.share
@@ -234,7 +235,7 @@ def log_gammaincc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
 
 @_at_all_points
 def log_betainc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
-    """∂ log I_x(a, b)/∂a, at y = 1 − x."""
+    """Return ∂ log I_x(a, b)/∂a, at y = 1 − x."""
     tail = beta_tail(a, b, x, y)
     below = np.where(tail.lower, 1, betainc(a, b, x))
     return np.where(tail.lower, 1, -betainc(b, a, y) / below) * tail.slope / tail.share
@@ -242,7 +243,7 @@ def log_betainc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyA
 
 @_at_all_points
 def log_betaincc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
-    """∂ log I_y(b, a)/∂a, at y = 1 − x."""
+    """Return ∂ log I_y(b, a)/∂a, at y = 1 − x."""
     tail = beta_tail(a, b, x, y)
     above = np.where(tail.lower, betainc(b, a, y), 1)
     return np.where(tail.lower, -betainc(a, b, x) / above, 1) * tail.slope / tail.share
@@ -250,27 +251,27 @@ def log_betaincc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> Any
 
 @_at_all_points
 def beta_logit_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
-    """∂/∂a of log(x / y), where x = 1 − y is a quantile of the beta distribution. (By b: −∂/∂b of log(y / x).)"""
+    """Return ∂/∂a of log(x / y), where x = 1 − y is a quantile of the beta distribution. (By b: −∂/∂b of log(y / x).)"""
     tail = beta_tail(a, b, x, y)
     return np.where(tail.lower, -1, 1) * tail.slope
 
 
 def log_student_density(df: TensorLike, x: AnyArray) -> AnyArray:
-    """The logarithm of the density of Student's t distribution."""
+    """Return the logarithm of the density of Student's t distribution."""
     (df, x), dtype = _widened((df, x))
     out = -betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)
     return as_dtype(out, dtype)
 
 
 def student_density(df: TensorLike, x: AnyArray) -> AnyArray:
-    """The density of Student's t distribution."""
+    """Return the density of Student's t distribution."""
     return np.exp(log_student_density(df, x))
 
 
 def stdtr_by_df(df: AnyArray, x: TensorLike) -> AnyArray:
-    """∂F/∂ν of Student's t distribution: F = I_z(ν/2, 1/2) / 2 with z = ν / (ν + x²) for x < 0 (DLMF 8.17)."""
+    """Return ∂F/∂ν of Student's t distribution: F = I_z(ν/2, 1/2) / 2 with z = ν / (ν + x²) for x < 0 (DLMF 8.17)."""
     (df, x), dtype = _widened((df, x))
-    near = np.abs(x) < 1e-7  # this is so flat there that it is a line to all digits
+    near = np.abs(x) < 1e-7  # here the function is linear to all digits
     at = np.where(near, 1e-7, x)
     total = df + np.square(at)
     z, rest = df / total, np.square(at) / total
@@ -279,7 +280,7 @@ def stdtr_by_df(df: AnyArray, x: TensorLike) -> AnyArray:
     return as_dtype(out, dtype)
 
 
-#: What the partial derivatives of SciPy's functions are written with.
+#: Functions that the partial derivatives in ``scipy_special`` call.
 PARTIALS = (gammainc_by_a, gamma_quantile_by_a, betainc_by_a, beta_quantile_by_a, student_density, stdtr_by_df)
 
 
@@ -287,32 +288,32 @@ PARTIALS = (gammainc_by_a, gamma_quantile_by_a, betainc_by_a, beta_quantile_by_a
 
 
 def log_gammainc(a: AnyArray, x: AnyArray) -> AnyArray:
-    """log P(a, x), also where P is too small for a double."""
+    """Return log P(a, x), also where P underflows."""
     return _log_share(gammainc(a, x), gammaincc(a, x), _log_gamma_tail, a, x)
 
 
 def log_gammaincc(a: AnyArray, x: AnyArray) -> AnyArray:
-    """log Q(a, x), also where Q is too small for a double."""
+    """Return log Q(a, x), also where Q underflows."""
     return _log_share(gammaincc(a, x), gammainc(a, x), _log_gamma_tail, a, x)
 
 
 def log_betainc(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
-    """log I_x(a, b), also where that is too small for a double."""
+    """Return log I_x(a, b), also where I_x underflows."""
     return _log_share(betainc(a, b, x), betainc(b, a, 1 - x), _log_beta_tail, a, b, x)
 
 
 def log_betaincc(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
-    """log(1 − I_x(a, b)), also where that is too small for a double."""
+    """Return log(1 − I_x(a, b)), also where the argument underflows."""
     return _log_share(betainc(b, a, 1 - x), betainc(a, b, x), _log_beta_tail, a, b, x)
 
 
 def log_stdtr(df: AnyArray, x: AnyArray) -> AnyArray:
-    """The logarithm of Student's distribution function, also where that is too small for a double."""
+    """Return the logarithm of the distribution function of Student's t, also where the function underflows."""
     return _log_share(stdtr(df, x), stdtr(df, -x), _log_student_tail, df, x)
 
 
 def log_stdtr_by_df(df: AnyArray, x: AnyArray, out: AnyArray) -> AnyArray:
-    """∂/∂ν of ``out``, the logarithm of Student's distribution function at x."""
+    """Return ∂/∂ν of ``out``, the logarithm of the distribution function of Student's t at x."""
     (df, x, out), dtype = _widened((df, x, out))
     far = x < -1
     at, near, log = np.where(far, x, -1), np.where(far, -1, x), np.where(far, 0, out)
@@ -324,16 +325,16 @@ def log_stdtr_by_df(df: AnyArray, x: AnyArray, out: AnyArray) -> AnyArray:
 
 
 def log_of_share(share: AnyArray, rest: AnyArray) -> AnyArray:
-    """log of a probability, of which 1 − rest is a more accurate form where it is close to 1."""
+    """Return the logarithm of a probability; where it is close to 1, computed as log1p(−rest)."""
     small = share < 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
 
 
 def _log_share(share: AnyArray, rest: AnyArray, tail: AnyFunction, *operands: AnyArray) -> AnyArray:
-    """``log_of_share``, and ``tail`` where the share underflows."""
+    """Return ``log_of_share(share, rest)``, and ``tail(*operands)`` where the share underflows."""
     out, tiny = log_of_share(share, rest), share < 1e-280
-    if not isinstance(share, (np.ndarray, np.generic)):  # another library's array, which is not written into
+    if not isinstance(share, (np.ndarray, np.generic)):  # another library's array, which may be read-only
         found = tail(*operands)
         return np.where(tiny, np.where(np.isnan(found), -np.inf, found), out).astype(share.dtype)
     if np.any(tiny):

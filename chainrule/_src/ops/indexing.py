@@ -1,4 +1,4 @@
-"""``tensor[index]``, reading and writing."""
+"""``tensor[index]`` and ``tensor[index] = value``, with PyTorch's rules for indices."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from chainrule._src.tape.versions import protected, wrote
 ndarray = np.ndarray
 
 
-#: what reads the numbers of a mask, and what does without
+#: the operation named in errors about reading the values of a mask, with an alternative
 MASK = "a boolean mask as an index (where np.where(mask, new, old) does without)"
 
 
 def read_index(index: Any) -> tuple[Any, ...]:
-    """An index as a tuple of ints, slices, None, Ellipsis and integer or boolean arrays."""
+    """Return an index as a tuple of ints, slices, None, Ellipsis and integer or boolean arrays."""
     if type(index) is not tuple:
         index = tuple(index) if _stands_for_tuple(index) else (index,)
     items = []
@@ -79,7 +79,7 @@ def read_index(index: Any) -> tuple[Any, ...]:
 
 
 def _stands_for_tuple(index: Index) -> bool:
-    """As in PyTorch, a short list of sequences is read as a tuple: ``x[[[0, 1], [2, 3]]]`` is ``x[[0, 1], [2, 3]]``."""
+    """Return whether a short list of sequences is read as a tuple: ``x[[[0, 1], [2, 3]]]`` is ``x[[0, 1], [2, 3]]`` in PyTorch."""
     return (
         type(index) is list
         and len(index) < 32
@@ -106,31 +106,31 @@ def _tensor_item(item: Tensor) -> TensorLike:
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
     if LOCAL.recorder is not None:
         LOCAL.recorder.bring(item)
-    if item._raw.dtype in (bool, np.uint8):  # the latter are PyTorch's masks of old
+    if item._raw.dtype in (bool, np.uint8):  # uint8 masks are an old form in PyTorch
         return item._concrete(MASK).astype(bool, copy=False)
     raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()
     if raw is None and is_recorded(item._raw) and not item._raw.shape:
-        raw = item._concrete("an index")  # what it picks is a view
-    if raw is None:  # every example has its own
+        raw = item._concrete("an index")  # its result is a view
+    if raw is None:  # the index differs between examples
         return item
     return raw if raw.shape else int(raw)
 
 
-def _failed(error: IndexError, x: AnyArray) -> IndexError:
-    """NumPy's complaint about an index, in PyTorch's words."""
+def _torch_error(error: IndexError, x: AnyArray) -> IndexError:
+    """Convert NumPy's error about an index to PyTorch's wording."""
     text = str(error).replace("for axis", "for dimension")
     return IndexError(f"{text}: indexing a tensor of shape {tuple(x.shape)}")
 
 
 def _axes(item: Any) -> int:
-    """How many axes an item of an index is about; an ellipsis is about the rest."""
+    """Return how many axes an item of an index consumes; 0 for an ellipsis."""
     if item is None or item is Ellipsis:
         return 0
     return item.ndim if type(item) is ndarray and item.dtype.kind == "b" else 1
 
 
 def _check_axes(items: tuple[object, ...], x: AnyArray) -> None:
-    """Whether there are as many axes, and masks as long as they are (NumPy lets empty masks pass)."""
+    """Raise if an index has too many axes, or masks of another length than the axes (NumPy accepts empty masks)."""
     used = sum(map(_axes, items))
     if used > x.ndim:
         if x.ndim == 0:
@@ -152,10 +152,10 @@ def _check_axes(items: tuple[object, ...], x: AnyArray) -> None:
 
 
 def _numbers_first(items: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:
-    """An index with arrays as what NumPy reads as PyTorch does: in two steps, a basic index first, where they differ.
+    """Split an index with arrays into a basic index and the rest, where NumPy would read the whole index differently.
 
-    To NumPy a number is an index array, and an ellipsis parts two arrays also where it stands for no axis; the axes of
-    parted arrays come first. PyTorch takes the numbers first: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``.
+    NumPy treats a number as an index array, and an ellipsis separates two arrays even if it stands for no axis. Axes of
+    separated arrays come first. PyTorch applies numbers first: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``.
     """
     rest = ndim - sum(map(_axes, items))
     kept: list[Any] = []
@@ -163,7 +163,7 @@ def _numbers_first(items: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...] |
         kept += [slice(None)] * rest if item is Ellipsis else [] if type(item) is int else [item]
     numbers = [isinstance(item, (int, ndarray, Tensor)) for item in items]
     arrays = [isinstance(item, (ndarray, Tensor)) for item in kept]
-    if not _parted(numbers) or _parted(arrays):
+    if not _separated(numbers) or _separated(arrays):
         return None, items
     basic: list[Any] = []
     for item, is_index in zip(items, numbers, strict=True):
@@ -171,7 +171,7 @@ def _numbers_first(items: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...] |
     return tuple(basic), tuple(item if a else slice(None) for item, a in zip(kept, arrays, strict=True))
 
 
-def _parted(marks: list[bool]) -> bool:
+def _separated(marks: list[bool]) -> bool:
     first = marks.index(True)
     return not all(marks[first : first + sum(marks)])
 
@@ -181,7 +181,7 @@ _BOUNDS = frozenset({int, type(None)})
 
 
 def _as_numpy_reads_it(items: tuple[Any, ...]) -> bool:
-    """Whether an index is of plain integers, slices of them, None and Ellipsis: the quick case."""
+    """Return whether an index has only plain integers, slices of them, None and Ellipsis: the fast path."""
     for item in items:
         kind = type(item)
         if kind is slice:
@@ -196,7 +196,7 @@ def _as_numpy_reads_it(items: tuple[Any, ...]) -> bool:
 
 
 def getitem(self: Tensor, index: object) -> Tensor:
-    """``tensor[index]``: a view for basic indices, a copy for integer and boolean ones."""
+    """Return ``tensor[index]``: a view for basic indices, a copy for integer and boolean ones."""
     data = self._raw
     items = index if type(index) is tuple else (index,)
     if type(data) is ndarray and not WATCHES and _as_numpy_reads_it(items):
@@ -205,7 +205,7 @@ def getitem(self: Tensor, index: object) -> Tensor:
             part = part if type(part) is ndarray else data[(*items, ...)]
             return record_unary(rows.getitem, self, {"index": items}, part)
         except IndexError:
-            pass  # the long way says what is wrong
+            pass  # the slow path raises PyTorch's error
     items = read_index(index)
     _check_axes(items, self)
     try:
@@ -214,11 +214,11 @@ def getitem(self: Tensor, index: object) -> Tensor:
         basic, items = _numbers_first(items, self.ndim)
         return read_any(self if basic is None else getitem(self, basic), items)
     except IndexError as error:
-        raise _failed(error, self) from None
+        raise _torch_error(error, self) from None
 
 
 def setitem(self: Tensor, index: object, value: TensorLike) -> None:
-    """``tensor[index] = value``, recorded: gradients flow to the value, and to what was not overwritten."""
+    """Set ``tensor[index] = value``. Gradients flow to the value, and to the elements that were not overwritten."""
     check_no_shuffle(self, index, value)
     items = read_index(index)
     _check_axes(items, self)
@@ -244,7 +244,7 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
         if (
             plain
             and type(value._raw) is ndarray
-            and (not recording() or (self._edge is None and value._edge is None and _outside(self)))
+            and (not recording() or (self._edge is None and value._edge is None and _is_unrecorded(self)))
         ):
             data[items] = _leading_ones(value._raw, data, items)
             wrote(data, "__setitem__", errors.user_line())
@@ -258,7 +258,7 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
             return
         region = getitem(self, items)
     except IndexError as error:
-        raise _failed(error, self) from None
+        raise _torch_error(error, self) from None
     except ValueError:
         raise _value_shape(self, items, value) from None
     while value.ndim > region.ndim and value.shape[0] == 1:
@@ -271,10 +271,10 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
 
 
 def check_no_shuffle(target: Tensor, index: object, value: object) -> None:
-    """Raise where ``random.shuffle``, or a generator of NumPy's, swaps rows.
+    """Raise if ``random.shuffle`` or a NumPy generator swaps rows.
 
-    They assign ``x[i], x[j] = x[j], x[i]``, in which rows are views: one is overwritten before it is read. NumPy's generators are
-    written in C, where an assignment happens while the program is at a call.
+    They assign ``x[i], x[j] = x[j], x[i]``, where rows are views: one is overwritten before it is read. NumPy's generators are
+    written in C, so the assignment happens while the calling frame is at a call instruction.
     """
     if type(index) is not int or not isinstance(value, Tensor) or value._view is None:
         return
@@ -290,12 +290,12 @@ def check_no_shuffle(target: Tensor, index: object, value: object) -> None:
 
 
 def _takes_part(items: tuple[object, ...]) -> bool:
-    """Whether an index takes a view of a part before anything is written (rather than all, or what arrays say)."""
+    """Return whether an index first takes a view of a part of the tensor."""
     return any(item is None or type(item) is int or (type(item) is slice and item != slice(None)) for item in items)
 
 
-def _outside(tensor: Tensor) -> bool:
-    """Whether neither the tensor nor anything it is a view of requires grad."""
+def _is_unrecorded(tensor: Tensor) -> bool:
+    """Return whether neither the tensor nor its base is recorded."""
     base = view.base_of(tensor)
     return base is None or base._edge is None
 

@@ -1,4 +1,4 @@
-"""Tensors joined, repeated and moved along an axis. Composites show in the graph as the rows they are made of."""
+"""Join, repeat, flip, roll and pad tensors along axes. Composites are recorded as the primitives they consist of."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ndarray = np.ndarray
 
 @op("Tensor.repeat")
 def repeat(input: TensorLike, *times: Any, repeats: Any = None) -> Tensor:
-    """Copies of the tensor side by side along every axis (``np.tile``)."""
+    """Repeat the tensor along every axis (``np.tile``)."""
     x = tensor_of("repeat", input)
     times = _ints("repeat", times if repeats is None else (repeats,))
     if len(times) < x.ndim:
@@ -50,7 +50,7 @@ def repeat(input: TensorLike, *times: Any, repeats: Any = None) -> Tensor:
 @op(method=True, sample="rand(3), (2, 2)")
 @takes_tensors
 def tile(input: Tensor, *times: Any, dims: Dims = None) -> Tensor:
-    """As :func:`repeat`, with missing repeats counted as 1."""
+    """Repeat the tensor as :func:`repeat` does, with missing repeats counted as 1."""
     times = _ints("tile", times if dims is None else (dims,))
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
 
@@ -59,11 +59,11 @@ def tile(input: Tensor, *times: Any, dims: Dims = None) -> Tensor:
 def repeat_interleave(
     input: TensorLike | None = None, repeats: object = None, dim: int | None = None, *, output_size: object = None
 ) -> Tensor:
-    """Every element (or entry along ``dim``) repeated in place.
+    """Repeat every element (or entry along ``dim``) in place.
 
     Args:
-        repeats: how often; a number, or one for each entry. Given alone, it is 0, 1, 2 … that are repeated.
-        output_size: how many there will be, which is checked.
+        repeats: the number of repeats; one for all, or one for each entry. Given alone, the numbers 0, 1, 2 … are repeated.
+        output_size: the expected length of the result, which is checked.
 
     >>> import chainrule as cr
     >>> cr.repeat_interleave(cr.tensor([5., 6.]), 2)
@@ -92,7 +92,7 @@ def repeat_interleave(
 
 
 def _places_of_repeats(repeats: object, output_size: object) -> Tensor:
-    """0 … n - 1, each as often as its number says."""
+    """Return 0 … n − 1, each repeated as often as the corresponding number says."""
     if not isinstance(repeats, Tensor):
         kind = type(repeats).__name__
         raise TypeError(f"repeat_interleave(): argument 'repeats' (position 1) must be Tensor, not {kind}")
@@ -115,10 +115,10 @@ def _check_repeats(counts: AnyArray) -> None:
 
 
 def repeated(n: int, counts: IntoArray) -> NumpyArray:
-    """0 … n − 1, each as often as it counts.
+    """Return 0 … n − 1, each repeated ``counts`` times.
 
     Raises:
-        ValueError: no array is as long. (NumPy writes past the end of one, where the length overflows.)
+        ValueError: the result would be too long. (NumPy writes out of bounds if the length overflows.)
     """
     counts = np.asarray(counts)
     total = (
@@ -133,7 +133,7 @@ def repeated(n: int, counts: IntoArray) -> NumpyArray:
 
 @op(method=True, remembered=True)
 def flip(input: TensorLike, *axes: Any, dims: object = None) -> Tensor:
-    """The order along axes reversed (a copy)."""
+    """Reverse the order of the elements along axes (a copy)."""
     x = tensor_of("flip", input)
     order = [errors.check_dim("flip", d, x.ndim) for d in _ints("flip", axes if dims is None else (dims,))]
     if len(set(order)) != len(order):
@@ -143,7 +143,7 @@ def flip(input: TensorLike, *axes: Any, dims: object = None) -> Tensor:
 
 @op(method=True, remembered=True)
 def fliplr(input: TensorLike) -> Tensor:
-    """Columns in reverse order."""
+    """Reverse the order of the columns."""
     if tensor_of("fliplr", input).ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
@@ -151,7 +151,7 @@ def fliplr(input: TensorLike) -> Tensor:
 
 @op(method=True, remembered=True)
 def flipud(input: TensorLike) -> Tensor:
-    """Rows in reverse order."""
+    """Reverse the order of the rows."""
     if not tensor_of("flipud", input).ndim:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
@@ -159,7 +159,7 @@ def flipud(input: TensorLike) -> Tensor:
 
 @op(method=True)
 def rot90(input: TensorLike, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Rotated by k quarter turns in the plane of two axes (a copy)."""
+    """Rotate by k quarter turns in the plane of two axes (a copy)."""
     x = tensor_of("rot90", input)
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -179,7 +179,7 @@ def rot90(input: TensorLike, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 
 def _integers(argument: str, value: Any) -> tuple[int, ...]:
-    """An argument of ``roll``: an integer, or several."""
+    """Return an argument of ``roll``, an integer or several, as a tuple."""
     try:
         return tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
     except TypeError:
@@ -188,11 +188,11 @@ def _integers(argument: str, value: Any) -> tuple[int, ...]:
 
 @op(method=True)
 def roll(input: Any, shifts: object, dims: Dims = None) -> Tensor:
-    """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
+    """Shift the elements cyclically along axes; without ``dims``, shift the flattened elements."""
     x = tensor_of("roll", input)
     shift, axes = _integers("shifts", shifts), () if dims is None else _integers("dims", dims)
     if not shift:
-        raise RuntimeError("`shifts` required: roll() was given no shift at all")
+        raise RuntimeError("`shifts` required: roll() was called without a shift")
     if len(shift) != (len(axes) or 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shift)}, dims:{len(axes)}")
     if not axes:
@@ -238,16 +238,16 @@ def _list(function: str, tensors: object) -> list[Tensor]:
 
 @op("cat concat concatenate", out=True, remembered=True)
 def cat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors one after another along ``dim``.
+    """Concatenate tensors along ``dim``.
 
     Raises:
-        RuntimeError: their shapes differ in another axis.
+        RuntimeError: the shapes differ in another axis.
     """
     xs = _list("cat", tensors)
     dim = dim if axis is None else axis
     shapes = [shape_of(x) for x in xs]
     full = xs
-    if (0,) in shapes and any(len(shape) != 1 for shape in shapes):  # empty vectors join anything
+    if (0,) in shapes and any(len(shape) != 1 for shape in shapes):  # empty vectors can be concatenated with any shape
         full = [x for x, shape in zip(xs, shapes, strict=True) if shape != (0,)]
         shapes = [shape for shape in shapes if shape != (0,)]
     a = shapes[0]
@@ -272,7 +272,7 @@ concat = concatenate = cat
 
 @op(out=True, remembered=True)
 def stack(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors of one shape, side by side along a new axis.
+    """Stack tensors of one shape along a new axis.
 
     >>> import chainrule as cr
     >>> cr.stack([cr.tensor(1.), cr.tensor(2.)])
@@ -299,14 +299,14 @@ def _some(name: str, tensors: Any) -> Any:
 
 @op(out=True)
 def hstack(tensors: object) -> Tensor:
-    """Side by side: along the second axis (the first, of vectors)."""
+    """Stack horizontally: concatenate along the second axis (vectors along the first)."""
     xs = [atleast_1d(x) for x in _some("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @op("vstack row_stack", out=True)
 def vstack(tensors: object) -> Tensor:
-    """One above another: along the first axis (vectors become rows)."""
+    """Stack vertically: concatenate along the first axis (vectors become rows)."""
     return cat([atleast_2d(x) for x in _some("vstack", tensors)], 0)
 
 
@@ -315,32 +315,32 @@ row_stack = vstack
 
 @op(out=True)
 def dstack(tensors: object) -> Tensor:
-    """Along the third axis."""
+    """Concatenate along the third axis."""
     return cat([atleast_3d(x) for x in _some("dstack", tensors)], 2)
 
 
 @op(out=True)
 def column_stack(tensors: object) -> Tensor:
-    """Vectors as columns of a matrix, matrices side by side."""
+    """Stack vectors as columns of a matrix; concatenate matrices along the second axis."""
     parts = [tensor_of("column_stack", x) for x in _some("column_stack", tensors)]
     return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in parts], 1)
 
 
 @op()
 def atleast_1d(*tensors: TensorLike) -> Tensor:
-    """Numbers become vectors of length 1."""
+    """Convert numbers to vectors of length 1; return other tensors unchanged."""
     return _each(tensors, lambda x: x if x.ndim else reshape(x, 1))
 
 
 @op()
 def atleast_2d(*tensors: TensorLike) -> Any:
-    """Vectors become matrices of one row."""
+    """Convert numbers and vectors to matrices of one row; return other tensors unchanged."""
     return _each(tensors, lambda x: x if x.ndim > 1 else unsqueeze(x, 0) if x.ndim else reshape(x, 1, 1))
 
 
 @op()
 def atleast_3d(*tensors: TensorLike) -> Tensor:
-    """At least three axes."""
+    """Add axes of length 1 so that each tensor has at least three axes."""
 
     def widen(x: AnyArray) -> AnyArray:
         if x.ndim >= 3:
@@ -359,10 +359,10 @@ def _each(tensors: Any, function: AnyFunction) -> Any:
 
 @op("nn.functional.pad")
 def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike | None = None) -> Tensor:
-    """Padding around the last axes: ``(left, right)`` of the last one, then of the one before, and so on.
+    """Pad the last axes: with ``(left, right)`` of the last axis, then of the one before, and so on.
 
     Args:
-        mode: "constant" (filled with ``value``; negative widths cut), "reflect", "replicate" or "circular".
+        mode: "constant" (filled with ``value``; negative widths crop), "reflect", "replicate" or "circular".
     """
     x = tensor_of("pad", input)
     widths = [int(w) for w in pad]
@@ -384,8 +384,8 @@ def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike |
         raise NotImplementedError(f"Unrecognised padding mode {mode}: use constant, reflect, replicate or circular")
     if x.ndim - len(pairs) not in (1, 2):
         raise NotImplementedError(
-            f"Padding size {len(widths)} is not supported for {x.ndim}D input tensor: mode {mode!r} pads the axes after "
-            "that of channels, and one of examples before it, so unsqueeze(0) first"
+            f"Padding size {len(widths)} is not supported for {x.ndim}D input tensor: mode {mode!r} pads the axes after the "
+            "axis of channels; add an axis of examples with unsqueeze(0) first"
         )
     for k, (a, b) in enumerate(pairs):
         d = x.ndim - len(pairs) + k
@@ -401,7 +401,9 @@ def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike |
                 f"{n} in dimension {d}, and got ({a}, {b})"
             )
         if a or b:
-            kept = slice(max(-a, 0), n - max(-b, 0)) if mode == "circular" else slice(None)  # it wraps what is kept
+            kept = (
+                slice(max(-a, 0), n - max(-b, 0)) if mode == "circular" else slice(None)
+            )  # wrap only the cropped part
             at = np.pad(np.arange(n)[kept], (max(a, 0), max(b, 0)), mode=kinds[mode])
             x = index_select(x, d, at if mode == "circular" else at[max(-a, 0) : len(at) - max(-b, 0)])
     if x is input:
@@ -411,7 +413,7 @@ def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike |
 
 @op(sample="rand(2, 3), (1, 1)")
 def constant_pad_nd(input: TensorLike, pad: object, value: TensorLike = 0) -> Tensor:
-    """As ``pad`` with a constant."""
+    """Pad with a constant, as ``pad`` does."""
     return pad_(input, pad, value=value)
 
 
@@ -420,7 +422,7 @@ pad_ = pad
 
 @op(method=True, out=True)
 def index_select(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
-    """Entries at indices along ``dim`` (a copy; indices may repeat)."""
+    """Return the entries at indices along ``dim`` (a copy; indices may repeat)."""
     x = tensor_of("index_select", input)
     where: Any = index if isinstance(index, (Tensor, ndarray, ArrayLike)) else np.asarray(index)
     if where.dtype.kind not in "iu":

@@ -1,7 +1,7 @@
-"""Tensors and Arrays of lazy data: what computes them, and what Dask's own tools see of them.
+"""Compute lazy tensors and Arrays, and implement the protocol of Dask collections for them.
 
-``dask.compute(loss.detach(), w.grad)`` computes several in one pass over what they share, as it does for Dask's arrays;
-``client.compute``, ``dask.persist``, ``dask.visualize`` and progress bars take them, too.
+``dask.compute(loss.detach(), w.grad)`` computes several in one pass with shared work, as for Dask's arrays.
+``client.compute``, ``dask.persist``, ``dask.visualize`` and progress bars accept them, too.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 @op("compute")
 def compute(*trees: object) -> tuple[Any, ...]:
-    """Arrays, tensors and containers of them with their numbers in memory: what is lazy is computed, all in one pass.
+    """Compute all lazy arrays and tensors in containers, in one pass, and return the containers with their values in memory.
 
-    As ``dask.compute``, which takes them, too; but what is done to a block of the data, between reading it and adding up, is
-    one task here, where Dask makes several of what is used more than once.
+    ``dask.compute`` accepts them, too. In contrast to it, all operations on one block of the data form a single task here,
+    even if intermediate results are used more than once.
 
     Raises:
         RuntimeError: a tensor requires grad, outside of ``no_grad``; pass it detached.
@@ -52,11 +52,10 @@ def compute(*trees: object) -> tuple[Any, ...]:
 
 @op("Tensor.compute")
 def computed(self: Tensor) -> Tensor:
-    """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass.
+    """Return the tensor with its values in memory, computed if it is lazy. ``cr.compute(x, y)`` computes several in one pass.
 
     Raises:
-        RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().compute()`` says that the path may be
-            cut here.
+        RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().compute()`` cuts the graph explicitly.
     """
     if type(self._raw) is not Foreign or self.is_cuda:
         return self
@@ -66,11 +65,10 @@ def computed(self: Tensor) -> Tensor:
 
 @op("Tensor.persist")
 def persist(self: Tensor) -> Tensor:
-    """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy.
+    """Return the tensor with its chunks computed and kept on the workers of a cluster; itself, if it is not lazy.
 
     Raises:
-        RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().persist()`` says that the path may be
-            cut here.
+        RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().persist()`` cuts the graph explicitly.
     """
     if type(self._raw) is not Foreign or not hasattr(self._raw.payload, "persist"):
         return self
@@ -83,18 +81,18 @@ def _check_cut(x: Tensor, method: str) -> None:
         raise errors.lazy_requires_grad(x, method)
 
 
-# -- as one of Dask's collections --------------------------------------------------------------------------------------
+# -- the protocol of Dask collections ----------------------------------------------------------------------------------
 
 
 def _lazy(x: Any) -> Any:
-    """The array with a task graph inside; None where there is none."""
+    """Return the lazy array inside x; None if there is none."""
     raw = (x._tensor if isinstance(x, Array) else x)._raw
     payload = raw.payload if type(raw) is Foreign else None
     return payload if hasattr(payload, "__dask_graph__") else None
 
 
 def _rebuilt(x: object, finish: AnyFunction) -> AnyFunction:
-    """What puts a result of Dask's in the face of x."""
+    """Return a function that converts Dask's result to x's type, Tensor or Array."""
 
     def rebuild(results: object, *args: object, **kwargs: object) -> AnyArray:
         found = finish(results, *args, **kwargs)
@@ -117,10 +115,10 @@ def _postpersist(x: Any) -> Any:
 
 
 def _token(x: Any) -> Any:
-    """What tells a tensor from others: Dask would compute it to find out.
+    """Return a token that identifies the tensor; Dask would compute the tensor to make one.
 
     Raises:
-        RuntimeError: it carries a derivative. Dask asks for this before it makes a chunk or an argument of a tensor.
+        RuntimeError: the tensor carries a derivative. Dask needs a token to make a chunk or a task argument of it.
     """
     tensor = x._tensor if isinstance(x, Array) else x
     if tensor.requires_grad or (type(tensor._raw) is not np.ndarray and tensor._raw.moving):

@@ -1,4 +1,4 @@
-"""Triangles and diagonals of matrices, grids and combinations, differences of neighbours."""
+"""Triangles and diagonals of matrices, grids and combinations of vectors, and differences of neighbours."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def tril(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
+    """Return the lower triangle of matrices, up to a diagonal, with zeros elsewhere."""
     return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def triu(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
+    """Return the upper triangle of matrices, from a diagonal on, with zeros elsewhere."""
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
 
 
@@ -44,7 +44,7 @@ def _matrix(name: str, x: TensorLike) -> Tensor:
 
 @op(method=True, remembered=True)
 def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
+    """Put the last axis on a diagonal of two new axes, with zeros elsewhere."""
     x = tensor_of("diag_embed", input)
     n = x.ndim + 1
     a, b = errors.check_dim("diag_embed", dim1, n), errors.check_dim("diag_embed", dim2, n)
@@ -56,7 +56,7 @@ def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -
 
 @op(method=True, out=True)
 def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """A matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
+    """Return a matrix with a vector on a diagonal, or a copy of a matrix's diagonal."""
     x = tensor_of("diag", input)
     if x.ndim == 1:
         return diag_embed(x, diagonal)
@@ -67,14 +67,14 @@ def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
 
 @op(method=True)
 def diagflat(input: TensorLike, offset: int = 0) -> Tensor:
-    """A matrix with the flattened elements on a diagonal."""
+    """Return a matrix with the flattened elements on a diagonal."""
     return diag_embed(reshape(input, -1), offset)
 
 
 @op(sample="rand(2), rand(3), indexing='ij'")
 @takes_tensors
 def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinate grids: the i-th result varies along axis i (along the other, for the first two, with "xy")."""
+    """Return coordinate grids: the i-th result varies along axis i (with "xy", axes 0 and 1 are exchanged)."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if indexing not in ("ij", "xy"):
@@ -91,7 +91,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
 @op(sample="rand(2), rand(3)")
 @takes_tensors
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element of each vector, one a row."""
+    """Return all combinations of one element of each vector, as rows."""
     for x in tensors:
         if x.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
@@ -103,9 +103,9 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @op()
 @takes_tensors
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All combinations of r elements of a vector, one a row."""
+    """Return all combinations of r elements of a vector, as rows."""
     if input.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}: combinations() takes flatten()")
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}: flatten() it before combinations()")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     n = input.numel()
     count = math.comb(n + r - 1 if with_replacement and n else n, r)
@@ -117,7 +117,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 @op()
 @takes_tensors
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a large one."""
+    """Return a block diagonal matrix of the given matrices."""
     for position, t in enumerate(tensors):
         if t.ndim > 2:
             raise RuntimeError(
@@ -138,7 +138,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 @op(sample="rand(3)")
 @takes_tensors
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of a vector's elements, as columns."""
+    """Return the powers of a vector's elements as columns."""
     if x.ndim != 1:
         raise RuntimeError(f"vander: x must be a one-dimensional tensor, got shape {tuple(x.shape)}")
     n = x.shape[0] if N is None else N
@@ -152,7 +152,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 def diff(
     input: TensorLike, n: int = 1, dim: int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None
 ) -> Tensor:
-    """Differences of neighbours along ``dim``, n times."""
+    """Return the differences of neighbours along ``dim``, applied n times."""
     x = tensor_of("diff", input)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")

@@ -1,4 +1,4 @@
-"""Memory shown in another way, and what views show as tensors of their own (``permute_copy`` and its kin)."""
+"""Strided views, storages, real views of complex tensors, and the copying variants of views (such as ``permute_copy``)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ ndarray = np.ndarray
 
 @op("Tensor.storage_offset")
 def storage_offset_of(self: Tensor) -> int:
-    """How many elements of the memory come before the tensor's first."""
+    """Return how many elements of the storage precede the tensor's first."""
     array = memory_of(self._raw) if is_array(self._raw) else None
     if array is None:
-        return 0  # an example's elements are counted from its own first
+        return 0  # an example's elements are counted from its own first element
     start = array.__array_interface__["data"][0] - owner(array).__array_interface__["data"][0]
     return int(start // array.itemsize)
 
 
 class Storage:
-    """The memory that a tensor shares with its views.
+    """The memory of a tensor, shared with its views.
 
     >>> import chainrule as cr
     >>> x = cr.zeros(2, 3)
@@ -44,23 +44,23 @@ class Storage:
     """
 
     def __init__(self, tensor: Tensor, itemsize: int) -> None:
-        tensor.data_ptr()  # which raises where there is no memory of its own
+        tensor.data_ptr()  # raises if the tensor has no memory of its own
         self._bounds = np.lib.array_utils.byte_bounds(owner(tensor._raw))
         self._itemsize = itemsize
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
+        """Return the address of the first byte."""
         return self._bounds[0]
 
     def nbytes(self) -> int:
         return self._bounds[1] - self._bounds[0]
 
     def element_size(self) -> int:
-        """Bytes of an element; 1 if the storage is untyped."""
+        """Return the bytes of an element; 1 if the storage is untyped."""
         return self._itemsize
 
     def size(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         return self.nbytes() // self._itemsize
 
     __len__ = size
@@ -68,27 +68,27 @@ class Storage:
 
 @op("Tensor.storage")
 def storage(self: Tensor) -> Storage:
-    """The memory of a tensor, in elements of its dtype."""
+    """Return the storage of a tensor, in elements of its dtype."""
     return Storage(self, self.element_size())
 
 
 @op("Tensor.untyped_storage")
 def untyped_storage(self: Tensor) -> Storage:
-    """The memory of a tensor, in bytes."""
+    """Return the storage of a tensor, in bytes."""
     return Storage(self, 1)
 
 
 @op(method=True, in_place="view", sample="rand(4, 4), (2, 2), (4, 1)")
 def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view with a size and strides (in elements) of the caller's; elements may show several times.
+    """Return a view with a given size and strides (in elements); elements may occur several times.
 
     Args:
-        input: a tensor; strides count in the memory that it lies in, whatever its own order.
-        storage_offset: where the view starts, counted from the start of the memory (input's own start by default).
+        input: a tensor; strides refer to its memory, independent of its own strides.
+        storage_offset: the start of the view, counted from the start of the storage (by default, input's own start).
 
     Raises:
-        RuntimeError: the view would reach beyond ``input``. A tensor without a history, which is a view, may be reached beyond:
-            as far as the tensor it is a view of.
+        RuntimeError: the view would contain elements that are not ``input``'s. If ``input`` is a view without history, all
+            elements of its base are allowed.
 
     >>> import chainrule as cr
     >>> cr.as_strided(cr.arange(4), (3, 2), (1, 1))
@@ -109,19 +109,19 @@ def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | 
     start = storage_offset_of(x)
     offset = start if storage_offset is None else storage_offset
     params = {"size": sizes, "stride": strides, "offset": offset - start, "x_stride": _own_stride(x)}
-    if all(sizes) and not _reaches(x, params):
+    if all(sizes) and not _is_inside(x, params):
         whole = x._base
         if whole is not None and whole is not x and x._edge is None and whole._edge is None:
             return as_strided(whole, sizes, strides, offset)
         raise RuntimeError(
             f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset} are out of bounds for "
-            f"the elements that are this tensor's ({x.numel()}, the first of them {start}): as_strided reaches no others"
+            f"the elements that are this tensor's ({x.numel()}, the first of them {start}): as_strided cannot use others"
         )
     return bind(rows.as_strided, (x,), params)
 
 
 def _own_stride(x: Tensor) -> tuple[int, ...] | None:
-    """The strides in elements of a tensor, or of one example inside vmap, that is not contiguous."""
+    """Return the strides, in elements, of a tensor that is not contiguous (inside vmap, of one example); else None."""
     array = memory_of(x._raw)
     if not array.size:
         return None
@@ -129,8 +129,8 @@ def _own_stride(x: Tensor) -> tuple[int, ...] | None:
     return None if one.flags.c_contiguous else tuple(step // one.itemsize for step in one.strides)
 
 
-def _reaches(x: Tensor, params: Params) -> bool:
-    """Whether all elements that a strided view shows are the tensor's own."""
+def _is_inside(x: Tensor, params: Params) -> bool:
+    """Return whether all elements of a strided view are the tensor's own."""
     sizes, strides, offset, own = params["size"], params["stride"], params["offset"], params["x_stride"]
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if own is None:
@@ -143,7 +143,7 @@ def _reaches(x: Tensor, params: Params) -> bool:
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """A copy in which what :func:`as_strided` shows is ``src``."""
+    """Return a copy in which the elements of :func:`as_strided`'s view are replaced by ``src``."""
     part = as_strided(input.detach(), size, stride, storage_offset)
     if tuple(src.shape) != tuple(part.shape):
         raise RuntimeError(
@@ -162,7 +162,7 @@ def as_strided_scatter(
 
 @op(sample="rand(2) * 1j")
 def view_as_real(input: TensorLike) -> Tensor:
-    """Complex numbers as pairs (real part, imaginary part) along a new last axis: a view.
+    """Return a view of complex numbers as pairs (real part, imaginary part) along a new last axis.
 
     >>> import chainrule as cr
     >>> cr.view_as_real(cr.tensor([1 + 2j]))
@@ -176,10 +176,10 @@ def view_as_real(input: TensorLike) -> Tensor:
 
 @op(sample="rand(3, 2)")
 def view_as_complex(input: TensorLike) -> Tensor:
-    """Pairs (real part, imaginary part) along the last axis as complex numbers: a view.
+    """Return a view of pairs (real part, imaginary part) along the last axis as complex numbers.
 
     Raises:
-        RuntimeError: the last axis is not of length 2, or its two entries are not next to each other in memory.
+        RuntimeError: the last axis does not have length 2, or its two entries are not adjacent in memory.
     """
     x = tensor_of("view_as_complex", input)
     if x.dtype.kind != "f" or x.dtype == np.float16:
@@ -202,7 +202,7 @@ def view_as_complex(input: TensorLike) -> Tensor:
 
 @op("Tensor.sum_to_size")
 def sum_to_size(self: Tensor, *size: ShapeLike) -> Tensor:
-    """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
+    """Sum over the axes along which a tensor of the given size would be broadcast to this tensor's shape."""
     target = shaping._ints("sum_to_size", size)
     extra = self.ndim - len(target)
     fits = extra >= 0 and all(n in (1, m) for n, m in zip(target, self.shape[max(extra, 0) :], strict=True))
@@ -212,7 +212,7 @@ def sum_to_size(self: Tensor, *size: ShapeLike) -> Tensor:
     return sum_(self, axes, True).reshape(target) if axes else self
 
 
-# -- copies of what views show ---------------------------------------------------------------------------------------
+# -- copying variants of views ---------------------------------------------------------------------------------------
 
 
 def _copying(name: str, view: Any, sample: str = "") -> Any:
@@ -224,8 +224,8 @@ def _copying(name: str, view: Any, sample: str = "") -> Any:
 
     call: Any = several if name in ("split", "split_with_sizes", "unbind") else one
     call.__name__ = call.__qualname__ = name + "_copy"
-    call.__wrapped__ = view  # whose signature it has
-    call.__doc__ = f"As :func:`{name}`, but a copy that shares no memory with the tensor."
+    call.__wrapped__ = view  # for its signature
+    call.__doc__ = f"Return a copy of :func:`{name}`'s result, which shares no memory with the tensor."
     view_operation = OPERATIONS.get(name) or OPERATIONS.get(f"Tensor.{name}")
     sample = sample or (view_operation.sample if view_operation else "")
     return op(method=name == "narrow", out=True, sample=sample)(call)

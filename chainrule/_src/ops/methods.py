@@ -1,4 +1,4 @@
-"""The operations as methods and operators of Tensor."""
+"""Methods and operators of ``Tensor``; attached to the class at import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary
 from chainrule._src.api.in_place import in_place, reshaped
-from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, remembering
+from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, with_cached_dispatch
 from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
 from chainrule._src.arrays.dtype import Dtype
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
@@ -45,7 +45,7 @@ def _is_operand(x: object) -> bool:
 
 
 def _operator(function: AnyFunction, symbol: str) -> AnyFunction:
-    """A binary operator: Python tries the other operand's side when this one is not an array or number."""
+    """Return a binary operator: if the other operand is not an array or number, it returns NotImplemented or defers to it."""
 
     def method(self: Tensor, other: TensorLike) -> Any:
         found = operator_of(symbol, self, other)
@@ -73,7 +73,7 @@ def _reflected(function: AnyFunction, symbol: str) -> AnyFunction:
 
 
 def _divided_into(other: TensorLike, self: Tensor) -> Tensor:
-    return ew.mul(ew.reciprocal(self), other)  # what PyTorch computes, and records
+    return ew.mul(ew.reciprocal(self), other)  # the operations that PyTorch computes and records
 
 
 def _assigned(name: str) -> AnyFunction:
@@ -88,7 +88,7 @@ def _assigned(name: str) -> AnyFunction:
 _add = binary(arithmetic.add, operator="add")
 attach(
     __add__=_add,
-    __radd__=_add,  # in PyTorch, too, what the method belongs to comes first
+    __radd__=_add,  # as in PyTorch, the tensor is the first operand here, too
     __mul__=binary(arithmetic.mul, operator="mul"),
     __rmul__=binary(arithmetic.mul, operator="rmul"),
     __truediv__=binary(arithmetic.div, operator="truediv"),
@@ -133,37 +133,37 @@ for _symbol, _name in {
 }.items():  # fmt: skip
     attach(**{f"__i{_symbol}__": instead(getattr(Tensor, _name), _assigned(_name))})
 
-# -- functions that are methods under the same name ------------------------------------------------------------------
+# -- methods with the same name as a function ------------------------------------------------------------------------
 
 
 @op("Tensor.where")
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """This tensor's elements where the condition holds, else ``other``'s."""
+    """Return this tensor's elements where the condition holds, else ``other``'s."""
     return ew.where(condition, self, other)
 
 
 def _imag(self: Tensor) -> Tensor:
-    """The imaginary part; of real numbers zeros, which share one place: what asks whether something is an array looks."""
+    """Return the imaginary part; for real dtypes zeros that share memory, because checks for arrays read this attribute."""
     return ew.imag(self) if self._raw.dtype.kind == "c" else wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
 
 
 def _fill(part: Tensor, value: TensorLike) -> None:
-    """Write to a part of a tensor."""
+    """Write a value to a part of a tensor."""
     part[...] = value
 
 
-def _asked(name: str, getter: Any, setter: Any = None) -> property:
-    """A property that a subclass hears of as ``Tensor.name.__get__``."""
+def _overridable_property(name: str, getter: Any, setter: Any = None) -> property:
+    """Return a property for which ``__torch_function__`` of subclasses is called, with ``Tensor.name.__get__``."""
     return property(overridable(getter, lambda: getattr(Tensor, name).__get__), setter)
 
 
 attach(
-    T=_asked("T", remembering(shaping.T)),
-    mT=_asked("mT", remembering(shaping.mT)),
-    H=_asked("H", shaping.adjoint),
-    mH=_asked("mH", shaping.adjoint),
-    real=_asked("real", ew.real, lambda self, value: _fill(ew.real(self), value)),
-    imag=_asked("imag", _imag, lambda self, value: _fill(ew.imag(self), value)),
+    T=_overridable_property("T", with_cached_dispatch(shaping.T)),
+    mT=_overridable_property("mT", with_cached_dispatch(shaping.mT)),
+    H=_overridable_property("H", shaping.adjoint),
+    mH=_overridable_property("mH", shaping.adjoint),
+    real=_overridable_property("real", ew.real, lambda self, value: _fill(ew.real(self), value)),
+    imag=_overridable_property("imag", _imag, lambda self, value: _fill(ew.imag(self), value)),
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def zero_(self: Tensor) -> Tensor:
 
 @op("Tensor.copy_")
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
-    """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
+    """Copy another tensor's elements (broadcast and cast) into this one, in place. Gradients flow to the source."""
     if _plain(self, other):
         inplace.check_writable(self, "copy_")
         source = other._raw if isinstance(other, Tensor) else as_array(other)
@@ -220,10 +220,10 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
 
 @op("Tensor.fill_diagonal_")
 def fill_diagonal_(self: Tensor, fill_value: TensorLike, wrap: bool = False) -> Tensor:
-    """Fill the main diagonal, in place: where all indices are equal; with ``wrap``, a tall matrix's again below it.
+    """Fill the main diagonal, in place: all elements with equal indices. With ``wrap``, restart it below in tall matrices.
 
     Raises:
-        RuntimeError: there are less than two dimensions, or more that are not all of one length.
+        RuntimeError: there are fewer than two dimensions, or more than two that are not of equal length.
     """
     ndim, shape = self.ndim, self.shape
     if ndim < 2:
@@ -244,7 +244,7 @@ def fill_diagonal_(self: Tensor, fill_value: TensorLike, wrap: bool = False) -> 
 
 @op("Tensor.resize_")
 def resize_(self: Tensor, *size: ShapeLike, memory_format: object = None) -> Tensor:
-    """Another shape for the same elements, in place.
+    """Change the shape in place, with the same elements.
 
     Raises:
         RuntimeError: the shape has more or fewer elements.
@@ -257,20 +257,20 @@ def resize_(self: Tensor, *size: ShapeLike, memory_format: object = None) -> Ten
 
 @op("Tensor.resize_as_")
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: object = None) -> Tensor:
-    """As :func:`resize_`, with the shape of another tensor."""
+    """Change the shape in place to that of another tensor, as :func:`resize_`."""
     return resize_(self, tuple(tensor_of("resize_as_", the_template).shape))
 
 
 @op("Tensor.set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Give the tensor the memory, shape and dtype of another one, as assigning to ``data`` does.
+    """Give the tensor the memory, shape and dtype of another one, like an assignment to ``data``.
 
     Raises:
         RuntimeError: the tensor requires grad, outside of ``no_grad``.
     """
     if recording() and inplace.on_tape(self):
         inplace.check_history(self, "set_")
-        raise RuntimeError("set_(): the history of a result cannot go on in other memory: assign to `data`")
+        raise RuntimeError("set_(): a result's history cannot be continued in other memory: assign to `data`")
     self.data = source
     return self
 
@@ -294,12 +294,12 @@ def to(
     copy: bool = False,
     memory_format: object = None,
 ) -> Tensor:
-    """The tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded.
+    """Convert the tensor to another dtype or device, or to those of another tensor; return it if nothing changes. Recorded.
 
-    ``to(dtype)``, ``to("cuda")``, ``to("cuda:1", dtype)``, ``to(other)``. Gradients go back to where the tensor was.
+    ``to(dtype)``, ``to("cuda")``, ``to("cuda:1", dtype)``, ``to(other)``. Gradients are copied back to the original device.
 
     Raises:
-        RuntimeError: the device is not to be had.
+        RuntimeError: the device is not available.
     """
     for argument in args:
         if isinstance(argument, Tensor):
@@ -324,7 +324,7 @@ def _to_dtype(name: str, dtype: DTypeLike) -> AnyFunction:
         return cast(self, np.dtype(dtype))
 
     method.__name__ = name
-    method.__doc__ = f"The tensor as {np.dtype(dtype)}; recorded."
+    method.__doc__ = f"Cast the tensor to {np.dtype(dtype)}. Recorded."
     return overridable(method, lambda: getattr(Tensor, name))
 
 
@@ -347,7 +347,7 @@ attach(
 
 @op("Tensor.type")
 def type_(self: Tensor, dtype: DTypeLike = None) -> Any:
-    """The name of the tensor's type, or the tensor in another dtype."""
+    """Return the name of the tensor's type, or cast the tensor to another dtype."""
     if dtype is None:
         return "torch." + errors.tensor_type(self.dtype)
     if isinstance(dtype, str) and dtype.startswith("torch.") and dtype.endswith("Tensor"):
@@ -359,7 +359,7 @@ def type_(self: Tensor, dtype: DTypeLike = None) -> Any:
 
 @op("Tensor.is_nonzero")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Return whether the only element is nonzero."""
     return bool(input)
 
 
@@ -374,13 +374,13 @@ def _invert(self: Tensor) -> Tensor:
 
 @op("Tensor.cpu")
 def cpu(self: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor on the CPU: itself, if it is there."""
+    """Return the tensor on the CPU (itself, if it is there)."""
     return placed(self, None)
 
 
 @op("Tensor.cuda")
 def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, memory_format: object = None) -> Tensor:
-    """The tensor on a GPU, by default on the current one: itself, if it is there.
+    """Return the tensor on a GPU, by default on the current one (itself, if it is there).
 
     Raises:
         RuntimeError: there is no GPU.
@@ -390,11 +390,11 @@ def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, me
 
 @op("Tensor._is_view")
 def is_view(self: Tensor) -> bool:
-    """Whether the tensor shares memory with a base that autograd knows of."""
+    """Return whether the tensor is a view of a base for autograd."""
     return self._view is not None
 
 
-#: what a tensor of PyTorch may be, and none is here
+#: PyTorch's kinds of tensors that do not exist here
 _KINDS_OF_TENSORS = (
     "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse_csr",
     "is_vulkan", "is_xla", "is_xpu",

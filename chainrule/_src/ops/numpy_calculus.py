@@ -1,7 +1,7 @@
-"""NumPy's differences, running totals and interpolation on tensors: composites of rows, with NumPy's signatures.
+"""NumPy's differences, cumulative sums and interpolation for tensors: composites with NumPy's signatures.
 
-Where a place in a table is looked for (``interp``) or a number of turns is counted (``unwrap``), that choice has no
-derivative, and what is computed at the chosen place has.
+The search for an interval (``interp``) and the number of periods (``unwrap``) have no derivative. The values computed from
+them have one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FLOAT = np.dtype(np.float64)
 
 
 def arraylike(x: IntoArray) -> AnyArray:
-    """Numbers and lists as an array; what has a dtype stays as it is."""
+    """Convert numbers and lists to arrays; return arrays and tensors unchanged."""
     return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else arranged(x)
 
 
 def known(x: Any) -> Any:
-    """The numbers as a plain array, or what stands for one; None where there is no single one (inside ``vmap``)."""
+    """Return the values as a plain array, or as a value that stands for one in a trace; None inside ``vmap``."""
     if isinstance(x, Tensor):
         x = x._raw
     if not isinstance(x, ArrayLike):
@@ -44,26 +44,26 @@ def known(x: Any) -> Any:
 
 
 def read(x: Any) -> Any:
-    """``known``, for code that cannot do without the numbers."""
+    """Return ``known(x)`` as a plain array, for code that needs the values."""
     found = known(x)
     return found.read() if is_recorded(found) else found
 
 
 def inexact(x: Any) -> Any:
-    """Integers and booleans in float64."""
+    """Cast integers and booleans to float64."""
     x = arraylike(x)
     return cast(x, _FLOAT) if x.dtype.kind in "iub" else x
 
 
 def safely(x: AnyArray, dtype: NumpyDType) -> AnyArray:
-    """In a dtype that holds all its values: NumPy's error for complex numbers where real ones are needed."""
+    """Cast to a dtype that holds all values of x's; raise NumPy's error for complex numbers where real ones are needed."""
     if not np.can_cast(x.dtype, dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {np.dtype(x.dtype)!r} to {dtype!r} according to the rule 'safe'")
     return cast(x, dtype)
 
 
 def boxed(x: AnyArray) -> Any:
-    """A result that no rule made, as a tensor; what flows through a rule stays what it is."""
+    """Wrap a result that was computed outside of rules as a tensor; return values that flow through a rule unchanged."""
     return wrap(x) if isinstance(x, (ndarray, np.generic)) else x
 
 
@@ -88,15 +88,15 @@ def _gradient(f: Any, *varargs: Any, axis: Dims = None, edge_order: int = 1) -> 
     return slopes[0] if len(axes) == 1 else slopes
 
 
-def _spacings(given: tuple[Any, ...], lengths: list[int]) -> list[TensorLike]:
-    """One spacing for each axis: a number, or the distances between its neighbours."""
-    if not given:
+def _spacings(spacings: tuple[Any, ...], lengths: list[int]) -> list[TensorLike]:
+    """Return one spacing per axis: a number, or the distances between neighbours."""
+    if not spacings:
         return [1.0] * len(lengths)
-    if len(given) == 1 and not np.ndim(given[0]):
-        return [given[0]] * len(lengths)
-    if len(given) != len(lengths):
+    if len(spacings) == 1 and not np.ndim(spacings[0]):
+        return [spacings[0]] * len(lengths)
+    if len(spacings) != len(lengths):
         raise TypeError("invalid number of arguments")
-    return [_distances(h, n) for h, n in zip(given, lengths, strict=True)]
+    return [_distances(h, n) for h, n in zip(spacings, lengths, strict=True)]
 
 
 def _distances(h: IntoArray, n: int) -> Any:
@@ -112,7 +112,7 @@ def _distances(h: IntoArray, n: int) -> Any:
 
 
 def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
-    """The derivative along an axis: second-order differences inside, one-sided ones of ``edge_order`` at the ends."""
+    """Return the derivative along an axis: second-order differences inside, one-sided ones of ``edge_order`` at the ends."""
     g = np.moveaxis(f, axis, -1)
     if shape_of(g)[-1] < edge_order + 1:
         raise ValueError(
@@ -133,7 +133,7 @@ def _even(g: AnyArray, h: TensorLike, edge_order: int) -> tuple[AnyArray, AnyArr
 
 
 def _uneven(g: AnyArray, h: AnyArray, edge_order: int) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """The derivative of the parabola through three neighbours that are p and q apart."""
+    """Return the derivative of the parabola through three neighbours at distances p and q."""
     p, q = h[:-1], h[1:]
     inside = -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
     if edge_order == 1:
@@ -191,7 +191,7 @@ def _turns_of_integers(step: AnyArray, period: Any) -> AnyArray:
     return (away if odd else np.where((away == -half) & (step > 0), half, away)) - step
 
 
-# -- running totals --------------------------------------------------------------------------------------------------
+# -- cumulative sums -------------------------------------------------------------------------------------------------
 
 
 def _cumulative(name: str, function: AnyFunction, neutral: int) -> AnyFunction:
@@ -220,7 +220,7 @@ def _cumulative(name: str, function: AnyFunction, neutral: int) -> AnyFunction:
     return run
 
 
-if hasattr(np, "cumulative_sum"):  # NumPy 2.1 has them
+if hasattr(np, "cumulative_sum"):  # since NumPy 2.1
     implements(np.cumulative_sum)(_cumulative("cumulative_sum", np.cumsum, 0))
     implements(np.cumulative_prod)(_cumulative("cumulative_prod", np.cumprod, 1))
 
@@ -249,15 +249,17 @@ def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, 
     if not shape_of(xp)[0]:
         raise ValueError("array of sample points is empty")
     if period is not None:
-        x, xp, fp = _wound(x, xp, fp, period)
+        x, xp, fp = _reduced_to_period(x, xp, fp, period)
         left = right = None
     value = _chord(x, xp, fp) if shape_of(xp)[0] > 1 else fp[0]
     value = np.where(x > xp[-1], fp[-1] if right is None else right, value)
     return np.where(x < xp[0], fp[0] if left is None else left, value)
 
 
-def _wound(x: AnyArray, xp: AnyArray, fp: AnyArray, period: TensorLike) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Everything in one period, with one more sample at either end."""
+def _reduced_to_period(
+    x: AnyArray, xp: AnyArray, fp: AnyArray, period: TensorLike
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Reduce everything to one period, and add one sample at either end."""
     if not isinstance(period, (Tensor, ArrayLike)) and period == 0:
         raise ValueError("period must be a non-zero value")
     period = np.absolute(period)
@@ -269,16 +271,16 @@ def _wound(x: AnyArray, xp: AnyArray, fp: AnyArray, period: TensorLike) -> tuple
 
 
 def _chord(x: AnyArray, xp: AnyArray, fp: AnyArray) -> AnyArray:
-    """On the straight line through the samples on both sides."""
-    place = np.clip(_place(x, xp), 0, shape_of(xp)[0] - 2)
-    low, high, start, end = take(xp, place), take(xp, place + 1), take(fp, place), take(fp, place + 1)
+    """Interpolate linearly between the samples on both sides."""
+    interval = np.clip(_last_sample(x, xp), 0, shape_of(xp)[0] - 2)
+    low, high, start, end = take(xp, interval), take(xp, interval + 1), take(fp, interval), take(fp, interval + 1)
     width = high - low
     value = start + (end - start) / np.where(width == 0, 1.0, width) * (x - low)
     return np.where((width == 0) & (x == high), end, value)
 
 
-def _place(x: AnyArray, xp: AnyArray) -> AnyArray:
-    """The index of the last sample that is not above x."""
+def _last_sample(x: AnyArray, xp: AnyArray) -> AnyArray:
+    """Return the index of the last sample that is at most x."""
     numbers, samples = known(x), known(xp)
     if numbers is None or samples is None:
         return np.sum(xp <= np.expand_dims(x, -1), axis=-1) - 1

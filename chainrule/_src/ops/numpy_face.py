@@ -1,6 +1,6 @@
-"""NumPy's functions on tensors and other array-likes, with NumPy's signatures and semantics.
+"""NumPy's functions for tensors and other array-likes, with NumPy's signatures and semantics.
 
-Rules are NumPy code, so this is also how a rule runs on a Dual or a Batched value.
+Rules are NumPy code, so rules on Dual and Batched values call these functions, too.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def _empty_like(
 
 
 def _alike(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: Any) -> Any:
-    """An array of one value, like a in what is not said: of a's library where that is not NumPy."""
+    """Return a constant array with a's dtype and shape by default; if a is of another library, so is the result."""
     raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
     if raw is None:
         raw = layout_of(a)
         order = settled_order(a, order) if order == "A" else order
-    elif shape is None and raw.shape != shape_of(a):  # of one example
+    elif shape is None and raw.shape != shape_of(a):  # in vmap, for one example
         shape = shape_of(a)
     options = {} if shape is None else {"shape": shape}
     array = function(raw, *value, dtype=dtype, **options, **({} if order == "K" else {"order": order}))
@@ -147,7 +147,7 @@ def _copy(a: AnyArray, order: str | None = "K", subok: bool = False) -> AnyArray
     return copied(a, order or "K")
 
 
-# What makes arrays comes here only where it is asked for one ``like=`` a tensor.
+# Constructors are dispatched here only if they are called with a tensor as ``like=``.
 
 
 @implements(np.array, np.asarray, np.asanyarray)
@@ -181,7 +181,7 @@ def _array_str(a: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def _shown(a: Any) -> Any:
-    """The plain array that prints as an array does; None where there is no one array of its numbers."""
+    """Return the plain array to print; None if the values are not a single array."""
     data = a._raw if isinstance(a, Tensor) else a
     return data.concrete() if isinstance(data, ArrayLike) else data
 
@@ -229,14 +229,14 @@ def _imag(val: AnyArray) -> AnyArray:
     zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
     recorder = LOCAL.recorder
     is_array = shape_of(val) or (recorder is not None and isinstance(val, Tensor) and recorder.is_array(val._raw))
-    return read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # which NumPy lets nobody write to
+    return read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # NumPy's result is read-only, too
 
 
 @implements(np.angle)
 def _angle(z: AnyArray, deg: bool = False) -> AnyArray:
     dtype = np.result_type(dtype_of(z), np.int64) if dtype_of(z).kind == "b" else dtype_of(z)
     if dtype.kind == "f":
-        z = np.where(z == 0, np.copysign(1.0, z), z)  # -0. is on the negative side
+        z = np.where(z == 0, np.copysign(1.0, z), z)  # the angle of -0. is π
     out = arithmetic.angle(z if dtype.kind in "fc" else in_dtype(z, np.arctan2.resolve_dtypes((dtype, dtype, None))[2]))
     return out * (180 / np.pi) if deg else out
 
@@ -262,10 +262,10 @@ def _nan_to_num(
 
 
 def _float_power(x: Any, y: Any) -> AnyArray:
-    """A power, of float64 at least."""
+    """Compute a power in at least float64."""
     x, y = [z if type(z) in (int, float, complex) else arranged(z) for z in (x, y)]
-    given = [dtype_of(z) if hasattr(z, "dtype") else type(z) for z in (x, y)]
-    dtype = np.float_power.resolve_dtypes((*given, None))[-1]
+    operand_types = [dtype_of(z) if hasattr(z, "dtype") else type(z) for z in (x, y)]
+    dtype = np.float_power.resolve_dtypes((*operand_types, None))[-1]
     x, y = [in_dtype(z, dtype) if hasattr(z, "dtype") else np.asarray(z, dtype) for z in (x, y)]
     return np.power(x, y)
 
@@ -274,14 +274,14 @@ UFUNCS[np.float_power] = _float_power
 
 
 def _sign(x: AnyArray) -> AnyArray:
-    """For complex z the point z/|z|, and no step function."""
+    """Return the sign; for complex z the point z/|z|, which has a derivative."""
     if x.dtype.kind != "c":
         return comparison.sign(x)
     size = np.abs(x)
     return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
 
 
-if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
+if np.sign(2j) == 1j:  # before NumPy 2.0, the sign of complex numbers was that of the real part
     _sign.function = comparison.sign.function  # type: ignore[attr-defined]
     UFUNCS[np.sign] = _sign
 
@@ -363,7 +363,7 @@ def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     n = len(shape_of(product))
     if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2 or 0 in (*shape_of(x), *shape_of(y)):
         return product
-    stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the stacks as those of a ufunc
+    stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the memory layout of a ufunc's result
     return rows.laid_along(product, [k for k in rows.slowest_first(stacks) if k < n - 2] + [n - 2, n - 1])
 
 
@@ -387,7 +387,7 @@ def _outer_product(a: Any, b: Any, out: object = None) -> AnyArray:
 
 
 def _conj(x: AnyArray) -> AnyArray:
-    """The conjugate, in x's dtype: ``np.conjugate`` makes small integers of booleans."""
+    """Return the conjugate in x's dtype: ``np.conjugate`` would convert booleans to small integers."""
     return x if dtype_of(x).kind == "b" else np.conjugate(x)
 
 
@@ -404,7 +404,7 @@ def _tensordot(a: Any, b: Any, axes: Dims = 2) -> AnyArray:
 
 
 def _check_summed(a: Any, b: Any, axes: Any) -> None:
-    """PyTorch takes an axis of length 1 for equal entries; NumPy does not."""
+    """Raise where contracted axes differ in length: PyTorch broadcasts an axis of length 1, NumPy does not."""
     if isinstance(axes, (int, np.integer)):
         pairs = zip(a[len(a) - axes :], b, strict=False)
     else:
@@ -424,7 +424,7 @@ def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool =
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
     arrays = promoted(*factors)
-    result = in_dtype(einsum.contracted(subscripts, arrays), arrays[0].dtype)  # sums of integers are no wider
+    result = in_dtype(einsum.contracted(subscripts, arrays), arrays[0].dtype)  # integer sums keep their dtype
     if optimize is False and np.ndim(result) > 1 and not all(lies_in(x, "C") for x in arrays):
         result = rows.laid_along(result, _einsum_order(subscripts, arrays))
     return valued(result)
@@ -443,11 +443,11 @@ def _einsum_order(subscripts: str, arrays: Sequence[AnyArray]) -> list[int]:
 def _vecdot(a: AnyArray, b: AnyArray) -> AnyArray:
     m, n = np.shape(a)[-1:], np.shape(b)[-1:]
     if not m or m != n:
-        raise ValueError(f"vecdot: the last axes of shapes {np.shape(a)} and {np.shape(b)} are summed, and differ")
+        raise ValueError(f"vecdot: the last axes of shapes {np.shape(a)} and {np.shape(b)} are contracted, but differ")
     return np.matmul(np.expand_dims(_conj(a), -2), np.expand_dims(b, -1))[..., 0, 0]
 
 
-if hasattr(np, "vecdot"):  # NumPy 2.0 has it
+if hasattr(np, "vecdot"):  # since NumPy 2.0
     UFUNCS[np.vecdot] = _vecdot
 
 
@@ -473,7 +473,7 @@ def _polyval(p: IntoArray, x: AnyArray) -> AnyArray:
     p = arranged(p)
     total = np.zeros_like(x)
     for k in range(shape_of(p)[0]):
-        total = np.add(*promoted(unscalar(np.multiply(total, x)), p[k, ...]))  # an element by itself would be weak
+        total = np.add(*promoted(unscalar(np.multiply(total, x)), p[k, ...]))  # p[k] would be a scalar, which is weak
     return total
 
 
@@ -499,7 +499,7 @@ def _convolve(a: IntoArray, v: AnyArray, mode: str = "full") -> AnyArray:
     windows = np.pad(a, m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
     if holds_of(v, _is_finite):
         full = np.matmul(windows, np.flip(v))
-    else:  # beside the ends there is nothing, and not 0 times infinity
+    else:  # a short kernel: pad the ends with nothing, because 0 times infinity is NaN
         inside = np.pad(np.ones(n, bool), m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
         full = np.sum(np.where(inside, windows * np.flip(v), 0), axis=-1)
     if mode == "full":
@@ -516,5 +516,5 @@ def _correlate(a: AnyArray, v: AnyArray, mode: str = "valid") -> AnyArray:
 LATER["numpy"] = tuple(
     f"chainrule._src.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing", "ufuncs")
 )
-LATER["numpy.fft"] = ("chainrule._src.ops.fft.numpy_face",)  # NumPy itself loads numpy.fft when it is first needed
-LATER["scipy.special"] = ("chainrule._src.ops.scipy_special",)  # by then SciPy is there
+LATER["numpy.fft"] = ("chainrule._src.ops.fft.numpy_face",)  # NumPy also loads numpy.fft at first use
+LATER["scipy.special"] = ("chainrule._src.ops.scipy_special",)  # at that time SciPy is loaded

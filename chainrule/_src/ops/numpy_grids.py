@@ -1,4 +1,4 @@
-"""NumPy's grids, fitted polynomials and tensor equations on tensors: composites of rows, with NumPy's signatures."""
+"""NumPy's grids, polynomial fits and tensor equations for tensors: composites with NumPy's signatures."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _coefficient_cov(
 
 
 def _coefficients(p: IntoArray) -> AnyArray:
-    """Coefficients without the zeros in front, as ``np.poly1d`` reads them; inside ``vmap`` all of them."""
+    """Return coefficients without leading zeros, as ``np.poly1d`` does; inside ``vmap``, all of them."""
     p = np.atleast_1d(arraylike(p))
     values = known(p)
     return p if values is None else p[int(np.argmax(values != 0)) if values.any() else values.size :]
@@ -247,7 +247,7 @@ def _poly(seq_of_zeros: AnyArray) -> AnyArray:
     zeros = np.atleast_1d(arraylike(seq_of_zeros))
     if len(shape_of(zeros)) != 1:
         raise NotImplementedError(
-            "np.poly of a matrix of tensors needs its eigenvalues, which have no rule: give it their sequence"
+            "np.poly of a matrix of tensors needs its eigenvalues, which have no rule: pass the sequence of eigenvalues"
         )
     zeros = cast(zeros, np.dtype(np.mintypecode(zeros.dtype.char)))
     p = np.ones_like(zeros, shape=(1,))
@@ -257,7 +257,7 @@ def _poly(seq_of_zeros: AnyArray) -> AnyArray:
     return p
 
 
-if hasattr(np, "matvec"):  # NumPy 2.2 has them
+if hasattr(np, "matvec"):  # since NumPy 2.2
     UFUNCS[np.matvec] = lambda a, v: np.matmul(a, np.expand_dims(v, -1))[..., 0]
     UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v) if v.dtype.kind == "c" else v, -2), a)[
         ..., 0, :

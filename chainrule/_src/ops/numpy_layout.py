@@ -1,4 +1,4 @@
-"""How arrays lie in memory, as far as NumPy's functions show it: ``order=``, and what is a copy."""
+"""The memory layout of arrays, as far as NumPy's functions expose it: ``order=``, and whether a result is a copy."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from chainrule._src.tape.protocol import ArrayLike, strides_of
 
 
 def layout_of(a: AnyArray) -> Any:
-    """An array of whatever values that lies in memory as a does; of examples of a vmap, as one that is by itself."""
+    """Return an uninitialized array with the memory layout of a; in a vmap, with that of a single example by itself."""
     shape, dtype, steps = shape_of(a), dtype_of(a), strides_of(a)
     return room(shape, dtype, close_strides(shape, steps, dtype.itemsize) or steps)
 
 
 def contiguous(a: Any) -> str:
-    """ "C" or "F" where the elements lie together in memory, the last or the first axis fastest ("C" if both); else ""."""
+    """Return "C" or "F" if the array is contiguous in this order ("C" if in both), else ""."""
     return next((order for order in "CF" if lies_in(a, order)), "")
 
 
 def lies_in(a: Any, order: str | None) -> bool:
-    """Whether the elements lie in memory as ``order`` asks."""
+    """Return whether the memory layout satisfies ``order``."""
     order = settled_order(a, order)
     if order == "K":
         return True
@@ -37,10 +37,10 @@ def lies_in(a: Any, order: str | None) -> bool:
 
 
 def settled_order(a: AnyArray, order: str | None) -> str:
-    """``order`` as "C", "F" or "K": "A" is F for what lies in memory like that."""
+    """Resolve ``order`` to "C", "F" or "K": "A" means F for F-contiguous arrays, else C."""
     if order is None or order == "A":
         columns = order == "A" and contiguous(a) == "F"
-        if columns and _among_others(a):
+        if columns and _is_interleaved(a):
             raise errors.order_in_vmap(order)
         return "F" if columns else "C"
     if order not in ("C", "F", "K"):
@@ -48,8 +48,8 @@ def settled_order(a: AnyArray, order: str | None) -> str:
     return order
 
 
-def _among_others(a: AnyArray) -> bool:
-    """Whether elements of other examples of a vmap lie between an array's."""
+def _is_interleaved(a: AnyArray) -> bool:
+    """Return whether elements of other examples of a vmap are interleaved with an array's."""
     data = getattr(a, "_raw", a)
     if not isinstance(data, ArrayLike):
         return False
@@ -57,7 +57,7 @@ def _among_others(a: AnyArray) -> bool:
 
 
 def laid(a: Any, order: str | None) -> Any:
-    """The array, or a copy where it does not lie in memory as ``order`` asks."""
+    """Return the array, or a copy if its memory layout does not satisfy ``order``."""
     order = settled_order(a, order)
     if lies_in(a, order):
         return a
@@ -65,15 +65,15 @@ def laid(a: Any, order: str | None) -> Any:
 
 
 def laid_beside(result: AnyArray, a: AnyArray) -> AnyArray:
-    """What functions of NumPy write into a new array: in columns where that is how ``a`` lies, else in rows."""
+    """Lay out a result as NumPy's functions do in a new array: in F order if ``a`` is F-contiguous, else in C order."""
     order = contiguous(a)
-    if order == "F" and _among_others(a):  # which is left open, as for ``a``: the examples' axis is among the columns
+    if order == "F" and _is_interleaved(a):  # the axis of examples is among the columns, as in ``a``
         return rows.laid(result, order=order, ndim=len(shape_of(result)) + 1)
     return laid(result, order or "C")
 
 
 def copied(a: Any, order: str | None) -> Any:
-    """A copy that lies in memory as ``order`` asks."""
+    """Return a copy with the memory layout ``order``."""
     order = settled_order(a, order)
     if len(shape_of(a)) < 2 or (order == contiguous(a)):
         return rows.clone(a)
@@ -83,14 +83,14 @@ def copied(a: Any, order: str | None) -> Any:
 
 
 def laid_as(a: AnyArray, like: AnyArray) -> AnyArray:
-    """The array, or a copy where its axes are not, in memory, in the order of those of ``like``, which has its shape."""
+    """Return the array, or a copy if its axes do not have the memory order of ``like``'s, which has the same shape."""
     return rows.laid_along(a, rows.slowest_first(like))
 
 
 def in_memory_order(a: AnyArray) -> AnyArray:
-    """The array with its axes in the order in which NumPy walks along them for ``order="K"``, the fastest last.
+    """Return the array with its axes in memory order (fastest last), as NumPy iterates for ``order="K"``.
 
-    Axes along which nothing moves in memory stay where they are among the others, as in ``np.nditer``.
+    Axes of stride 0 keep their position among the others, as in ``np.nditer``.
     """
     shape, steps = shape_of(a), strides_of(a)
     order: list[int] = []  # fastest first
@@ -105,6 +105,6 @@ def in_memory_order(a: AnyArray) -> AnyArray:
         order.insert(place, axis)
     order.reverse()
     along = [k for k in order if shape[k] != 1]
-    if along != sorted(along) and _among_others(a):
+    if along != sorted(along) and _is_interleaved(a):
         raise errors.order_in_vmap("K")
     return np.transpose(a, order)

@@ -1,4 +1,4 @@
-"""Operands as NumPy takes them: lists for arrays, ``np.dot(t, [1., 2.])``, and arrays of different dtypes."""
+"""Convert operands as NumPy does: lists become arrays, as in ``np.dot(t, [1., 2.])``, and dtypes are promoted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def arranged(x: IntoArray) -> AnyArray:
-    """What NumPy would make an array of, as an array; a list that holds tensors as a tensor."""
+    """Convert anything ``np.asarray`` accepts to an array; a list that contains tensors becomes a tensor."""
     if hasattr(x, "shape"):
         return plain(x)
     if isinstance(x, (list, tuple)):
@@ -25,24 +25,24 @@ def arranged(x: IntoArray) -> AnyArray:
 
 
 def operands(*values: object) -> tuple[AnyArray, ...]:
-    """Operands of a function, the lists among them as arrays. Numbers stay numbers, which are weak."""
+    """Convert lists among operands to arrays. Python numbers are returned unchanged, because they promote weakly."""
     return tuple([arranged(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
 
 
 def weak(x: Any) -> Any:
-    """What takes part in promotion: a Python number, which is weak, or a dtype."""
+    """Return an operand's contribution to promotion: a Python number, which is weak, or a dtype."""
     return x if type(x) in (int, float, complex) else dtype_of(x)
 
 
 def promoted(*values: Any) -> list[Any]:
-    """Operands in the dtype that NumPy computes in: PyTorch's products want it to be one."""
+    """Cast operands to the dtype that NumPy computes in: PyTorch's products need one common dtype."""
     arrays = [arranged(x) for x in values]
     dtype = np.result_type(*[x.dtype for x in arrays])
     return [cast(x, dtype) for x in arrays]
 
 
 def sum_of_products(function: AnyFunction, *values: object) -> AnyArray:
-    """One of PyTorch's products, of operands in NumPy's dtype; of booleans, whether any product is true."""
+    """Apply one of PyTorch's products to operands in NumPy's dtype; for booleans, return whether any product is true."""
     arrays = promoted(*values)
     if arrays[0].dtype != np.bool_:
         return function(*arrays)

@@ -1,4 +1,4 @@
-"""NumPy's moves of elements on tensors and other array-likes: shapes, joins, cuts, indices."""
+"""NumPy's functions that move elements, for tensors and other array-likes: reshape, join, split, pad, index."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
     order = settled_order(a, order)
-    if order == "F":  # the first axis fastest, which is the order of the transpose
+    if order == "F":  # the C order of the transpose
         return np.transpose(_reshape(np.transpose(a), target[::-1]))
     if isinstance(a, Tensor):
         return shaping.reshape(a, target)
-    return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
+    return rows.view(a, shape=shaping._resolved_shape("reshape", tuple(shape_of(a)), target))
 
 
 @implements(np.ravel, by_shape=True)
@@ -55,7 +55,7 @@ def _ravel(a: AnyArray, order: str = "C") -> AnyArray:
     if order == "K":
         a, order = in_memory_order(a), "C"
     if order == "C" and isinstance(a, Tensor):
-        return shaping.ravel(a)  # in row order, so strided elements are copied
+        return shaping.ravel(a)  # in C order, so tensors that are not contiguous are copied
     return _reshape(a, (-1,), order)
 
 
@@ -141,7 +141,7 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[AnyArray, ...]:
 @implements(np.flip, by_shape=True)
 def _flip(m: AnyArray, axis: Any = None) -> AnyArray:
     n = len(shape_of(m))
-    axes = checked_axes(_tuple(axis), n)  # a view, as NumPy's is
+    axes = checked_axes(_tuple(axis), n)  # a view, as in NumPy
     return bind(
         indexing.getitem, (m,), {"index": tuple(slice(None, None, -1 if k in axes else None) for k in range(-n, 0))}
     )
@@ -190,7 +190,7 @@ def _concatenate(
 
 
 def _check_casts(arrays: list[AnyArray], dtype: Any, casting: Any) -> None:
-    """Raise if arrays may not be cast as ``dtype=`` asks for, as NumPy does."""
+    """Raise NumPy's error if arrays cannot be cast as ``dtype=`` requires."""
     for a in arrays if dtype is not None else ():
         if not np.can_cast(dtype_of(a), dtype, casting):
             raise errors.forbidden_cast(dtype_of(a), np.dtype(dtype), casting)
@@ -270,7 +270,7 @@ def _repeat(a: AnyArray, repeats: IntoArray, axis: int | None = None) -> AnyArra
 @implements(np.pad, by_shape=True)
 def _pad(array: AnyArray, pad_width: Any, mode: str = "constant", **kwargs: object) -> AnyArray:
     n = len(shape_of(array))
-    if isinstance(pad_width, dict):  # of some axes
+    if isinstance(pad_width, dict):  # axis -> widths
         by_axis: list[Any] = [0] * n
         for axis, width in pad_width.items():
             by_axis[axis] = width
@@ -278,8 +278,8 @@ def _pad(array: AnyArray, pad_width: Any, mode: str = "constant", **kwargs: obje
     widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
     if any(min(ends) < 0 for ends in widths):
         raise ValueError("index can't contain negative values")
-    if mode in _BESIDE:
-        return laid_beside(_BESIDE[mode](array, widths, **kwargs), array)
+    if mode in _PADDING_MODES:
+        return laid_beside(_PADDING_MODES[mode](array, widths, **kwargs), array)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
         odd = kwargs.get("reflect_type", "even") != "even"
         raise errors.numpy_keyword("pad", f"reflect_type={kwargs['reflect_type']!r}" if odd else f"mode={mode!r}")
@@ -294,7 +294,7 @@ def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwa
             raise ValueError(f"unsupported keyword arguments for mode 'constant': {set(kwargs)}")
         if np.ndim(value) == 0:
             return rows.pad(array, widths=widths, value=value)
-        for k, ends in enumerate(np.broadcast_to(value, (n, 2)).tolist()):  # a corner has the value of its last axis
+        for k, ends in enumerate(np.broadcast_to(value, (n, 2)).tolist()):  # the last axis determines the corners
             for side, end in enumerate(ends):
                 here = tuple((*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n))
                 array = rows.pad(array, widths=here, value=end)
@@ -307,7 +307,7 @@ def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwa
 
 
 def _of_parts(function: AnyFunction) -> Any:
-    """Padding with what a function makes of the first and last elements along an axis, or of all."""
+    """Pad with a statistic of the first and last elements along an axis, or of all."""
 
     def pad(array: AnyArray, widths: tuple[tuple[int, int], ...], stat_length: IntoArray | None = None) -> AnyArray:
         n, dtype = len(widths), dtype_of(array)
@@ -327,7 +327,7 @@ def _of_parts(function: AnyFunction) -> Any:
 
 
 def _ramps(array: AnyArray, widths: tuple[tuple[int, int], ...], end_values: IntoArray = 0) -> AnyArray:
-    """Padding that goes from a number to the elements at an edge in equal steps."""
+    """Pad with linear ramps from end values to the edge elements."""
     for k, ends in enumerate(np.broadcast_to(end_values, (len(widths), 2))):
         edges = (sliced(array, 0, 1, k), sliced(array, shape_of(array)[k] - 1, None, k))
         ramps = [
@@ -338,8 +338,8 @@ def _ramps(array: AnyArray, widths: tuple[tuple[int, int], ...], end_values: Int
     return array
 
 
-#: modes of np.pad that compute what stands beside the array
-_BESIDE = {
+#: modes of np.pad that compute the padding from the elements
+_PADDING_MODES = {
     "mean": _of_parts(np.mean),
     "maximum": _of_parts(np.max),
     "minimum": _of_parts(np.min),
@@ -358,7 +358,7 @@ def _triu(m: AnyArray, k: int = 0) -> AnyArray:
 
 
 def _square(m: AnyArray) -> AnyArray:
-    """NumPy masks a vector with a matrix."""
+    """Broadcast a vector to a square matrix, as NumPy's ``tril`` and ``triu`` do."""
     n = shape_of(m)
     return np.broadcast_to(m, (n[0], n[0])) if len(n) == 1 else m
 
@@ -439,14 +439,14 @@ def _dstack(tup: Any) -> AnyArray:
 
 @implements(np.block, by_shape=True)
 def _block(arrays: object) -> AnyArray:
-    return _joined(arrays)[0] if isinstance(arrays, list) else np.copy(arrays)
+    return _join_nested(arrays)[0] if isinstance(arrays, list) else np.copy(arrays)
 
 
-def _joined(part: Any) -> tuple[Any, int]:
-    """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
+def _join_nested(part: Any) -> tuple[Any, int]:
+    """Join innermost lists along the last axis, the lists around them along the axis before, and so on."""
     if not isinstance(part, list):
         return part, 0
-    parts = [_joined(p) for p in part]
+    parts = [_join_nested(p) for p in part]
     level = max(d for _, d in parts) + 1
     blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
     return np.concatenate(blocks, axis=-level), level
@@ -520,18 +520,18 @@ def _extract(condition: AnyArray, arr: AnyArray) -> AnyArray:
 
 
 def plain(x: IntoArray) -> Any:
-    """The numbers themselves, for results that no gradient passes through. What is still to be computed is an error."""
+    """Return the values, for results without a derivative. Values that are not computed yet are an error."""
     found = _numbers(x) if isinstance(x, Tensor) else np.asarray(x)
     return found.inside if type(found) is Foreign else found
 
 
 def _numbers(x: Tensor) -> AnyArray:
-    """The array of a tensor: of NumPy's, or of another library as it is."""
+    """Return the array of a tensor; an array of another library is returned as it is."""
     return x._raw if type(x._raw) is Foreign else x.detach().numpy()
 
 
-def _plainly(function: AnyFunction) -> None:
-    """Integer or boolean results: computed on the numbers, returned as tensors."""
+def _implement_without_derivative(function: AnyFunction) -> None:
+    """Implement a function with integer or boolean results: compute it on the values, and wrap the results."""
 
     def call(*args: object, **kwargs: object) -> Any:
         args = tuple(_numbers(a) if isinstance(a, Tensor) else a for a in args)
@@ -547,7 +547,7 @@ implements(np.tril_indices_from)(lambda arr, k=0: np.tril_indices_from(np.empty(
 implements(np.triu_indices_from)(lambda arr, k=0: np.triu_indices_from(np.empty(shape_of(arr)), k))
 
 for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.digitize, np.isneginf, np.isposinf):
-    _plainly(_function)
+    _implement_without_derivative(_function)
 
 
 def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: Params) -> AnyArray:
@@ -556,7 +556,7 @@ def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: P
 
 @discrete(listed=False, batch=_inserted_batch)
 def inserted(x: AnyArray, y: AnyArray, *, side: str) -> AnyArray:
-    """Where the elements of y would be inserted into a sorted vector."""
+    """Return where the elements of y would be inserted into a sorted vector."""
     return np.searchsorted(x, y, side)
 
 

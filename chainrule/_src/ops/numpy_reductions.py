@@ -1,4 +1,4 @@
-"""NumPy's reductions, scans and sorts on tensors and other array-likes, and the methods of ufuncs."""
+"""NumPy's reductions, scans and sorts for tensors and other array-likes, and the reducing methods of ufuncs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _is_set(option: TensorLike | None) -> bool:
 
 
 def checked_axes(axis: Dims, ndim: int) -> tuple[int, ...]:
-    """NumPy's ``axis`` as axes counted from the end."""
+    """Return NumPy's ``axis`` as axes counted from the end."""
     if axis is None:
         return tuple(range(-ndim, 0))
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -53,14 +53,14 @@ def checked_axes(axis: Dims, ndim: int) -> tuple[int, ...]:
 
 
 def flattened(a: Any, axis: Any) -> tuple[AnyArray, int]:
-    """The array and an axis counted from the end; all elements in one row where no axis was given, or of a number."""
+    """Return (array, axis counted from the end); without an axis, or for a 0-d array, flatten the array."""
     if axis is None or (not shape_of(a) and axis in (0, -1)):
         return np.reshape(a, (-1,)), -1
     return a, checked_axes(operator.index(axis), len(shape_of(a)))[0]
 
 
 def sliced(a: AnyArray, start: TensorLike, stop: TensorLike | None, axis: int) -> AnyArray:
-    """``a[start:stop]`` along an axis."""
+    """Return ``a[start:stop]`` along an axis."""
     tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
     return a[(..., slice(start, stop), *tail)]
 
@@ -68,12 +68,12 @@ def sliced(a: AnyArray, start: TensorLike, stop: TensorLike | None, axis: int) -
 def _reduce(row: Primitive, a: AnyArray, axis: Dims, keepdims: bool, **params: object) -> AnyArray:
     keep = keeps(keepdims)
     if not shape_of(a) and axis in (0, -1) and row is not reduction.mean and not params:
-        axis = ()  # NumPy's ufuncs reduce numbers along an axis, its mean and std don't
+        axis = ()  # NumPy's ufuncs accept axis 0 and -1 for 0-d arrays; its mean and std do not
     return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
 
 
 def refuse_booleans(a: AnyArray) -> None:
-    """Raise NumPy's error where it would take differences of booleans."""
+    """Raise NumPy's error for differences of booleans."""
     if a.dtype.kind == "b":
         np.subtract(np.True_, np.True_)
 
@@ -83,7 +83,7 @@ def in_dtype(a: Any, dtype: Any) -> AnyArray:
 
 
 def wide(a: AnyArray, dtype: DTypeLike = None) -> AnyArray:
-    """What NumPy averages: in the dtype, or where there is none integers and booleans in float64."""
+    """Cast to the dtype in which NumPy averages: the given one; by default float64 for integers and booleans."""
     return in_dtype(a, np.float64 if dtype is None and a.dtype.kind in "iub" else dtype)
 
 
@@ -102,18 +102,18 @@ def _total(row: Primitive, pair: np.ufunc, neutral: float) -> AnyFunction:
     ) -> AnyArray:
         if where is not True:
             a = np.where(where, a, neutral)
-        return _begun(pair, in_dtype(_reduce(row, in_dtype(a, dtype), axis, keepdims), dtype), initial)
+        return _with_initial(pair, in_dtype(_reduce(row, in_dtype(a, dtype), axis, keepdims), dtype), initial)
 
     return reduce
 
 
-def _begun(pair: np.ufunc, result: AnyArray, initial: TensorLike | None) -> AnyArray:
-    """A reduction that begins with a number, in the dtype that it has without."""
+def _with_initial(pair: np.ufunc, result: AnyArray, initial: TensorLike | None) -> AnyArray:
+    """Combine a reduction with its ``initial`` value, in the dtype of the reduction."""
     return pair(result, _in_dtype_of(result, initial)) if _is_set(initial) else result
 
 
 def _in_dtype_of(a: AnyArray, number: Any) -> AnyArray:
-    """A number that a reduction begins with, in its dtype."""
+    """Cast an initial value to the dtype of a reduction."""
     return in_dtype(number, a.dtype) if hasattr(number, "dtype") else np.array(number, a.dtype)
 
 
@@ -127,7 +127,7 @@ def _logaddexp(a: AnyArray, axis: Dims = 0, dtype: DTypeLike = None, keepdims: b
 
 
 def _in_loop(a: AnyArray, dtype: DTypeLike) -> AnyArray:
-    """What ``np.logaddexp`` reduces: in the dtype of its loop."""
+    """Cast the operand of ``np.logaddexp.reduce`` to the dtype of its inner loop."""
     return in_dtype(
         a, np.logaddexp.resolve_dtypes((None, dtype_of(a), None), reduction=True)[1] if dtype is None else dtype
     )
@@ -148,23 +148,23 @@ def _mean(
         return in_dtype(_reduce(reduction.mean, a, axis, keepdims), dtype)
     within = np.float32 if a.dtype == np.float16 and dtype is None else None
     total = _sum(a, axis, within, keepdims=keepdims, where=where)
-    return in_dtype(_shared_out(total, _counted(where, a, axis, keepdims)), a.dtype)
+    return in_dtype(_divided_by_count(total, _counted(where, a, axis, keepdims)), a.dtype)
 
 
-def _shared_out(total: AnyArray, n: AnyArray) -> AnyArray:
-    """A sum divided by a number of elements, in the sum's dtype; as NumPy divides, in double precision where that differs."""
+def _divided_by_count(total: AnyArray, n: AnyArray) -> AnyArray:
+    """Divide a sum by a count, in the sum's dtype; like NumPy, divide float16 and complex64 in double precision."""
     if total.dtype.char not in "eF":
         return total / n
     return in_dtype(in_dtype(total, np.result_type(total.dtype, np.float64)) / n, total.dtype)
 
 
 def _counted(where: TensorLike, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
-    """How many elements take part, as plain numbers or an array-like of them."""
+    """Return the number of elements selected by ``where``, as plain numbers or as an array-like."""
     return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
 
 
 def _spread(formula: AnyFunction) -> Any:
-    """NumPy's signature of a variance or deviation, around a formula that is told how many degrees of freedom to take off."""
+    """Give a formula NumPy's signature of a variance or deviation; the formula gets the degrees of freedom to subtract."""
 
     def reduce(
         a: AnyArray,
@@ -191,13 +191,13 @@ def _spread_of_all(row: Primitive) -> Any:
         a = _wide_squares(a, dtype)
         if where is not True:
             a = np.where(where, a, 0)
-        if not _is_set(mean) and (where is not True or a.dtype == np.float16):  # which NumPy computes in no wider dtype
-            mean = _shared_out(np.sum(a, axis=axis, keepdims=True), _counted(where, a, axis, True))
+        if not _is_set(mean) and (where is not True or a.dtype == np.float16):  # NumPy uses no wider dtype here
+            mean = _divided_by_count(np.sum(a, axis=axis, keepdims=True), _counted(where, a, axis, True))
         if _is_set(mean):
             away = a - mean
             squares = np.square(np.real(away)) + np.square(np.imag(away)) if a.dtype.kind == "c" else away * away
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
-            variance = _shared_out(total, np.maximum(_counted(where, a, axis, keepdims) - ddof, 0))
+            variance = _divided_by_count(total, np.maximum(_counted(where, a, axis, keepdims) - ddof, 0))
             return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
@@ -212,7 +212,7 @@ def _wide_squares(a: AnyArray, dtype: DTypeLike) -> AnyArray:
 
 
 def _root(variance: AnyArray) -> AnyArray:
-    """A standard deviation; where it is 0, its derivative is 0, as that of the row."""
+    """Return the root of a variance; where it is 0, its derivative is 0, as in the primitive ``std``."""
     none = variance == 0
     return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
@@ -275,7 +275,7 @@ def _extremum(row: Primitive, pair: np.ufunc) -> Any:
             a = np.where(where, a, _in_dtype_of(a, initial))
         if _is_set(initial) and not math.prod(shape_of(a)):
             return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
-        return _begun(pair, _reduce(row, a, axis, keepdims), initial)
+        return _with_initial(pair, _reduce(row, a, axis, keepdims), initial)
 
     return reduce
 
@@ -316,11 +316,11 @@ implements(np.argmax)(_place(reduction.argmax))
 implements(np.argmin)(_place(reduction.argmin))
 
 
-# -- nan aside -------------------------------------------------------------------------------------------------------
+# -- ignoring NaN ----------------------------------------------------------------------------------------------------
 
 
 def without_nan(a: AnyArray, neutral: float) -> AnyArray:
-    """The array with a number in the place of every NaN."""
+    """Replace every NaN by a number."""
     return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
 
 
@@ -352,8 +352,8 @@ implements(np.nanmax)(_extremum_of_numbers(_max, -np.inf))
 implements(np.nanmin)(_extremum_of_numbers(_min, np.inf))
 
 
-def _there(a: AnyArray, where: TensorLike) -> AnyArray:
-    """Where there are numbers among the elements that take part."""
+def _valid(a: AnyArray, where: TensorLike) -> AnyArray:
+    """Return a mask of the selected elements that are not NaN."""
     here = ~np.isnan(a)
     return here if where is True else here & where
 
@@ -372,8 +372,8 @@ def _nanmean(
     if a.dtype.kind not in "fc":
         return _mean(a, axis, dtype, keepdims=keepdims, where=where)
     _check_inexact(dtype)
-    n = _counted(_there(a, where), a, axis, keepdims)
-    return _shared_out(_sum(without_nan(a, 0), axis, dtype, keepdims=keepdims, where=where), n)
+    n = _counted(_valid(a, where), a, axis, keepdims)
+    return _divided_by_count(_sum(without_nan(a, 0), axis, dtype, keepdims=keepdims, where=where), n)
 
 
 def _check_inexact(dtype: DTypeLike) -> None:
@@ -390,7 +390,7 @@ def _spread_of_numbers(spread: Any, finish: Any) -> Any:
             return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         _check_inexact(dtype)
         _wide_squares(a, dtype)
-        here = _there(a, where)
+        here = _valid(a, where)
         mean = mean if _is_set(mean) else _nanmean(a, axis, dtype, keepdims=True, where=where)
         away = in_dtype(np.where(here, a - mean, 0), a.dtype)
         left = _counted(here, a, axis, keepdims) - ddof
@@ -405,14 +405,14 @@ implements(np.nanstd)(_spread_of_numbers(_std, _root))
 
 
 def _refuse(name: str, others: Params) -> None:
-    """Raise for the arguments of NumPy's that a function does not know."""
+    """Raise for NumPy's arguments that a function does not support."""
     for keyword, value in others.items():
         if value is not NOTHING and not (value is True and keyword == "where"):
             raise errors.numpy_keyword(name, keyword)
 
 
 def keeps(keepdims: bool) -> bool:
-    """Whether ``keepdims`` was given, and says so."""
+    """Return whether ``keepdims`` was given and is true."""
     return keepdims is not NOTHING and builtins.bool(operator.index(keepdims))
 
 
@@ -424,8 +424,10 @@ def _argsort(
     a: AnyArray, axis: Dims = -1, kind: Any = None, order: str | None = None, *, stable: Any = None
 ) -> AnyArray:
     a, along = flattened(a, axis)
-    places = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)  # equal elements as NumPy leaves them
-    return wrap(on_numbers(a, places)) if isinstance(a, Tensor) else on_numbers(a, places)
+    sort_indices = functools.partial(
+        np.argsort, axis=along, kind=kind, stable=stable
+    )  # NumPy's order of equal elements
+    return wrap(on_numbers(a, sort_indices)) if isinstance(a, Tensor) else on_numbers(a, sort_indices)
 
 
 @implements(np.sort)
@@ -433,9 +435,9 @@ def _sort(
     a: AnyArray, axis: int = -1, kind: object = None, order: str | None = None, *, stable: object = None
 ) -> AnyArray:
     if axis is not None:
-        checked_axes(axis, len(shape_of(a)))  # of a number, too
+        checked_axes(axis, len(shape_of(a)))  # also for 0-d arrays
     if kind is not None:
-        np.sort([], kind=kind)  # one that there is
+        np.sort([], kind=kind)  # raises for an unknown kind
     a, along = flattened(a, axis)
     return laid_alike(_sorted, a, along)
 
@@ -445,7 +447,7 @@ def _sorted(a: AnyArray, along: int) -> AnyArray:
 
 
 def laid_alike(function: AnyFunction, a: Any, along: int) -> AnyArray:
-    """A function along an axis, whose result lies in memory as the array does, as NumPy's copies do (``order="K"``)."""
+    """Apply a function along an axis; its result gets the array's memory layout, as in NumPy (``order="K"``)."""
     steps = layout(a).strides if isinstance(a, Tensor) else a.strides
     n = len(steps)
     order = sorted(range(n), key=lambda k: -abs(steps[k]))
@@ -468,7 +470,7 @@ def _median(
     if not isinstance(axis, (int, np.integer)):
         return result
     axis = int(axis) % len(shape_of(a))
-    order = [k for k in rows.slowest_first(a) if k != axis]  # as means of what is in the middle lie
+    order = [k for k in rows.slowest_first(a) if k != axis]  # the memory layout of the mean of the middle elements
     return rows.laid_along(result, [axis, *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
 
 
@@ -478,18 +480,18 @@ def _percentile(a: Any, q: Any, axis: Dims = None, out: object = None, **options
 
 
 def is_weak(q: IntoArray) -> bool:
-    """Whether the fraction of a quantile leaves the dtype of the array alone, as numbers of Python's do."""
+    """Return whether the level of a quantile promotes weakly, like a Python number."""
     if type(q) is np.float64:
-        return bool(np.quantile(np.zeros(1, np.float32), q * 0).dtype == np.float32)  # up to NumPy 2.2
+        return bool(np.quantile(np.zeros(1, np.float32), q * 0).dtype == np.float32)  # True up to NumPy 2.2
     return type(q) in (int, float)
 
 
 def _between(alpha: float, beta: float) -> Any:
-    """Where Hyndman and Fan's quantiles of n elements are, as NumPy computes it."""
+    """Return the position of Hyndman and Fan's quantiles of n elements, computed as in NumPy."""
     return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
 
 
-#: methods that take one of the elements, and where between elements the others go
+#: methods that select an element, and the positions between elements for the others
 _PLACES = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 _BETWEEN = {
     "linear": lambda n, q: (n - 1) * q,
@@ -521,7 +523,7 @@ def _quantile(
     if a.dtype.kind == "c":
         raise errors.complex_quantiles()
     weak, q = is_weak(q), np.asarray(q)
-    exact = method in _PLACES or (method == "linear" and q.dtype.kind in "iu")  # nothing to interpolate
+    exact = method in _PLACES or (method == "linear" and q.dtype.kind in "iu")  # no interpolation
     if not exact:
         refuse_booleans(a)
     if a.dtype.kind in "iub" and not exact:
@@ -540,7 +542,7 @@ def _quantile(
 
 
 def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any]:
-    """The places below and above, and the nearer one, from which NumPy goes a share of the difference of the two."""
+    """Return the indices below and above, the nearer of them, and the fraction of the difference that NumPy adds to it."""
     low = np.clip(np.floor(position), 0, last)
     high = np.where(position < 0, low, np.minimum(low + 1, last))
     share = position - low
@@ -549,7 +551,7 @@ def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any
 
 
 def _of_sorted(result: AnyArray, ordered: AnyArray, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
-    """A quantile where no element is NaN: that is sorted to the end, and is in every quantile; with the axes kept, if asked."""
+    """Return a quantile of sorted elements; NaN sorts last, and any NaN makes the quantile NaN. Keep the axes if requested."""
     if holds_of(ordered[-1], _has_nan):
         result = np.where(np.isnan(ordered[-1]), ordered[-1], result)
     result = laid(result, "C")
@@ -567,13 +569,13 @@ def _has_nan(x: AnyArray) -> AnyArray:
 
 
 def in_order(a: AnyArray, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """The elements of some axes sorted along one, in front; and the shape of the others."""
+    """Sort the elements of some axes along one leading axis; also return the shape of the other axes."""
     moved = in_front(a, axes)
     return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
 
 
 def in_front(a: AnyArray, axes: tuple[int, ...]) -> AnyArray:
-    """The elements along some axes one after another, along the first axis; of a number, the number."""
+    """Merge some axes into one leading axis; return a 0-d array unchanged."""
     shape = shape_of(a)
     ndim = len(shape)
     if not ndim:
@@ -636,7 +638,7 @@ def _reducer(row: Primitive, function: AnyFunction) -> AnyFunction:
     def reduce(
         a: AnyArray, axis: Dims = 0, dtype: DTypeLike = None, keepdims: bool = False, **options: object
     ) -> AnyArray:
-        if dtype is None and not options:  # what rules call
+        if dtype is None and not options:  # the fast path for calls from rules
             return _reduce(row, a, axis, keepdims)
         return function(a, axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}), **options)
 
@@ -644,7 +646,7 @@ def _reducer(row: Primitive, function: AnyFunction) -> AnyFunction:
 
 
 def _accumulating(function: AnyFunction) -> AnyFunction:
-    """A ufunc's ``accumulate``: a function of an array along an axis."""
+    """Return a ufunc's ``accumulate``: a function of an array along an axis."""
 
     def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> object:
         if not shape_of(a):
@@ -679,10 +681,10 @@ UFUNC_METHODS.update(
 
 
 def outer(ufunc: np.ufunc) -> AnyFunction:
-    """All pairs of elements: the second operand broadcasts against new axes of the first."""
+    """Return ``ufunc.outer``: the second operand broadcasts against new axes of the first."""
 
     def pairs(a: IntoArray, b: IntoArray, dtype: DTypeLike = None) -> AnyArray:
-        a, b = arranged(a), arranged(b)  # numbers are strong
+        a, b = arranged(a), arranged(b)  # numbers are arrays here, which are not weak
         x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
         return call_ufunc(ufunc, "__call__", (x, b), None, {} if dtype is None else {"dtype": dtype})
 

@@ -1,6 +1,6 @@
-"""NumPy's statistics of samples on tensors: covariances, quantiles without NaN, histograms, and sets of values.
+"""NumPy's statistics of samples for tensors: covariances, quantiles without NaN, histograms, and set operations.
 
-Which bin a sample falls in, and which samples are distinct, has no derivative; weights and the values themselves have.
+The bin of a sample, and which samples are distinct, have no derivative. Weights and the values themselves have one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FLOAT = np.dtype(np.float64)
 
 
 def numbers(x: Any, what: str) -> Any:
-    """The plain array of the values, where the result depends on the numbers; an error inside ``vmap``."""
+    """Return the values as a plain array, where the result depends on them; raise inside ``vmap``."""
     if isinstance(x, Tensor):
         return x._concrete(what)
     values = read(x)
@@ -40,7 +40,7 @@ def _is_ours(x: AnyArray) -> bool:
 
 
 def settled(x: Any, what: str) -> Any:
-    """The numbers of tensors; anything else, such as an index, as it is."""
+    """Return the values of tensors; anything else, such as an index, is returned unchanged."""
     return numbers(x, what) if _is_ours(x) else x
 
 
@@ -87,7 +87,7 @@ def _cov(
 
 
 def _variables(m: AnyArray, y: AnyArray, rowvar: bool, dtype: DTypeLike) -> AnyArray:
-    """A matrix with a row for every variable and a column for every observation."""
+    """Return a matrix with a row for every variable and a column for every observation."""
     parts = [arraylike(a) for a in (m, y) if a is not None]
     for name, part in zip("my", parts, strict=False):
         if len(shape_of(part)) > 2:
@@ -148,7 +148,7 @@ def _nanquantile(
         raise errors.numpy_keyword("nanquantile", "q as a tensor")
     if a.dtype.kind == "c":
         raise errors.complex_quantiles()
-    if a.dtype.kind in "iub":  # no NaN is among them
+    if a.dtype.kind in "iub":  # has no NaN
         return np.quantile(a, q, axis, keepdims=keepdims)
     if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
         raise errors.quantile_range()
@@ -156,7 +156,7 @@ def _nanquantile(
 
 
 def _at_ranks(a: AnyArray, q: IntoArray | None, axis: Dims, keepdims: bool) -> AnyArray:
-    """Of the elements that are numbers, those that a fraction q is below, and a share of the way to the next; None: the median."""
+    """Return quantiles of the elements that are not NaN, by linear interpolation; None: the median."""
     a = inexact(a)
     shape = shape_of(a)
     axes = checked_axes(axis, len(shape))
@@ -207,7 +207,7 @@ def _bincount(x: AnyArray, /, weights: AnyArray | None = None, minlength: int = 
     places = numbers(x, "np.bincount()")
     if weights is None:
         return wrap(np.bincount(places, minlength=minlength))
-    length = np.bincount(places, minlength=minlength).size  # checks them as NumPy does
+    length = np.bincount(places, minlength=minlength).size  # raises NumPy's errors
     weights = safely(arraylike(weights), _FLOAT)
     if shape_of(weights) != places.shape:
         raise ValueError("The weights and list don't have the same length.")
@@ -217,7 +217,7 @@ def _bincount(x: AnyArray, /, weights: AnyArray | None = None, minlength: int = 
 @implements(np.histogram_bin_edges)
 def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     samples, counted = numbers(a, "np.histogram()"), settled(bins, "np.histogram()")
-    weighted = None if weights is None else known(weights)  # NumPy only asks whether there are any
+    weighted = None if weights is None else known(weights)  # NumPy only checks whether there are any
     edges = np.histogram_bin_edges(samples, counted, range, weighted)
     if np.ndim(counted):
         return boxed(bins) if _is_ours(bins) else wrap(edges)
@@ -234,7 +234,7 @@ def _histogram(
     density: bool | None = None,
     weights: Any = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """Counts are constants; weights are not, nor the edges that are drawn from the samples' extremes."""
+    """Counts have no derivative. Weights have one, and so have edges computed from the samples' extremes."""
     if weights is not None and tuple(np.shape(weights)) != tuple(np.shape(a)):
         raise ValueError("weights should have the same shape as a.")
     edges = _histogram_bin_edges(a, bins, range, weights)
@@ -272,7 +272,7 @@ def _unique(
 
 
 def _chosen(x: AnyArray, index: AnyArray, axis: int | None = None) -> AnyArray:
-    """Elements of the raveled x, or entries along an axis."""
+    """Return elements of the raveled x, or entries along an axis."""
     if axis is None:
         return take(np.reshape(arraylike(x), (-1,)), index)
     return take(x, index, checked_axes(axis, len(shape_of(x)))[0])
@@ -282,7 +282,7 @@ implements(np.unique_values)(lambda x, /: _unique(x, equal_nan=False))
 
 
 def _unique_parts(function: AnyFunction) -> None:
-    """The Array API's forms, which return named tuples."""
+    """Implement the Array API's functions, which return named tuples."""
 
     def call(x: AnyArray, /) -> Any:
         data = numbers(x, "unique()")
@@ -355,7 +355,7 @@ _nanarg(np.nanargmin, np.argmin, np.inf)
 
 
 def _without_derivative(function: AnyFunction) -> None:
-    """Integer, boolean or plain results that only depend on the numbers."""
+    """Implement a function with integer, boolean or plain results that depends on the values only."""
     name = f"np.{function.__name__}()"
 
     def plain(x: AnyArray) -> Any:

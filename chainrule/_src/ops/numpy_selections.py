@@ -1,6 +1,6 @@
-"""NumPy's insertions, partitions, choices and piecewise functions on tensors, and functions along an axis.
+"""NumPy's insertions, partitions, choices and piecewise functions for tensors, and functions along an axis.
 
-Each decides from plain numbers where an element goes, and then moves it with a row that knows its transpose.
+Each computes from plain values where elements go, and then moves them with primitives, which have transposes.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _insert(arr: AnyArray, obj: Any, values: IntoArray, axis: int | None = None)
     values = cast(arraylike(values), arr.dtype)
     values = np.reshape(values, (*(1,) * (ndim - len(shape_of(values))), *shape_of(values)))
     n = shape_of(arr)[along]
-    many = np.insert(np.empty(n), obj, 0).size - n  # how many places there are, as NumPy reads them
+    insertion_count = np.insert(np.empty(n), obj, 0).size - n  # the number of insertions, as NumPy interprets ``obj``
     if np.ndim(obj) == 0 and not isinstance(obj, slice):
         values = np.moveaxis(values, 0, along)
-    if many == 1:
-        many = shape_of(values)[along]
-    order = np.insert(np.arange(n), obj, np.arange(n, n + many))
+    if insertion_count == 1:
+        insertion_count = shape_of(values)[along]
+    order = np.insert(np.arange(n), obj, np.arange(n, n + insertion_count))
     shape = list(shape_of(arr))
-    shape[along] = many
+    shape[along] = insertion_count
     found = take(np.concatenate([arr, np.broadcast_to(values, tuple(shape))], axis=along), order, along)
     return laid_beside(found, arr)
 
@@ -87,7 +87,7 @@ def _argpartition(
 ) -> AnyArray:
     a, along = flattened(a, axis)
     values = known(a)
-    if values is None:  # inside vmap: what is sorted is partitioned at every place
+    if values is None:  # inside vmap: a sorted array is partitioned at every index
         return np.argsort(a, axis=along)
     return wrap(np.argpartition(values, settled(kth, "np.partition()"), along))
 
@@ -97,13 +97,13 @@ def _partition(
     a: AnyArray, kth: IntoArray, axis: int | None = -1, kind: str = "introselect", order: str | None = None
 ) -> AnyArray:
     if axis is not None:
-        checked_axes(axis, len(shape_of(a)))  # of a number, too
+        checked_axes(axis, len(shape_of(a)))  # also for 0-d arrays
     a, along = flattened(a, axis)
     return laid_alike(lambda a, along: np.take_along_axis(a, _argpartition(a, kth, along), axis=along), a, along)
 
 
 def _add_reduceat(a: AnyArray, indices: IntoArray, axis: int = 0, dtype: DTypeLike = None) -> AnyArray:
-    """Sums of the elements from each index to the next; one element where the next index is not above."""
+    """Sum the elements from each index to the next; where the next index is not larger, return the element."""
     along = checked_axes(axis, len(shape_of(a)))[0]
     n = shape_of(a)[along]
     starts = np.asarray(settled(indices, "np.add.reduceat()"))
@@ -115,7 +115,7 @@ def _add_reduceat(a: AnyArray, indices: IntoArray, axis: int = 0, dtype: DTypeLi
     lengths = np.where(ends > starts, ends - starts, 1)
     of = np.repeat(np.arange(starts.size), lengths)
     members = starts[of] + np.arange(of.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    if dtype is None:  # as in np.add.reduce, small integers are summed in large ones
+    if dtype is None:  # as in np.add.reduce, sums of small integers are wider
         dtype = np.add.reduce(np.zeros(1, a.dtype)).dtype
     a = cast(a, np.dtype(dtype))
     return bind(indexing.take_add, (take(a, members, along), of), {"axis": along, "length": starts.size})
@@ -169,7 +169,7 @@ def _piecewise(x: AnyArray, condlist: object, funclist: Any, *args: Any, **kw: A
 
 
 def _conditions(condlist: Any, ndim: int) -> Any:
-    """As NumPy reads them: a list of conditions, or one condition."""
+    """Return the list of conditions as NumPy interprets the argument: a list of conditions, or one condition."""
     if not isinstance(condlist, (list, tuple)) and not np.ndim(condlist):
         return [condlist]
     first = condlist[0]
@@ -193,10 +193,10 @@ def _piece(
 
 
 def _piece_of_each(y: AnyArray, x: AnyArray, condition: AnyArray, value: Callable[[AnyArray], AnyArray]) -> AnyArray:
-    """As ``_piece``, inside vmap, where every example selects elements of its own.
+    """Evaluate ``_piece`` inside vmap, where every example selects its own elements.
 
-    The function is called once for all examples that select equally many. The others' places in that call are filled with the
-    elements of one that does, so that no derivative is taken where the function was not asked for.
+    The function is called once for all examples that select the same number of elements. For the other examples, the elements of
+    one of these are filled in, so that no derivative is taken where the function was not evaluated.
     """
     shape, n = shape_of(x), math.prod(shape_of(x))
     flat = np.reshape(x, (n,))
@@ -219,7 +219,7 @@ def _any_is(k: int, counts: ndarray) -> np.bool_:
 
 
 def _selected_by_one(k: int, both: ndarray) -> ndarray:
-    """For every example the elements that the first one selects that selects k; ``both``: (..., elements and marks, n)."""
+    """Return for every example the elements selected by the first example that selects k; ``both``: (..., values and marks, n)."""
     values, marks = np.moveaxis(both, -2, 0).reshape(2, -1, both.shape[-1])
     one = np.flatnonzero(np.count_nonzero(marks, axis=1) == k)[:1]
     chosen = values[one][marks[one] != 0] if one.size else np.zeros(k, both.dtype)

@@ -1,7 +1,7 @@
-"""``reduce``, ``accumulate``, ``reduceat`` and ``at`` of the ufuncs that have no row for them: the ufunc itself, again and again.
+"""``reduce``, ``accumulate``, ``reduceat`` and ``at`` for ufuncs without a primitive for them: repeated calls of the ufunc.
 
-NumPy is asked first what it makes of ones: it has the errors, the dtype and the shape. What is no step function of floats is then
-computed by NumPy itself; the rest is a fold, whose every call is recorded as any other call of the ufunc.
+NumPy first computes the result for ones, to get errors, dtype and shape. If the result cannot carry a derivative, NumPy
+computes it. Otherwise it is a fold, and each call in it is recorded like any other call of the ufunc.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Call = AnyFunction
 
 
 def _like(method: Call, a: AnyArray, *args: object, **options: object) -> AnyArray:
-    """What NumPy gives for ones in the place of a."""
+    """Return NumPy's result for ones in place of a."""
     with np.errstate(all="ignore"):
         return method(np.broadcast_to(np.ones((), a.dtype), tuple(shape_of(a))), *args, **options)
 
 
 def _is_fold(a: AnyArray, like: AnyArray) -> bool:
-    """Whether a result has a derivative, or is of another library's array."""
+    """Return whether the result must be computed by a fold: it is differentiable, or of another library's array."""
     return (a.dtype.kind in "fc" and like.dtype.kind in "fc") or isinstance(getattr(a, "_raw", a), Foreign)
 
 
@@ -66,7 +66,7 @@ def _reduce(ufunc: np.ufunc) -> Call:
         rest = tuple(shape_of(parts)[1:])
         count = shape_of(parts)[0]
         if begin is None:
-            total, first = np.copy(parts[0, ...]) if count == 1 else parts[0, ...], 1  # the result is memory of its own
+            total, first = np.copy(parts[0, ...]) if count == 1 else parts[0, ...], 1  # the result must be a copy
         else:
             total, first = np.copy(np.broadcast_to(cast(arraylike(begin), like.dtype), rest)), 0
         for k in range(first, count):
@@ -122,7 +122,7 @@ def _reduceat(ufunc: np.ufunc) -> Call:
 
 
 def _at(ufunc: np.ufunc) -> Call:
-    """The elements that are named more than once are written more than once, one after another."""
+    """Return ``at``: elements that are indexed several times are updated several times, one after the other."""
 
     def at(a: Any, indices: IntoArray, *operand: Any) -> None:
         name = f"{ufunc.__name__}.at"
@@ -151,7 +151,7 @@ def _at(ufunc: np.ufunc) -> Call:
     return at
 
 
-# -- ufuncs without a row --------------------------------------------------------------------------------------------
+# -- ufuncs without a primitive --------------------------------------------------------------------------------------
 
 
 def _frexp(x: Any) -> tuple[Any, Any]:
@@ -167,20 +167,20 @@ def _step(ufunc: np.ufunc) -> Call:
 
 UFUNCS[np.frexp] = _frexp
 UFUNCS[np.spacing] = _step(np.spacing)
-if hasattr(np, "bitwise_count"):  # NumPy 2.0 has it
+if hasattr(np, "bitwise_count"):  # since NumPy 2.0
     UFUNCS[np.bitwise_count] = _step(np.bitwise_count)
 
 
-# -- which ufuncs have these methods ---------------------------------------------------------------------------------
+# -- registration ----------------------------------------------------------------------------------------------------
 
 
-def _of_complex(known: Call, fold: Call) -> Call:
-    return lambda a, *args, **options: (fold if arraylike(a).dtype.kind == "c" else known)(a, *args, **options)
+def _of_complex(primitive: Call, fold: Call) -> Call:
+    return lambda a, *args, **options: (fold if arraylike(a).dtype.kind == "c" else primitive)(a, *args, **options)
 
 
-def _without(keyword: str, known: Call, fold: Call) -> Call:
-    """What is known, as long as a keyword is not given."""
-    return lambda *args, **options: (fold if options.get(keyword) is not None else known)(*args, **options)
+def _without(keyword: str, primitive: Call, fold: Call) -> Call:
+    """Return a method that calls ``fold`` if a keyword is given, else ``primitive``."""
+    return lambda *args, **options: (fold if options.get(keyword) is not None else primitive)(*args, **options)
 
 
 for _ufunc in UFUNCS:

@@ -1,7 +1,7 @@
-"""NumPy's functions that write into their argument, or out to a file, on tensors.
+"""NumPy's functions that write into their first argument, or to a file, for tensors.
 
-The first become the tensor's own writing in place, recorded as that is. Files get plain numbers, so a tensor that
-requires grad is refused as ``np.asarray`` refuses it.
+Writes into an argument become in-place operations of the tensor, and are recorded as such. Files get plain numbers, so a
+tensor that requires grad raises the error of ``np.asarray``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 def _writes(function: AnyFunction) -> Callable[[F], F]:
-    """Register what writes into its first argument; plain arrays take plain numbers, which tensors of integers are."""
+    """Register a function that writes into its first argument; plain arrays accept plain values and integer tensors only."""
 
     def register(ours: F) -> F:
         signature = inspect.signature(ours)
@@ -47,29 +47,29 @@ def _writes(function: AnyFunction) -> Callable[[F], F]:
     return register
 
 
-def _write(target: Any, places: Any, values: Any) -> None:
-    """Write at places of the raveled target. Of values for one place the last is written, and only that one used."""
+def _write(target: Any, indices: Any, values: Any) -> None:
+    """Write at indices into the raveled target. Of several values for one element, only the last is written."""
     values = np.reshape(cast(arraylike(values), target.dtype), (-1,))
     n = shape_of(values)[0]
-    if not places.size or not n:
+    if not indices.size or not n:
         return
-    _, back = np.unique(places[::-1], return_index=True)
-    last = places.size - 1 - back
+    _, back = np.unique(indices[::-1], return_index=True)
+    last = indices.size - 1 - back
     values = boxed(values)[last % n]
     if not shape_of(target):
         target[...] = values[0]
     else:
-        target[np.unravel_index(places[last], tuple(shape_of(target)))] = values
+        target[np.unravel_index(indices[last], tuple(shape_of(target)))] = values
 
 
 @_writes(np.put)
 def _put(a: AnyArray, ind: IntoArray, v: IntoArray, mode: str = "raise") -> None:
-    places = np.ravel(np.asarray(settled(ind, "np.put()"))).astype(np.int64)
+    indices = np.ravel(np.asarray(settled(ind, "np.put()"))).astype(np.int64)
     n = int(np.prod(shape_of(a), dtype=int))
-    if mode == "raise" and places.size and not (-n <= places.min() and places.max() < n):
-        bad = places.max() if places.max() >= n else places.min()
+    if mode == "raise" and indices.size and not (-n <= indices.min() and indices.max() < n):
+        bad = indices.max() if indices.max() >= n else indices.min()
         raise IndexError(f"index {bad} is out of bounds for axis 0 with size {n}")
-    _write(a, np.clip(places, 0, n - 1) if mode == "clip" else places % n, v)
+    _write(a, np.clip(indices, 0, n - 1) if mode == "clip" else indices % n, v)
 
 
 @_writes(np.place)
@@ -93,7 +93,7 @@ def _putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 
 def _mask(name: str, target: AnyArray, mask: IntoArray) -> AnyArray:
-    """A mask of the target's shape."""
+    """Return a mask of the target's shape."""
     shape = tuple(shape_of(target))
     mask = cast(arraylike(mask), np.dtype(bool))
     if int(np.prod(shape_of(mask), dtype=int)) != int(np.prod(shape, dtype=int)):
@@ -188,7 +188,7 @@ UFUNC_METHODS[(np.subtract, "at")] = _adding(np.subtract, -1)
 
 
 def _saving(function: AnyFunction) -> None:
-    """Files hold arrays: ``np.asarray`` says what it thinks of a tensor that requires grad."""
+    """Register a function that saves arrays to files: ``np.asarray`` raises for tensors that require grad."""
 
     def call(*args: object, **kwargs: object) -> None:
         plain = [np.asarray(a) if isinstance(a, Tensor) else a for a in args]

@@ -1,4 +1,4 @@
-"""Sorting and what comes of it, and running totals along an axis."""
+"""Sorting and functions of sorted elements, and cumulative functions along an axis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 @op(method=True)
 def argsort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
-    """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
+    """Return the indices that sort along ``dim``; equal elements keep their order, and NaN sorts as the largest."""
     x = tensor_of("argsort", input, "biuf")
     axis = axis_of("argsort", dim, x.ndim)
     if axis is None:
@@ -34,7 +34,7 @@ def argsort(input: TensorLike, dim: int = -1, descending: bool = False, *, stabl
 
 @op(method=True, out=True)
 def sort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
-    """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
+    """Return the sorted values along ``dim`` and their indices; equal elements keep their order."""
     x = tensor_of("sort", input, "biuf")
     axis = axis_of("sort", dim, x.ndim)
     if axis is None:
@@ -44,13 +44,13 @@ def sort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: 
 
 @op(method=True, out=True)
 def msort(input: TensorLike) -> Tensor:
-    """Sorted values along the first dimension."""
+    """Return the sorted values along the first dimension."""
     return sort(input, 0).values
 
 
 @op(method=True, out=True)
 def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The k largest (or smallest) elements along ``dim``, and their indices."""
+    """Return the k largest (or smallest) elements along ``dim``, and their indices."""
     x = tensor_of("topk", input, "iuf")
     axis = axis_of("topk", dim, x.ndim)
     n = 1 if axis is None else x._raw.shape[axis]
@@ -64,7 +64,7 @@ def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted:
 
 @op(method=True, out=True)
 def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest element along ``dim`` (counted from 1), and its index."""
+    """Return the k-th smallest element along ``dim`` (counted from 1), and its index."""
     x = tensor_of("kthvalue", input, "iuf")
     axis = axis_of("kthvalue", dim, x.ndim)
     if axis is not None:
@@ -80,7 +80,7 @@ def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) ->
 
 @op(method=True, out=True)
 def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
+    """Return the (lower) median of all elements, or along ``dim`` with its index; NaN if an element is NaN."""
     x = tensor_of("median", input, "iuf")
     if dim is None:
         if not x.numel():
@@ -100,7 +100,7 @@ def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
 
 @op(method=True, out=True)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
+    """Return the most frequent value along ``dim`` (the smallest of several), and its last index."""
     x = tensor_of("mode", input, "biuf")
     axis = axis_of("mode", dim, x.ndim)
     if axis is None:
@@ -111,17 +111,17 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _last_commonest(axis: int, array: Any) -> NumpyArray:
-    """Where along an axis (counted from the end) the most frequent value is last; the axis is kept."""
+    """Return the last index of the most frequent value along an axis (counted from the end); the axis is kept."""
     array = np.moveaxis(array, axis, -1)
     flat = array.reshape(-1, array.shape[-1])
     picks = np.empty(flat.shape[0], np.int64)
     for row, values in enumerate(flat):
-        _, number, counts = np.unique(values, return_inverse=True, return_counts=True)  # all nan are one
+        _, number, counts = np.unique(values, return_inverse=True, return_counts=True)  # all NaNs count as equal
         picks[row] = np.flatnonzero(number == np.argmax(counts))[-1]
     return np.expand_dims(picks.reshape(array.shape[:-1]), axis)
 
 
-#: how much of the higher neighbour an interpolation takes, at a position between two
+#: the weight of the higher neighbour in an interpolation, at a position between two
 BLENDS = {
     "linear": lambda position, low, high: position - low,
     "lower": lambda position, low, high: 0 * position,
@@ -132,7 +132,7 @@ BLENDS = {
 
 
 def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArray:
-    """The levels of a quantile as a vector or number, after checking them."""
+    """Check the levels of a quantile; return them as a vector or number."""
     if interpolation not in BLENDS:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
@@ -153,7 +153,7 @@ def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArr
 def quantile(
     input: TensorLike, q: object, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
+    """Return the q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); NaN if an element is NaN."""
     x = tensor_of("quantile", input, "f")
     levels = checked_levels("quantile", x, q, interpolation)
     flat = x.reshape(-1) if dim is None or not x.ndim else x
@@ -163,23 +163,23 @@ def quantile(
     low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
     moved = sort(flat, axis).values.movedim(axis, 0)
     if interpolation == "linear" and isinstance(q, Tensor):
-        weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # the slope there is the gradient of q
+        weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # carries the gradient of q
     else:
         weight = wrap(np.asarray(BLENDS[interpolation](position, low, high), x.dtype))
     weight = weight.reshape((*levels.shape, *(1,) * (moved.ndim - 1)))
     result = ew.lerp(moved[low], moved[high], weight)
-    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # nan sorts last
+    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # NaN sorts last
     return with_reduced(result, x.ndim, None if dim is None else axis, levels.ndim) if keepdim and x.ndim else result
 
 
 def with_reduced(result: Tensor, ndim: int, axis: int | None, levels: int) -> Tensor:
-    """Quantiles with the axis that they are along (None: all ``ndim``) as one of length 1, behind those of the levels."""
+    """Insert the reduced axis (None: all ``ndim`` axes) with length 1 after the axes of the levels."""
     if axis is None:
         return result.reshape((*result.shape[:levels], *(1,) * ndim))
     return result.unsqueeze(axis % ndim + levels)
 
 
-# -- running totals --------------------------------------------------------------------------------------------------
+# -- cumulative functions --------------------------------------------------------------------------------------------
 
 
 def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
@@ -189,31 +189,31 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def cumsum(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
-    """Running sum along ``dim``."""
+    """Return the running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def cumprod(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
-    """Running product along ``dim``. The gradient is right where elements are zero, too."""
+    """Return the running product along ``dim``. The gradient is correct for elements that are zero, too."""
     return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
 
 
 @op(method=True, out=True, remembered=True)
 def logcumsumexp(input: TensorLike, dim: int) -> Tensor:
-    """Running log Σ exp along ``dim``, without overflow."""
+    """Return the running log Σ exp along ``dim``, computed without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
 
 
 @op(method=True, out=True)
 def cummax(input: TensorLike, dim: int) -> Any:
-    """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
+    """Return the running maximum along ``dim``, and its index (the last of equal ones)."""
     return return_types.cummax(*_running("cummax", np.maximum, input, dim))
 
 
 @op(method=True, out=True)
 def cummin(input: TensorLike, dim: int) -> Any:
-    """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
+    """Return the running minimum along ``dim``, and its index (the last of equal ones)."""
     return return_types.cummin(*_running("cummin", np.minimum, input, dim))
 
 
@@ -227,7 +227,7 @@ def _running(name: str, better: np.ufunc, input: TensorLike, dim: int) -> tuple[
 
 
 def _last_best(better: np.ufunc, axis: int, array: Any) -> NumpyArray:
-    """Where along an axis (counted from the end) the best so far is, at every element."""
+    """Return for every element the index of the best element up to it, along an axis (counted from the end)."""
     array = np.moveaxis(array, axis, -1)
     best = better.accumulate(array, axis=-1)
     here = array == best

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, by their three-term recurrences (DLMF 18.9). They are public in ``chainrule.special``."""
+"""Orthogonal polynomials of ``chainrule.special``, computed by their three-term recurrences (DLMF 18.9)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _chebyshev(k: int, x: AnyArray, p: Tensor, before: Tensor) -> AnyArray:
     return 2 * x * p - before
 
 
-#: Name -> what it is, the polynomial of degree 1 (from x), and that of degree k + 1 (from k, x and the two before it).
+#: Name -> description, polynomial of degree 1 (from x), and that of degree k + 1 (from k, x and the two before it).
 _POLYNOMIALS: dict[str, tuple[str, Callable[[Any], Any], Callable[[int, Any, Any, Any], Any]]] = {
     "chebyshev_polynomial_t": ("Chebyshev polynomial of the first kind, T", lambda x: x * 1, _chebyshev),
     "chebyshev_polynomial_u": ("Chebyshev polynomial of the second kind, U", lambda x: 2 * x, _chebyshev),
@@ -39,7 +39,7 @@ _POLYNOMIALS: dict[str, tuple[str, Callable[[Any], Any], Callable[[int, Any, Any
         "Legendre polynomial P", lambda x: x * 1, lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1)
     ),
 }  # fmt: skip
-_MOST = 100_000
+_MAX_DEGREE = 100_000
 
 
 def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Tensor:
@@ -51,9 +51,9 @@ def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Tensor:
     x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
     x = 2 * x - 1 if shifted else x
     degrees = np.nan_to_num(np.trunc(degrees), nan=-1, posinf=-1, neginf=-1)
-    if degrees.max(initial=0) > _MOST:
+    if degrees.max(initial=0) > _MAX_DEGREE:
         raise ValueError(
-            f"special.{name}: a degree of {int(degrees.max())} takes as many steps; up to {_MOST} are possible"
+            f"special.{name}: degree {int(degrees.max())} is too large; the cost is linear in the degree, and the limit is {_MAX_DEGREE}"
         )
     _, first, step = _POLYNOMIALS[name]
     before, p = x * 0 + 1, first(x)
@@ -71,8 +71,8 @@ def _declare(name: str, shifted: bool) -> None:
 
     polynomial.__name__ = polynomial.__qualname__ = f"shifted_{name}" if shifted else name
     polynomial.__doc__ = (
-        f"The {_POLYNOMIALS[name][0]} of degree n, at {'2x − 1' if shifted else 'x'}; 0 for negative degrees, which may differ "
-        "from element to element."
+        f"Return the {_POLYNOMIALS[name][0]} of degree n, at {'2x − 1' if shifted else 'x'}. Degrees may differ between elements; "
+        "for negative degrees the result is 0."
     )
     op(f"special.{polynomial.__name__}", out=True)(polynomial)
 

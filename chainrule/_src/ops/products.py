@@ -1,4 +1,4 @@
-"""Products: matmul and its kin, einsum, tensordot. Written from mm, bmm, mv, dot, and moves of axes."""
+"""Matrix and tensor products, composed of mm, bmm, mv, dot, and moves of axes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 F = TypeVar("F", bound=AnyFunction)
 _mm, _bmm = contraction.mm, contraction.bmm
-#: the row for operands of these ranks, where it is one node that saves both operands
+#: ranks of the operands -> the primitive, where one node that saves both operands suffices
 BY_RANKS = {
     (2, 2): _mm,
     (2, 1): contraction.mv,
@@ -51,7 +51,7 @@ def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
             raise errors.wrong_operand(name, position, z)
     if not isinstance(x, (Tensor, ArrayLike)) and not isinstance(y, (Tensor, ArrayLike)):
         raise errors.wrong_operand(name, 0, x)
-    if x.dtype != y.dtype and arrays:  # NumPy's products promote
+    if x.dtype != y.dtype and arrays:  # the NumPy-style API promotes
         dtype = np.result_type(x.dtype, y.dtype)
         x, y = cast(x, dtype), cast(y, dtype)
     if x.dtype != y.dtype:
@@ -70,7 +70,7 @@ def _c_name(dtype: NumpyDType) -> str:
 
 @op("matmul linalg.matmul", method=True, out=True, sample="rand(5, 2, 3), rand(3, 4)")
 def matmul(input: Any, other: Any) -> Tensor:
-    """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
+    """Return the matrix product ``input @ other`` of vectors, matrices, or stacks of matrices (leading axes broadcast).
 
     Raises:
         RuntimeError: the inner sizes differ, or the dtypes do.
@@ -105,11 +105,11 @@ def matmul(input: Any, other: Any) -> Tensor:
 
 
 def product(name: str, x: AnyArray, y: AnyArray) -> Any:
-    """``np.matmul`` of any array-likes, as rows that fit their ranks."""
+    """Compute ``np.matmul`` of any array-likes, by the primitives for their ranks."""
     a, b = shape_of(x), shape_of(y)
     if not a or not b:
         raise RuntimeError(
-            f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D: use * for a number"
+            f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D: use * to multiply by a number"
         )
     if a[-1] != (b[-2] if len(b) > 1 else b[0]):
         raise errors.matmul_shapes(name, x, y)
@@ -140,7 +140,7 @@ def product(name: str, x: AnyArray, y: AnyArray) -> Any:
 
 
 def _without_axis(x: AnyArray, axis: int) -> Tensor:
-    """What a function made, without an axis of length 1: nobody's view."""
+    """Remove an axis of length 1 from a new result, which is not recorded as a view."""
     shape = list(shape_of(x))
     del shape[axis]
     return moves.unsafe_view(x, shape=tuple(shape))
@@ -155,7 +155,7 @@ def _expand(x: AnyArray, shape: tuple[int, ...]) -> AnyArray:
 
 
 def numpy_matmul(x: AnyArray, y: AnyArray) -> AnyArray:
-    """``np.matmul`` on array-likes: as matmul, with NumPy's dtype promotion."""
+    """Compute ``np.matmul`` on array-likes, with NumPy's dtype promotion."""
     return product("matmul", x, y)
 
 
@@ -185,21 +185,21 @@ def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str)
     return op(method=True, out=True, also={second: "other"}, ordinary=ordinary)(function)
 
 
-mm = _ranked("mm", "mat2", (2, 2), "matrix|matrix", "The product of two matrices.")
-bmm = _ranked("bmm", "mat2", (3, 3), "3D tensor|3D tensor", "The products of two stacks of matrices.")
-mv = _ranked("mv", "vec", (2, 1), "matrix|vector", "The product of a matrix and a vector.")
-dot = _ranked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "The inner product of two vectors.")
+mm = _ranked("mm", "mat2", (2, 2), "matrix|matrix", "Return the product of two matrices.")
+bmm = _ranked("bmm", "mat2", (3, 3), "3D tensor|3D tensor", "Return the matrix products of two stacks of matrices.")
+mv = _ranked("mv", "vec", (2, 1), "matrix|vector", "Return the product of a matrix and a vector.")
+dot = _ranked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "Return the inner product of two vectors.")
 
 
 @op(method=True, out=True)
 def vdot(input: TensorLike, other: TensorLike) -> Tensor:
-    """The inner product of two vectors, the first conjugated."""
+    """Return the inner product of two vectors, the first conjugated."""
     return dot(ew.conj(input), other)
 
 
 @op(method=True, out=True)
 def inner(input: TensorLike, other: TensorLike) -> Tensor:
-    """Products summed over the last axis of both."""
+    """Return the sums of products over the last axes of both tensors."""
     if not getattr(input, "ndim", 1) or not getattr(other, "ndim", 1):
         return ew.mul(input, other)
     x, y = _checked("inner", input, other)
@@ -208,7 +208,7 @@ def inner(input: TensorLike, other: TensorLike) -> Tensor:
 
 @op("outer ger", method=True, out=True)
 def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
-    """All products of an element of one vector and one of another, of shape (n, m).
+    """Return the outer product of two vectors, of shape (n, m).
 
     >>> import chainrule as cr
     >>> cr.outer(cr.tensor([1., 2.]), cr.tensor([1., 10.]))
@@ -228,7 +228,7 @@ ger = outer
 
 
 def _factors_first(function: F) -> F:
-    """The function, which takes its factors also where old programs have them: ``addmm(beta, input, alpha, x, y)``."""
+    """Also accept the factors in the position of a deprecated signature: ``addmm(beta, input, alpha, x, y)``."""
 
     @functools.wraps(function)
     def call(*args: object, **options: object) -> object:
@@ -254,7 +254,7 @@ def _factors_first(function: F) -> F:
 def addmm(
     input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
-    """beta·input + alpha·(mat1 @ mat2)."""
+    """Return beta·input + alpha·(mat1 @ mat2)."""
     return _plus(input, mm(mat1, mat2), beta, alpha)
 
 
@@ -263,7 +263,7 @@ def addmm(
 def addmv(
     input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
-    """beta·input + alpha·(mat @ vec)."""
+    """Return beta·input + alpha·(mat @ vec)."""
     return _plus(input, mv(mat, vec), beta, alpha)
 
 
@@ -272,7 +272,7 @@ def addmv(
 def addr(
     input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
-    """beta·input + alpha·outer(vec1, vec2)."""
+    """Return beta·input + alpha·outer(vec1, vec2)."""
     pairs = outer(vec1, vec2)
     if pairs.dtype.kind in "biu" and (isinstance(beta, float) or isinstance(alpha, float)):
         which = "beta" if isinstance(beta, float) else "alpha"
@@ -288,7 +288,7 @@ def addr(
 def baddbmm(
     input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
-    """beta·input + alpha·(batch1 @ batch2)."""
+    """Return beta·input + alpha·(batch1 @ batch2)."""
     return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
@@ -297,16 +297,16 @@ def baddbmm(
 def addbmm(
     input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
-    """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
+    """Return beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     products = bmm(batch1, batch2)
     return _plus(input, products.sum(0, dtype=products.dtype), beta, alpha)
 
 
 def _plus(x: Any, y: Tensor, beta: Any, alpha: Any) -> Tensor:
     if shape_of(x) != (shape := shape_of(y)):
-        x = expand(x, shape)  # what is added takes the product's shape, and never the other way round
+        x = expand(x, shape)  # input broadcasts to the shape of the product; the product does not broadcast
     if y.dtype.kind in "iu":
-        beta, alpha = int(beta), int(alpha)  # integers stay integers
+        beta, alpha = int(beta), int(alpha)  # keeps integer dtypes
     y = y if alpha == 1 else ew.mul(y, alpha)
     if beta == 0:
         return y
@@ -316,14 +316,14 @@ def _plus(x: Any, y: Tensor, beta: Any, alpha: Any) -> Tensor:
 @op(out=True, sample="rand(2, 3), rand(3, 4), rand(4, 5)")
 @takes_tensors
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, in the cheapest order."""
+    """Return the product of several matrices, in the cheapest order."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     return moves.alias(matrices[0]) if len(matrices) == 1 else multi_dot(list(matrices))
 
 
 def multi_dot(tensors: Any) -> Tensor:
-    """The product of several matrices, in the order that takes the fewest multiplications."""
+    """Return the product of several matrices, in the order that takes the fewest multiplications."""
     ts = [tensor_of("multi_dot", t) for t in tensors]
     if len(ts) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(ts)))
@@ -355,7 +355,7 @@ def multi_dot(tensors: Any) -> Tensor:
 
 
 def _product_of(ts: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
-    """The product of the matrices from number i to j, as two products that meet behind number ``split[i][j]``."""
+    """Return the product of matrices i to j, split after matrix ``split[i][j]``."""
     if i == j:
         return ts[i]
     k = split[i][j]
@@ -365,7 +365,7 @@ def _product_of(ts: list[Tensor], split: list[list[int]], i: int, j: int) -> Ten
 @op(also={"axes": "dims"}, sample="rand(2, 3), rand(3, 4), 1")
 @takes_tensors
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""
+    """Sum products over pairs of axes: the last ``dims`` axes of a and the first of b, or two lists of axes."""
     x, y = operand("tensordot", 0, a), operand("tensordot", 1, b)
     if isinstance(dims, int):
         if dims < 0 or dims > min(x.ndim, y.ndim):
@@ -376,7 +376,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         left = [errors.check_dim("tensordot", d, x.ndim) for d in left]
         right = [errors.check_dim("tensordot", d, y.ndim) for d in right]
     sx, sy = shape_of(x), shape_of(y)
-    if len(left) == len(right):  # an axis of length 1 is summed over first: it stands for equal entries
+    if len(left) == len(right):  # an axis of length 1 broadcasts, so sum over its partner first
         alone_x = [i for i, j in zip(left, right, strict=True) if sy[j] == 1 and sx[i] > 1]
         alone_y = [j for i, j in zip(left, right, strict=True) if sx[i] == 1 and sy[j] > 1]
         x = x.sum(alone_x, keepdim=True, dtype=x.dtype) if alone_x else x
@@ -401,7 +401,7 @@ def _permute(x: AnyArray, axes: list[int]) -> AnyArray:
 
 @op(method=True, out=True)
 def kron(input: TensorLike, other: TensorLike) -> Tensor:
-    """The Kronecker product."""
+    """Return the Kronecker product."""
     input, other = tensor_of("kron", input), tensor_of("kron", other)
     n = max(input.ndim, other.ndim)
     a = input.reshape((1,) * (n - input.ndim) + tuple(input.shape))
@@ -414,7 +414,7 @@ def kron(input: TensorLike, other: TensorLike) -> Tensor:
 
 @op(method=True)
 def trace(input: TensorLike) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """Return the sum of the diagonal of a matrix."""
     input = tensor_of("trace", input)
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got input with dim {input.ndim}")

@@ -1,4 +1,4 @@
-"""Imports every module that declares operations of the package's own namespace."""
+"""Import all modules that declare operations of the top-level namespace."""
 
 from chainrule._src.ops import (  # noqa: F401
     array,

@@ -1,4 +1,4 @@
-"""Random tensors, from one generator, ``default_generator``, that ``manual_seed`` resets."""
+"""Random tensors, drawn from ``default_generator`` or another generator; ``manual_seed`` seeds it."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from chainrule._src.tape.tensor import Tensor, attach, wrap
 
 
 class Generator:
-    """A source of random numbers with its own state. Until it is seeded, it starts from the system's entropy."""
+    """A random number generator with its own state. Unless it is seeded, it starts from the system's entropy."""
 
     __module__ = "chainrule"
 
     def __init__(self, device: Any = "cpu") -> None:
         if gpu_of(device) is not None:
             raise NotImplementedError(
-                "Generator(device='cuda'): random numbers on a GPU come from one source, which cuda.manual_seed starts: leave "
-                "generator= out"
+                "Generator(device='cuda'): random numbers on a GPU come from a single generator per GPU, seeded by "
+                "cuda.manual_seed: omit generator="
             )
         self.device = as_device(device)
         self._seed: int | None = None
@@ -56,7 +56,7 @@ class Generator:
 
     @property
     def _rng(self) -> np.random.Generator:
-        if self._state is None:  # made when first used: numpy.random takes long to import
+        if self._state is None:  # made at first use, because importing numpy.random is slow
             self._start(_entropy())
         assert self._state is not None
         return self._state
@@ -66,7 +66,7 @@ class Generator:
         self._state = np.random.Generator(np.random.PCG64(seed % 2**64))
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start anew from a seed."""
+        """Restart from a seed."""
         _check_not_recorded("manual_seed")
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed(): argument 'seed' must be int, not {type(seed).__name__}")
@@ -74,25 +74,25 @@ class Generator:
         return self
 
     def initial_seed(self) -> int:
-        """The seed that the numbers started from."""
+        """Return the seed that the generator was started from."""
         _check_not_recorded("initial_seed")
         if self._seed is None:
             self._start(_entropy())
         return self._seed or 0
 
     def seed(self) -> int:
-        """Start anew from the system's entropy; returns the seed."""
+        """Restart from the system's entropy; return the seed."""
         seed = _entropy()
         self.manual_seed(seed)
         return seed
 
     def get_state(self) -> Params:
-        """The state, for :meth:`set_state`."""
+        """Return the state, for :meth:`set_state`."""
         _check_not_recorded("get_state")
         return self._get_state()
 
     def set_state(self, state: Params) -> Generator:
-        """Go back to a state."""
+        """Restore a state."""
         _check_not_recorded("set_state")
         self._set_state(state)
         return self
@@ -109,10 +109,10 @@ def _entropy() -> int:
 
 
 def _check_not_recorded(name: str) -> None:
-    """Raise for what a recording would do, or see, once: a generator's state."""
+    """Raise in a trace, where access to a generator's state would happen only once."""
     if LOCAL.recorder is not None and not LOCAL.recorder.draws:
         raise importlib.import_module("chainrule._src.interpreters.recorded").Unrecordable(
-            f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it"
+            f"it reads or sets the state of a random number generator ({name}): do that outside of it"
         )
 
 
@@ -120,7 +120,7 @@ default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the random numbers anew, from a seed.
+    """Seed the default generator.
 
     >>> import chainrule as cr
     >>> _ = cr.manual_seed(0)
@@ -134,31 +134,31 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed(*args: object) -> int:
-    """Start the random numbers anew, from the system's entropy; returns the seed."""
+    """Seed the default generator from the system's entropy; return the seed."""
     if args:
         raise TypeError(
-            f"seed() takes 0 positional arguments but {len(args)} was given: manual_seed({args[0]!r}) starts from a seed"
+            f"seed() takes 0 positional arguments but {len(args)} was given: use manual_seed({args[0]!r}) to set a seed"
         )
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Params:
-    """The state of the default generator."""
+    """Return the state of the default generator."""
     return default_generator.get_state()
 
 
 def set_rng_state(state: Params) -> None:
-    """Go back to a state of the default generator."""
+    """Restore a state of the default generator."""
     default_generator.set_state(state)
 
 
-def _mapped() -> list[Level]:
-    """The vmaps around, outermost first, that want different numbers for each example."""
+def _different_levels() -> list[Level]:
+    """Return the enclosing vmap levels with randomness "different", outermost first."""
     levels = [level for level in STACK.levels if level.size is not None]
     if any(level.randomness == "error" for level in levels):
         raise errors.random_in_vmap()
@@ -166,10 +166,10 @@ def _mapped() -> list[Level]:
 
 
 def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], AnyArray]) -> AnyArray:
-    """``draw(shape)``; inside vmap with an axis for each level that wants its own numbers."""
+    """Return ``draw(shape)``; inside vmap, with an axis for each level with randomness "different"."""
     if not STACK.levels:
         return draw(shape)
-    levels = _mapped()
+    levels = _different_levels()
     shape = (*[level.size for level in levels if level.size is not None], *shape)
     data = draw(shape) if LOCAL.recorder is None else LOCAL.recorder.drawn(draw, shape)
     for level in levels:
@@ -203,7 +203,7 @@ def rand(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform numbers in [0, 1), or complex numbers with both parts there."""
+    """Return uniform numbers in [0, 1); for complex dtypes, both parts are uniform."""
     kind = _real("rand", dtype, "fc")
     return _made(_floats("random", _sizes("rand", size), kind, generator, device), requires_grad)
 
@@ -211,7 +211,7 @@ def rand(
 def _floats(
     method: str, shape: tuple[int, ...], dtype: NumpyDType, generator: Generator | None, gpu: int | None = None
 ) -> AnyArray:
-    """What NumPy's ``random`` or ``standard_normal`` gives, as real or as complex numbers; on a GPU, CuPy's."""
+    """Draw with NumPy's ``random`` or ``standard_normal``, as real or complex numbers; on a GPU with CuPy's."""
     kind = np.float32 if dtype == np.float32 else np.float64
     scale = np.sqrt(0.5) if method == "standard_normal" else 1.0
 
@@ -226,13 +226,13 @@ def _floats(
 
 
 def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFunction:
-    """A method of NumPy's generator of random numbers, or of that of a GPU."""
+    """Return a method of NumPy's random generator, or of a GPU's."""
     if gpu is None:
         return getattr(_rng(generator), method)
     if generator is not None:
         raise RuntimeError(
-            "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from its own source, "
-            "which manual_seed (or cuda.manual_seed) starts: leave generator= out, or draw on the CPU and move: .to('cuda')"
+            "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from the GPU's own "
+            "generator, seeded by manual_seed (or cuda.manual_seed): omit generator=, or draw on the CPU and copy: .to('cuda')"
         )
     return functools.partial(gpus.drawn, method, gpu)
 
@@ -246,7 +246,7 @@ def randn(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Standard normal numbers (complex ones have variance 1 in all)."""
+    """Return standard normal numbers (complex ones have a total variance of 1)."""
     kind = _real("randn", dtype, "fc")
     return _made(_floats("standard_normal", _sizes("randn", size), kind, generator, device), requires_grad)
 
@@ -263,7 +263,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Integers from ``low`` (0) up to and without ``high``."""
+    """Return random integers from ``low`` (0) up to, without, ``high``."""
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -288,7 +288,7 @@ def randperm(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The integers below n in random order."""
+    """Return the integers below n in random order."""
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     (n,) = _sizes("randperm", (n,))
 
@@ -309,17 +309,17 @@ def _like(name: str, what: str, function: AnyFunction) -> AnyFunction:
         return function(*bounds, size=tuple(x.shape), dtype=x.dtype if dtype is None else dtype, **options)
 
     like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"{what} of another tensor's shape and dtype."
+    like.__doc__ = f"Return {what} with another tensor's shape and dtype."
     return op(arrays=False)(like)
 
 
-rand_like = _like("rand_like", "Uniform numbers", rand)
-randn_like = _like("randn_like", "Standard normal numbers", randn)
-randint_like = _like("randint_like", "Integers from ``low`` (0) up to and without ``high``,", randint)
+rand_like = _like("rand_like", "uniform numbers", rand)
+randn_like = _like("randn_like", "standard normal numbers", randn)
+randint_like = _like("randint_like", "random integers from ``low`` (0) up to, without, ``high``,", randint)
 
 
 def _sampled(numbers: AnyArray, *parameters: object) -> Tensor:
-    """Numbers that were drawn: they have no derivative by the parameters, so gradients of 0 flow to these, as in PyTorch."""
+    """Wrap drawn numbers. They have no derivative by the parameters, which get gradients of 0, as in PyTorch."""
     out = wrap(numbers) if not isinstance(numbers, Tensor) else numbers
     out = placed(out, next((gpu_number(x) for x in parameters if isinstance(x, Tensor)), None))
     for x in parameters:
@@ -344,9 +344,9 @@ def normal(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal numbers of that mean and standard deviation (numbers with a size, or tensors).
+    """Return normal numbers with given mean and standard deviation (numbers with a size, or tensors).
 
-    As in PyTorch they have the gradient 0 by these: ``mean + std * randn_like(mean)`` has another.
+    As in PyTorch, the gradient with respect to these is 0; ``mean + std * randn_like(mean)`` is differentiable.
     """
     mean, std = operand("normal", 0, mean), operand("normal", 1, std)
     like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
@@ -367,14 +367,14 @@ def _has_negative(x: NumpyArray) -> NumpyArray:
 
 
 def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> AnyArray:
-    """``draw(*arrays)``, of numbers that depend on parameters: for all examples of the vmaps around in one call."""
+    """Return ``draw(*arrays)``, which depends on parameters: one call for all examples of the enclosing vmaps."""
     raws = [x.detach()._raw for x in parameters]
     if LOCAL.recorder is not None and {*map(type, raws)} <= {LOCAL.recorder.level.interpreter, np.ndarray}:
         return LOCAL.recorder.drawn(draw, *raws)
     found = [_examples(x) for x in parameters]
     if not STACK.levels:
         return draw(*[array for array, _ in found])
-    levels = _mapped()
+    levels = _different_levels()
     sizes = [level.size or 0 for level in levels]
     ndim = max([x.ndim for x in parameters])
     arrays = []
@@ -391,7 +391,7 @@ def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> AnyArray:
 
 
 def _examples(x: Tensor) -> tuple[NumpyArray, list[Level]]:
-    """The numbers of a tensor for all examples of the vmaps around, and the levels of its leading axes, outermost first."""
+    """Return a tensor's values for all examples of the enclosing vmaps, and the levels of its leading axes, outermost first."""
     data = x.detach()._raw
     levels: list[Any] = []
     while isinstance(data, Tensor) or (isinstance(data, ArrayLike) and data.wraps):
@@ -403,7 +403,7 @@ def _examples(x: Tensor) -> tuple[NumpyArray, list[Level]]:
 
 @op(method=True, out=True, arrays=False)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
+    """Return 1 with the probability given by each element (or with probability ``p`` for all), else 0."""
     if p is not None:
         return creation.empty_like(input).bernoulli_(p, generator=generator)
     x = tensor_of("bernoulli", input, "f").detach()
@@ -418,7 +418,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 @op(arrays=False)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers of the rate that each element gives."""
+    """Return Poisson numbers with the rate given by each element."""
     rates = tensor_of("poisson", input, "f")
 
     def draw(rate: AnyArray) -> NumpyArray:
@@ -431,7 +431,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 @op(arrays=False)
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of ``count`` trials succeed, each with probability ``prob``."""
+    """Return how many of ``count`` trials succeed, each with probability ``prob``."""
 
     def draw(n: NumpyArray, p: NumpyArray) -> NumpyArray:
         if not ((p >= 0) & (p <= 1)).all() or (n < 0).any():
@@ -446,7 +446,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Indices drawn with probabilities in proportion to each row's weights."""
+    """Return indices drawn with probabilities proportional to each row's weights."""
     input = tensor_of("multinomial", input)
 
     def draw(weights: AnyArray) -> NumpyArray:
@@ -464,7 +464,7 @@ def multinomial(
     return placed(wrap(_drawn_from("multinomial", draw, input)), gpu_number(input))
 
 
-#: what the names of PyTorch's arguments are in Python, which has ``from`` for itself
+#: keywords of PyTorch -> parameter names here, because ``from`` is reserved in Python
 _BOUNDS = {"from": "low", "to": "high"}
 
 
@@ -480,7 +480,7 @@ def _filler(name: str, draw: AnyFunction, accepts: str = "fc") -> AnyFunction:
                     re, im = draw(rng, (2, *shape), *args, **options) * (np.sqrt(0.5) if name == "normal_" else 1)
                     return (re + 1j * im).astype(self.dtype)
                 return np.asarray(draw(rng, shape, *args, **options)).astype(self.dtype)
-            except ValueError as error:  # NumPy's, of parameters out of their range
+            except ValueError as error:  # from NumPy, for parameters out of range
                 raise RuntimeError(f"{name}: {error}") from None
 
         return self.copy_(wrap(_drawn(tuple(self.shape), drawn)))
@@ -512,14 +512,14 @@ _bernoulli_number = _filler("bernoulli_", _trials, "biufc")
 
 
 def bernoulli_(self: Tensor, p: TensorLike = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor in place with 1, with probability ``p`` (a number, or a tensor of one for each element), else 0."""
+    """Fill the tensor in place with 1, with probability ``p`` (a number, or a tensor with one for each element), else 0."""
     if not isinstance(p, Tensor):
         return _bernoulli_number(self, p, generator=generator)
     return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
 
 
 def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **named: object) -> Tensor:
-    """Fill the tensor in place with integers from ``from`` (0) up to and without ``to`` (as far as the dtype is exact)."""
+    """Fill the tensor in place with integers from ``from`` (0) up to, without, ``to`` (by default the dtype's exact range)."""
     low, high = (0, *bounds)[-2:] if bounds else (named.get("from", 0), named.get("to"))
     if high is None:
         if self.dtype.kind == "f":
@@ -531,7 +531,7 @@ def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **na
 
 @contextlib.contextmanager
 def fork_rng(devices: object = None, enabled: bool = True) -> Iterator[None]:
-    """Within the block numbers are drawn as usual, and after it as if none had been."""
+    """Restore the state of the default generator at the end of the block."""
     state = get_rng_state()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Reductions as users call them: ``dim`` and ``keepdim`` (NumPy's ``axis`` and ``keepdims`` work, too)."""
+"""PyTorch's reductions, with ``dim`` and ``keepdim`` (or NumPy's ``axis`` and ``keepdims``)."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ def sum(
     axis: Dims = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64.
+    """Return the sum over ``dim`` (an int, a tuple, or None for all axes). Booleans and integers are summed as int64.
 
     >>> import chainrule as cr
     >>> cr.sum(cr.tensor([[1., 2.], [3., 4.]]), dim=0)
     tensor([4., 6.])
     """
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
-        whole = _whole(input)
+        whole = _full_reduction(input)
         if whole is not None:
             return record_unary(reduction.sum, input, whole)
     return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype)
 
 
-#: the parameters of a reduction to one number, by the number of dimensions
-_WHOLE = tuple({"axis": tuple(range(-ndim, 0)), "keepdims": False} for ndim in range(9))
+#: number of dimensions -> parameters of a full reduction
+_FULL_REDUCTIONS = tuple({"axis": tuple(range(-ndim, 0)), "keepdims": False} for ndim in range(9))
 
 
-def _whole(input: Tensor) -> Params | None:
-    """The parameters that reduce a tensor to one number, where nothing about it is unusual."""
+def _full_reduction(input: Tensor) -> Params | None:
+    """Return the parameters of a full reduction, for plain float arrays: the fast path; else None."""
     x = input._raw
     if type(x) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64) and (ndim := x.ndim) < 9:
-        return _WHOLE[ndim]
+        return _FULL_REDUCTIONS[ndim]
     return None
 
 
 @op(method=True, out=True, remembered=True)
 def prod(input: TensorLike, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
-    """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
+    """Return the product of all elements, or along ``dim``. The gradient is correct for elements that are zero, too."""
     return _total("prod", reduction.prod, input, dim, keepdim, dtype)
 
 
@@ -74,11 +74,11 @@ def _either(keepdim: bool, keepdims: bool | None) -> bool:
 def _total(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, dtype: DTypeLike) -> Tensor:
     x = summed(tensor_of(name, input), dtype)
     result = bind(row, (x,), _over(name, x, dim, keepdim))
-    return result if dtype is None else cast(result, x.dtype)  # NumPy widens small integers
+    return result if dtype is None else cast(result, x.dtype)  # NumPy's reduction widens small integers
 
 
 def _over(name: str, x: Tensor, dim: Dims, keepdim: bool) -> Params:
-    """The parameters of a sum or mean; ``dims`` says that the caller named the axes."""
+    """Return the parameters of a sum or mean; ``dims`` is set if the caller gave the axes."""
     params = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
     return params if dim is None else {**params, "dims": True}
 
@@ -93,13 +93,13 @@ def mean(
     axis: Dims = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """Mean over ``dim``.
+    """Return the mean over ``dim``.
 
     Raises:
-        RuntimeError: the tensor is of an integer dtype and no floating ``dtype`` was given.
+        RuntimeError: the tensor has an integer dtype, and no floating ``dtype`` is given.
     """
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
-        whole = _whole(input)
+        whole = _full_reduction(input)
         if whole is not None:
             return record_unary(reduction.mean, input, whole)
     x = tensor_of("mean", input)
@@ -115,33 +115,33 @@ def mean(
 
 @op(method=True)
 def nansum(input: TensorLike, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
-    """Sum over ``dim``, with nan counted as 0."""
+    """Return the sum over ``dim``, with NaN counted as 0."""
     x = tensor_of("nansum", input)
     return sum(ew.where(ew.isnan(x), 0.0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
 
 @op(method=True, out=True)
 def nanmean(input: TensorLike, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
-    """Mean over ``dim`` of the elements that are not nan."""
+    """Return the mean over ``dim`` of the elements that are not NaN."""
     x = tensor_of("nanmean", input, "fc" if dtype is None else "biufc")
     return nansum(x, dim, keepdim, dtype=dtype) / sum(ew.logical_not(ew.isnan(x)), dim, keepdim)
 
 
 @op(method=True)
 def count_nonzero(input: TensorLike, dim: Dims = None) -> Tensor:
-    """How many elements are not zero."""
+    """Return how many elements are nonzero."""
     return sum(ew.ne(tensor_of("count_nonzero", input), 0), dim)
 
 
 @op(method=True, out=True)
 def any(input: TensorLike, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is nonzero."""
+    """Return whether any element is nonzero."""
     return _truth("any", reduction.any, input, dim, keepdim)
 
 
 @op(method=True, out=True)
 def all(input: TensorLike, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are nonzero."""
+    """Return whether all elements are nonzero."""
     return _truth("all", reduction.all, input, dim, keepdim)
 
 
@@ -149,7 +149,7 @@ def _truth(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: boo
     x = tensor_of(name, input)
     axes = () if dim == () else axes_of(name, dim, x.ndim)
     result = bind(row, (x,), {"axis": axes, "keepdims": keepdim})
-    return cast(result, x.dtype) if x.dtype == np.uint8 else result  # PyTorch's booleans of old
+    return cast(result, x.dtype) if x.dtype == np.uint8 else result  # uint8 was PyTorch's boolean dtype
 
 
 # -- extrema ---------------------------------------------------------------------------------------------------------
@@ -157,13 +157,13 @@ def _truth(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: boo
 
 @op(method=True, out=True, remembered=True)
 def amax(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """Maximum over ``dim``; elements that tie share the gradient evenly."""
+    """Return the maximum over ``dim``; tied elements share the gradient evenly."""
     return _extremum("amax", reduction.amax, input, dim, keepdim)
 
 
 @op(method=True, out=True, remembered=True)
 def amin(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """Minimum over ``dim``; elements that tie share the gradient evenly."""
+    """Return the minimum over ``dim``; tied elements share the gradient evenly."""
     return _extremum("amin", reduction.amin, input, dim, keepdim)
 
 
@@ -176,7 +176,7 @@ def _extremum(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: 
 
 
 def nonempty(name: str, x: Tensor, axes: tuple[int, ...], whole: bool = False) -> None:
-    """Refuse to pick an element where there is none."""
+    """Raise if an element must be selected from an empty axis."""
     for a in axes:
         if x._raw.shape[a] == 0:
             if whole:
@@ -189,19 +189,19 @@ def nonempty(name: str, x: Tensor, axes: tuple[int, ...], whole: bool = False) -
 
 @op(method=True, out=True)
 def aminmax(input: TensorLike, *, dim: SupportsIndex | None = None, keepdim: bool = False) -> Any:
-    """Minimum and maximum."""
+    """Return the minimum and the maximum."""
     return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
 @op(method=True, out=True, remembered=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
+    """Return the maximum of all elements; with ``dim`` (values, indices); with another tensor the elementwise maximum."""
     return _best("max", ew.maximum, reduction.amax, reduction.argmax, input, dim, keepdim, other)
 
 
 @op(method=True, out=True, remembered=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
+    """Return the minimum of all elements; with ``dim`` (values, indices); with another tensor the elementwise minimum."""
     return _best("min", ew.minimum, reduction.amin, reduction.argmin, input, dim, keepdim, other)
 
 
@@ -215,7 +215,7 @@ def _best(
     keepdim: bool,
     other: TensorLike,
 ) -> Any:
-    """Maximum or minimum in all its forms, which are computed by the function and the rows given."""
+    """Implement all forms of ``max`` or ``min``, with the given function and primitives."""
     if isinstance(dim, Tensor) or other is not None:
         return of_two(input, dim if other is None else other)
     if dim is None:
@@ -231,12 +231,12 @@ def _best(
 
 
 def of_number(x: Any) -> tuple[Any, Any]:
-    """Value and index of the only element of a 0-d tensor."""
+    """Return the value and the index of the only element of a 0-d tensor."""
     return x.clone(), x.new_zeros((), dtype=np.int64)
 
 
 def picked(name: str, x: Tensor, indices: Any, axis: int, keepdim: bool, overload: int = 0) -> tuple[Any, Any]:
-    """Values at indices along an axis, and the indices, with that axis dropped unless kept."""
+    """Return values at indices along an axis, and the indices; the axis is dropped unless ``keepdim``."""
     params = {"axis": axis, "keepdims": keepdim, "name": f"{name.capitalize()}Backward{overload}"}
     values = bind(statistics.pick, (x, indices), params)
     return values, indices if keepdim else indices.squeeze(axis)
@@ -244,13 +244,13 @@ def picked(name: str, x: Tensor, indices: Any, axis: int, keepdim: bool, overloa
 
 @op(method=True)
 def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Index of the maximum, of everything (flattened) or along ``dim``. Integers: no gradient."""
+    """Return the index of the maximum of all elements (flattened) or along ``dim``. It has no gradient."""
     return _arg("argmax", reduction.argmax, input, dim, keepdim)
 
 
 @op(method=True)
 def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Index of the minimum, of everything (flattened) or along ``dim``. Integers: no gradient."""
+    """Return the index of the minimum of all elements (flattened) or along ``dim``. It has no gradient."""
     return _arg("argmin", reduction.argmin, input, dim, keepdim)
 
 
@@ -265,14 +265,14 @@ def _arg(name: str, row: Primitive, input: TensorLike, dim: int | None, keepdim:
     return result.reshape((1,) * x.ndim) if keepdim and dim is None else result
 
 
-# -- spread ----------------------------------------------------------------------------------------------------------
+# -- variance --------------------------------------------------------------------------------------------------------
 
 
 @op(method=True, out=True, remembered=True)
 def var(
     input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: int | None = None
 ) -> Tensor:
-    """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
+    """Return the variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
     return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
 
 
@@ -280,7 +280,7 @@ def var(
 def std(
     input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
-    """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
+    """Return the standard deviation over ``dim``, the square root of :func:`var`. Its gradient is 0 where it is 0."""
     return _spread("std", statistics.std, input, dim, unbiased, keepdim, correction)[0]
 
 
@@ -288,7 +288,7 @@ def std(
 def var_mean(
     input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean."""
+    """Return the variance and the mean."""
     result, x, axes = _spread("var_mean", statistics.var, input, dim, unbiased, keepdim, correction)
     return (result, bind(reduction.mean, (x,), axes))
 
@@ -297,7 +297,7 @@ def var_mean(
 def std_mean(
     input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean."""
+    """Return the standard deviation and the mean."""
     result, x, axes = _spread("std_mean", statistics.std, input, dim, unbiased, keepdim, correction)
     return (result, bind(reduction.mean, (x,), axes))
 
@@ -322,20 +322,20 @@ def _spread(
 
 @op("logsumexp special.logsumexp", method=True, out=True, remembered=True)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
-    """log Σ exp(x) over ``dim``, without overflow."""
+    """Return log Σ exp(x) over ``dim``, computed without overflow."""
     x = floating(tensor_of("logsumexp", input))
     return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})
 
 
 @op("softmax special.softmax", method=True, remembered=True)
 def softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) -> Tensor:
-    """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
+    """Return exp(x) / Σ exp(x) along ``dim``: positive numbers that sum to 1."""
     return _soft("softmax", reduction.softmax, input, dim, dtype)
 
 
 @op("log_softmax special.log_softmax", method=True, remembered=True)
 def log_softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) -> Tensor:
-    """The logarithm of the softmax along ``dim``, without overflow."""
+    """Return the logarithm of the softmax along ``dim``, computed without overflow."""
     return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)
 
 
@@ -356,7 +356,7 @@ def _soft(name: str, row: Primitive, input: TensorLike, dim: int | None, dtype: 
 def norm(
     input: TensorLike, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Tensor:
-    """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
+    """Return the p-norm over ``dim`` (all axes by default). Its gradient is 0 where it is 0."""
     x = tensor_of("norm", input)
     x = x if dtype is None else cast(x, as_dtype(dtype))
     if x.dtype.kind not in "fc":
@@ -372,7 +372,7 @@ def norm(
 
 
 def vector_norm(x: Tensor, ord: float, axes: tuple[int, ...], keepdim: bool) -> Tensor:
-    """The norm over axes, which have elements if the norm of none would be infinite."""
+    """Return the norm over axes; raise for empty axes if the norm has no identity."""
     if (ord < 0 or ord == np.inf) and 0 in [x.shape[axis] for axis in axes]:
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {ord:g} norm over dimensions {axes} of shape {tuple(x.shape)}, which "
@@ -382,7 +382,7 @@ def vector_norm(x: Tensor, ord: float, axes: tuple[int, ...], keepdim: bool) -> 
 
 
 def _nuclear(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
-    """The sum of the singular values of the matrices in two axes."""
+    """Return the nuclear norm of the matrices in two axes: the sum of their singular values."""
     axes = axes_of("norm", dim, x.ndim)
     if len(axes) != 2:
         raise RuntimeError(
@@ -398,5 +398,5 @@ def _nuclear(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
 
 @op(method=True)
 def dist(input: TensorLike, other: TensorLike, p: float = 2) -> Tensor:
-    """The p-norm of input − other."""
+    """Return the p-norm of input − other."""
     return norm(ew.sub(input, other), p)

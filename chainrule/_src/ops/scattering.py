@@ -1,6 +1,6 @@
-"""Elements written at indices or under a mask, into a copy: scatter, index_add, masked_scatter, put and their kin.
+"""Write elements at indices or under a mask into a copy: scatter, index_add, masked_scatter, put and similar functions.
 
-(``x.scatter_`` and the others with an underscore write into x itself.)
+(``x.scatter_`` and the other methods with an underscore write into x itself.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 def _scattering(
     name: str, row: Primitive, input: Tensor, dim: int, index: AnyArray, src: TensorLike, **params: object
 ) -> Tensor:
-    """Apply a row that writes every element of ``src`` at its index, after checking all three."""
+    """Check all operands, and apply a primitive that writes every element of ``src`` at its index."""
     x = tensor_of(name, input)
     index = _integers(name, index)
     if not index.numel():
@@ -76,9 +76,9 @@ def scatter(
     value: TensorLike | None = None,
     reduce: str | None = None,
 ) -> Tensor:
-    """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``.
+    """Return a copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``.
 
-    ``reduce`` "add" or "multiply" adds them to what is there, or multiplies it by them.
+    With ``reduce`` "add" or "multiply", they are added to the existing elements, or multiplied with them.
     """
     source = src if value is None else value
     if source is None:
@@ -96,20 +96,20 @@ def scatter(
 
 @op(method=True, in_place=True)
 def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
-    """A copy with the elements of ``src`` added at indices along ``dim``; repeated indices add up."""
+    """Return a copy with the elements of ``src`` added at indices along ``dim``; repeated indices accumulate."""
     return _scattering("scatter_add", rows.scatter_add, input, dim, index, src)
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([[0, 1, 0]]), rand(1, 3), 'sum'")
 def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
-    """A copy in which every place along ``dim`` that an index names combines what is there with what is scattered there.
+    """Return a copy in which every element that is indexed along ``dim`` is combined with the values scattered to it.
 
     Args:
-        reduce: "sum", "prod", "mean", "amax" or "amin". Equal maxima (minima) share the gradient.
-        include_self: whether what is there takes part; otherwise it is replaced, where an index names it.
+        reduce: "sum", "prod", "mean", "amax" or "amin". Tied maxima (minima) share the gradient evenly.
+        include_self: whether the existing element takes part; otherwise it is replaced if it is indexed.
 
     Raises:
-        RuntimeError: ``reduce`` is none of these, or shapes do not fit.
+        RuntimeError: ``reduce`` is none of these, or the shapes do not match.
 
     >>> import chainrule as cr
     >>> groups = cr.tensor([0, 1, 0])
@@ -140,8 +140,8 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
 # -- one entry for each index ----------------------------------------------------------------------------------------
 
 
-def _for_numbers(function: AnyFunction) -> AnyFunction:
-    """A 0-d tensor has one entry: it is written to as a vector of length 1."""
+def _accept_0d(function: AnyFunction) -> AnyFunction:
+    """Wrap a function so that a 0-d tensor is written to as a vector of length 1."""
     written = function.__code__.co_varnames[3]
 
     @functools.wraps(function)
@@ -162,7 +162,7 @@ def _for_numbers(function: AnyFunction) -> AnyFunction:
 
 
 def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tuple[AnyArray, ...]:
-    """The index of whole entries along ``dim``, after checking it and what will be written there."""
+    """Check the index of whole entries along ``dim``, and the source; return the full index."""
     d = errors.check_dim(name, dim, x.ndim)
     index = _integers(name, index)
     if index.ndim > 1:
@@ -200,9 +200,9 @@ def _entries(name: str, want: list[int], got: list[int]) -> RuntimeError:
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
-@_for_numbers
+@_accept_0d
 def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: TensorLike = 1) -> Tensor:
-    """A copy with entries of ``source`` added at indices along ``dim``."""
+    """Return a copy with entries of ``source`` added at indices along ``dim``."""
     where = _along("index_add", input, dim, index, source)
     alpha = int(alpha) if source.dtype.kind in "iu" else alpha
     values = source if alpha == 1 else source * alpha
@@ -210,17 +210,17 @@ def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Ten
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
-@_for_numbers
+@_accept_0d
 def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
-    """A copy with entries of ``source`` written at indices along ``dim``."""
+    """Return a copy with entries of ``source`` written at indices along ``dim``."""
     where = _along("index_copy", input, dim, index, source)
     return put_any(input, source, where, False)
 
 
 @op(method=True, in_place=True)
-@_for_numbers
+@_accept_0d
 def index_fill(input: Tensor, dim: int, index: Any, value: TensorLike) -> Tensor:
-    """A copy with the entries at indices along ``dim`` filled with a value (a number or 0-d tensor)."""
+    """Return a copy with the entries at indices along ``dim`` set to a value (a number or 0-d tensor)."""
     *before, chosen = _along("index_fill", input, dim, index)
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(
@@ -232,20 +232,20 @@ def index_fill(input: Tensor, dim: int, index: Any, value: TensorLike) -> Tensor
     number = (
         cast_source("index_fill", value, input) if isinstance(value, Tensor) else wrap(number_in(value, input.dtype))
     )
-    if isinstance(chosen, Tensor):  # each example has indices of its own
+    if isinstance(chosen, Tensor):  # the indices differ between examples
         d = len(before)
         named = put_any(wrap(np.zeros(input.shape[d], bool)), wrap(np.asarray(True)), (chosen,), False)
         return ew.where(named.reshape(-1, *(1,) * (input.ndim - d - 1)), number, input)
-    where = (*before, np.unique(chosen))  # an entry that is named twice is filled once, and counts once in the gradient
+    where = (*before, np.unique(chosen))  # an entry that is indexed twice counts once in the gradient
     return put_any(input, number, where, False)
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3), 'prod'")
-@_for_numbers
+@_accept_0d
 def index_reduce(
     input: Tensor, dim: int, index: Any, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """As :func:`scatter_reduce`, with one index for a whole entry along ``dim``: "prod", "mean", "amax" or "amin"."""
+    """Combine whole entries along ``dim`` as :func:`scatter_reduce` does: with "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     _along("index_reduce", input, dim, index, source)
@@ -254,25 +254,25 @@ def index_reduce(
     return scatter_reduce(input, d, shaping.expand_as(where, source), source, reduce, include_self=include_self)
 
 
-# -- anywhere --------------------------------------------------------------------------------------------------------
+# -- at any indices --------------------------------------------------------------------------------------------------
 
 
 @op(method=True, in_place=True)
 @takes_tensors
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with values written (or added) at ``input[indices]``."""
+    """Return a copy with values written (or added) at ``input[indices]``."""
     items = read_index(tuple(indices))
     if not isinstance(values, Tensor):
         values = wrap(as_array(values, input.dtype))
     if values.numel() == 1 and not accumulate and len(items) == 1 and getattr(items[0], "dtype", None) == np.bool_:
-        values = cast_source("index_put", values.reshape(()), input)  # as masked_fill does
+        values = cast_source("index_put", values.reshape(()), input)  # like masked_fill
     if values.dtype != input.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
             f"{values.dtype} for the source."
         )
     if values.ndim > 1 and values.shape[0] == 1 and values.ndim > getitem(input.detach(), items).ndim:
-        raise _value_shape(input, items, values)  # NumPy would drop the axes of length 1
+        raise _value_shape(input, items, values)  # NumPy would accept leading axes of length 1
     try:
         return put_any(input, values, items, accumulate)
     except (ValueError, TypeError):
@@ -282,7 +282,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 @op(method=True, in_place=True, sample="rand(2, 3), tensor([0, 4]), rand(2)")
 @takes_tensors
 def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
+    """Return a copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
     where = _integers("put_", index)
     if source.dtype != input.dtype:
         raise RuntimeError(
@@ -306,7 +306,7 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> 
 
 @op(method=True, in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
+    """Return a copy with the masked elements replaced, in order, by elements of ``source``; tensor and mask broadcast."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
@@ -317,7 +317,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}"
         )
-    if type(m := wide._raw) is not np.ndarray:  # each example has a mask of its own
+    if type(m := wide._raw) is not np.ndarray:  # the mask differs between examples
         flat = shaping.reshape(wide, -1)
         place = cumsum(flat.long(), 0) * flat - flat.long()
         values = shaping.reshape(shaping.reshape(source, -1)[place], *x.shape)
@@ -333,7 +333,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @op()
 def fill(input: Tensor, value: TensorLike) -> Tensor:
-    """A copy in which every element is a number, or a 0-d tensor, to which the gradient flows."""
+    """Return a copy filled with a number or a 0-d tensor; the gradient flows to the tensor."""
     x = tensor_of("fill", input)
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
@@ -341,16 +341,16 @@ def fill(input: Tensor, value: TensorLike) -> Tensor:
     return rows.index_put(x, number, index=(Ellipsis,), accumulate=False)
 
 
-# -- a part of a tensor, exchanged -----------------------------------------------------------------------------------
+# -- replace a part of a tensor --------------------------------------------------------------------------------------
 
 
-def _exchanged(name: str, input: Tensor, src: Tensor, row: Primitive, **params: object) -> Tensor:
-    """A copy of ``input`` in which the part that a view shows is ``src``."""
+def _with_part_replaced(name: str, input: Tensor, src: Tensor, row: Primitive, **params: object) -> Tensor:
+    """Return a copy of ``input`` with the region of a view replaced by ``src``."""
     shape = tuple(bind(row, (input.detach(),), params).shape)
     if tuple(src.shape) != shape:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(src.shape)}, slice size = {list(shape)}: {name}() exchanges exactly that part"
+            f"{list(src.shape)}, slice size = {list(shape)}: {name}() replaces exactly that slice"
         )
     return bind(moves.copy_slices, (input, cast_source(name, src, input)), {"steps": ((row, params),)})
 
@@ -358,14 +358,14 @@ def _exchanged(name: str, input: Tensor, src: Tensor, row: Primitive, **params: 
 @op(method=True, sample="rand(2, 3), rand(3), 0, 1")
 @takes_tensors
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
+    """Return a copy with the entry at ``index`` along ``dim`` (see ``select``) replaced by ``src``."""
     d = errors.check_dim("select_scatter", dim, input.ndim)
     n = input.shape[d]
     if not -n <= index < n:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
         )
-    return _exchanged("select_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, index))
+    return _with_part_replaced("select_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, index))
 
 
 @op(method=True)
@@ -373,19 +373,21 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy with the entries from ``start`` to ``end`` along ``dim``, every ``step``, exchanged for those of ``src``."""
+    """Return a copy with every ``step``-th entry from ``start`` to ``end`` along ``dim`` replaced by those of ``src``."""
     d = errors.check_dim("slice_scatter", dim, input.ndim)
     if step <= 0:
         raise RuntimeError("slice step must be positive: flip() reverses an axis")
-    return _exchanged("slice_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, slice(start, end, step)))
+    return _with_part_replaced(
+        "slice_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, slice(start, end, step))
+    )
 
 
 @op(method=True, sample="rand(3, 3), rand(3)")
 @takes_tensors
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
+    """Return a copy with the diagonal of two axes (see ``diagonal``) replaced by ``src``."""
     n = input.ndim
     a, b = errors.check_dim("diagonal", dim1, n), errors.check_dim("diagonal", dim2, n)
     if a == b:
         raise errors.same_diagonal_axes(dim1, dim2)
-    return _exchanged("diagonal_scatter", input, src, moves.diagonal, offset=offset, axis1=a - n, axis2=b - n)
+    return _with_part_replaced("diagonal_scatter", input, src, moves.diagonal, offset=offset, axis1=a - n, axis2=b - n)

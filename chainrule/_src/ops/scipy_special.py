@@ -1,10 +1,10 @@
-"""SciPy's special functions on tensors: ``scipy.special.gammaln(t)`` is recorded, and SciPy computes it.
+"""SciPy's special functions for tensors: SciPy computes values, and ``scipy.special.gammaln(t)`` is recorded.
 
-Loaded when one of them first meets a tensor, or ``chainrule.special`` first needs one, so chainrule itself needs NumPy
-only. A row is a line: the name, where its arguments lie, and for each argument the partial derivative, in terms of the
-arguments, the result ``out``, and other functions of ``scipy.special``; these are in the tables of DLMF
-(https://dlmf.nist.gov), chapters 5 to 10. None stands where SciPy has no function to express it with, and a pair where
-the text would cancel for some arguments: what to show, and the rule.
+Loaded when one of them is first called with a tensor, or by ``chainrule.special``, so chainrule itself needs only NumPy. Each
+primitive is declared in a line: its name, the domain of its arguments, and for each argument the partial derivative, in terms
+of the arguments, the result ``out``, and other functions of ``scipy.special``. The derivatives are from DLMF
+(https://dlmf.nist.gov), chapters 5 to 10. None means that SciPy has no function for the derivative. A pair is used where the
+formula would cancel for some arguments: the formula to show, and the rule.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from chainrule._src.rules.primitive import TABLE, unsupported
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import UFUNCS
 
-#: SciPy's ufuncs themselves: with SCIPY_ARRAY_API=1 ``scipy.special`` has functions around them.
+#: SciPy's ufuncs: with SCIPY_ARRAY_API=1, ``scipy.special`` has wrappers of them.
 UFUNCS_OF_SCIPY = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
-#: What the partial derivatives are written with.
+#: Names that the partial derivatives may use.
 NAMES: Params = {
     **vars(special),
     **UFUNCS_OF_SCIPY,
@@ -38,12 +38,12 @@ NAMES: Params = {
     "ln10": math.log(10),
     "degree": math.pi / 180,
 }
-#: Our rows, by the name of SciPy's function.
+#: Name of SciPy's function -> primitive.
 ROWS: dict[str, Any] = {}
 
 
 def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partials: Any) -> None:
-    """The row of a ufunc of SciPy (or another function of it), unless this SciPy lacks it or the user has given it one."""
+    """Declare the primitive of a SciPy ufunc (or of ``value``), unless SciPy lacks the ufunc or the user has declared one."""
     value = value or UFUNCS_OF_SCIPY.get(name)
     if value is None:
         return
@@ -61,21 +61,21 @@ def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partia
         UFUNCS.setdefault(value, prim)
 
 
-def _bound(name: str, x: AnyArray) -> AnyArray:
-    """A row that is no ufunc, as what a partial derivative may call."""
+def _function_of(name: str, x: AnyArray) -> AnyArray:
+    """Apply a primitive that is not a ufunc, for use in partial derivatives."""
     return bind(ROWS[name], (x,), {})
 
 
 def _stand_in(name: str, operands: Params) -> AnyFunction:
-    """A function with the ufunc's name and the names of its arguments."""
+    """Return a function with the ufunc's name and argument names, to declare the primitive with."""
     function = eval(f"lambda {', '.join(operands)}: None")
     function.__name__ = name
-    function.__doc__ = f"{name} of scipy.special, computed by SciPy."
+    function.__doc__ = f"Compute {name} of scipy.special, by SciPy."
     return function
 
 
 def _rule(text: str, operands: Params) -> AnyFunction:
-    """A partial derivative as a function of what it names."""
+    """Compile a partial derivative to a function of the names that occur in it."""
     named = compile(text, "<scipy.special>", "eval").co_names
     parameters = ", ".join(x for x in (*operands, "out") if x in named)
     return eval(compile(f"lambda {parameters}: {text}", __file__, "eval"), NAMES)
@@ -101,7 +101,7 @@ row("owens_t", (REAL, REAL), h="-np.exp(-h * h / 2) * erf(a * h / root2) / (2 * 
 
 
 def _erfcx_derivative(x: AnyArray, out: Any) -> AnyArray:
-    """2x·erfcx(x) − 2/√π; where the difference cancels, the asymptotic series of what is left of it (DLMF 7.12.1)."""
+    """Return 2x·erfcx(x) − 2/√π; where the difference cancels, by the asymptotic series of the remainder (DLMF 7.12.1)."""
     large = np.real(x) > 12
     z = 0.5 / np.square(np.where(large, x, 12))
     series: Any = 1.0
@@ -112,7 +112,7 @@ def _erfcx_derivative(x: AnyArray, out: Any) -> AnyArray:
 
 
 def _log_ndtr_derivative(x: AnyArray, out: Any) -> AnyArray:
-    """The density over the distribution function; erfcx would overflow on the right, the exponent cancel on the left."""
+    """Return density / distribution function; for x > 0 erfcx would overflow, for x < 0 the exponents would cancel."""
     positive = np.real(x) > 0
     right, left = np.where(positive, x, 0), np.where(positive, 0, x)
     density = np.exp(-0.5 * np.square(right) - np.where(positive, out, 0)) / math.sqrt(2 * math.pi)
@@ -147,12 +147,12 @@ row("expi", POSITIVE, x="np.exp(x) / x")
 
 
 def _zeta(s: Any, x: AnyArray) -> NumpyArray:
-    """SciPy's, but for two things: for x < 0 it adds −x terms one by one, and for s = ∞ it has no limit."""
+    """Compute SciPy's zeta, except that SciPy sums −x terms one by one for x < 0, and has no limit for s = ∞."""
     zeta = UFUNCS_OF_SCIPY["_zeta"]
     if np.iscomplexobj(s):
         return zeta(s, x)
     below = (x < -1e5) & (x != np.floor(x)) & (s > 1) & (s < np.inf) & (s == np.floor(s))
-    if np.any(below):  # the terms above 0, and those below, which are but for their sign the ones from there to −x
+    if np.any(below):  # the sum over k ≥ 0, and the terms below 0, which up to sign are those from there to −x
         fraction = np.where(below, np.ceil(x) - x, 1)
         mirrored = zeta(s, fraction) - zeta(s, np.where(below, 1 - x, 1))
         out = zeta(s, np.where(below, 1 - fraction, x)) + np.where(below, np.where(s % 2, -mirrored, mirrored), 0)
@@ -169,7 +169,7 @@ row("loggamma", POSITIVE, accepts="f", x="psi(x)")
 row("rgamma", POSITIVE, accepts="f", x="-out * psi(x)")
 row("gammasgn", POSITIVE, x="0 * x")
 row("psi", POSITIVE, accepts="f", x="zeta(2, x)")
-row("lgamma", POSITIVE, UFUNCS_OF_SCIPY.get("gammaln"), x="digamma(x)")  # PyTorch's names of gammaln and psi
+row("lgamma", POSITIVE, UFUNCS_OF_SCIPY.get("gammaln"), x="digamma(x)")  # PyTorch's names for gammaln and psi
 row("digamma", POSITIVE, UFUNCS_OF_SCIPY.get("psi"), "f", x="zeta(2, x)")
 row("zeta", ((1.5, 4.0), POSITIVE), _zeta, s=None, x="-s * zeta(s + 1, x)")
 _density = "np.exp(xlogy(a - 1, {0}) - {0} - gammaln(a))"
@@ -249,10 +249,10 @@ def _airy(which: int) -> AnyFunction:
 
 row("airy_ai", REAL, _airy(0), "f", x="airy_aip(x)")  # scipy.special.airy has four results
 row("airy_aip", REAL, _airy(1), "f", x="x * airy_ai(x)")
-NAMES.update({name: functools.partial(_bound, name) for name in ("airy_ai", "airy_aip")})
+NAMES.update({name: functools.partial(_function_of, name) for name in ("airy_ai", "airy_aip")})
 
 
-# -- what SciPy makes of several functions ---------------------------------------------------------------------------
+# -- combinations of several functions of SciPy ----------------------------------------------------------------------
 
 
 @elementwise(
@@ -265,11 +265,11 @@ NAMES.update({name: functools.partial(_bound, name) for name in ("airy_ai", "air
     listed=False,
 )
 def polygamma(x: AnyArray, *, n: int) -> AnyArray:
-    """The derivative of order n of psi."""
+    """Return the derivative of order n of psi."""
     wide = x.astype(np.float64)
     if n == 0:
         return UFUNCS_OF_SCIPY["psi"](wide).astype(x.dtype)
-    factor = float(math.factorial(n)) if n <= 170 else np.inf  # as far as float64 reaches
+    factor = float(math.factorial(n)) if n <= 170 else np.inf  # overflows beyond
     return ((factor if n % 2 else -factor) * _zeta(float(n + 1), wide)).astype(x.dtype)
 
 
@@ -278,7 +278,7 @@ UFUNCS.setdefault(UFUNCS_OF_SCIPY["_zeta"], ROWS["zeta"])
 
 
 def _shared(names: list[str]) -> None:
-    """What SciPy has under NumPy's names, or we have without it."""
+    """Map SciPy's ufuncs that NumPy or chainrule also has to the primitives in ``TABLE``."""
     for name in names:
         if name in UFUNCS_OF_SCIPY:
             UFUNCS.setdefault(UFUNCS_OF_SCIPY[name], TABLE[name])

@@ -1,4 +1,4 @@
-"""Elements found and counted: nonzero, unique, searchsorted, histograms. Results depend on values, so few have gradients."""
+"""Find and count elements: nonzero, unique, searchsorted, histograms. Results depend on values, so few have gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ndarray = np.ndarray
 
 @op("nonzero argwhere", method=True, out=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
+    """Return the indices of the nonzero elements, as a matrix with one row each, or as one vector per axis."""
     input = tensor_of("nonzero", input)
     values = input._concrete("nonzero()")
     found = np.nonzero(values if input.ndim else values.reshape(1))
@@ -35,7 +35,7 @@ argwhere = nonzero
 
 @op(method=True, out=True, sample="rand(2, 3), size=6")
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """As :func:`nonzero`, with exactly ``size`` rows: cut, or filled up with ``fill_value``."""
+    """Return the indices as :func:`nonzero` does, truncated or padded with ``fill_value`` to ``size`` rows."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
     found = nonzero(input)._array()[:size]
@@ -52,7 +52,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements, in order. Of equal ones, the first gets the gradient."""
+    """Return the distinct elements, sorted. Of equal elements, the first gets the gradient."""
     x = tensor_of("unique", input)
     _check_entries("unique", x, dim)
     recorded = x._edge is not None
@@ -66,7 +66,7 @@ def unique(
 
 
 def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
-    """Check that the tensor has entries along ``dim`` that could differ."""
+    """Check that the tensor has entries along ``dim``."""
     if dim is None:
         return
     d = errors.check_dim(name, dim, x.ndim)
@@ -80,7 +80,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
 
 
 def _chosen(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
-    """The elements, or the entries along ``dim``, at these indices."""
+    """Return the elements, or the entries along ``dim``, at indices."""
     return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))
 
 
@@ -88,7 +88,7 @@ def _chosen(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements (or entries along ``dim``) without those that equal the one before, which gets the gradient."""
+    """Return the elements (or entries along ``dim``) without repetitions of the one before; the first of a run gets the gradient."""
     tensor = tensor_of("unique_consecutive", input)
     _check_entries("unique_consecutive", tensor, dim)
     x = tensor._concrete("unique_consecutive()")
@@ -112,7 +112,7 @@ def unique_consecutive(
     return (found, *[beside(tensor, np.asarray(p, order="C")) for p in parts[1:]]) if len(parts) > 1 else found
 
 
-# -- in sorted vectors -----------------------------------------------------------------------------------------------
+# -- search in sorted vectors ----------------------------------------------------------------------------------------
 
 
 @op(out=True, sample="tensor([0.2, 0.8]), rand(2, 3)")
@@ -125,11 +125,11 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where the values would be inserted along the last axis to keep it sorted.
+    """Return the indices along the last axis at which values must be inserted to keep it sorted.
 
     Args:
         sorted_sequence: a vector; or of shape (m..., n), for values of shape (m..., k).
-        right: insert behind equal elements rather than before them (``side="right"`` says the same).
+        right: insert after equal elements rather than before them (the same as ``side="right"``).
         sorter: indices that sort the sequence, if it is not sorted.
     """
     if side not in (None, "left", "right"):
@@ -139,7 +139,7 @@ def searchsorted(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     if any(isinstance(x, Tensor) and not _one_array(x) for x in (sorted_sequence, input, sorter)):
-        found = _counted(sorted_sequence, input, right or side == "right", sorter)
+        found = _count_before(sorted_sequence, input, right or side == "right", sorter)
         return found.to(np.int32) if out_int32 else found
     sequence = tensor_of("searchsorted", sorted_sequence)._concrete("searchsorted()")
     values = input._concrete("searchsorted()") if isinstance(input, Tensor) else np.asarray(input)
@@ -154,8 +154,8 @@ def _one_array(x: Tensor) -> bool:
     return type(x._raw) is ndarray or x._raw.concrete() is not None
 
 
-def _counted(sequence: Tensor, values: Any, right: bool, sorter: Any) -> Tensor:
-    """Insertions where each example has its own: all elements less those that lie beyond the value."""
+def _count_before(sequence: Tensor, values: Any, right: bool, sorter: Any) -> Tensor:
+    """Count the elements before each value, where each example has its own sequence."""
     values = values if isinstance(values, Tensor) else wrap(as_array(values))
     _check_sequence(sequence, values, values.ndim > 0)
     if sorter is not None:
@@ -200,7 +200,7 @@ def _checked_sorter(sequence: AnyArray, sorter: Tensor) -> NumpyArray:
 
 
 def _insertions(sequence: AnyArray, values: AnyArray, side: str) -> Any:
-    """``np.searchsorted`` along the last axis; nan comes after everything, as in PyTorch."""
+    """Compute ``np.searchsorted`` along the last axis; NaN sorts last, as in PyTorch."""
     if sequence.ndim == 1:
         found = np.asarray(np.searchsorted(sequence, values, side=side))
     else:
@@ -212,20 +212,20 @@ def _insertions(sequence: AnyArray, values: AnyArray, side: str) -> Any:
 
 @op(out=True, sample="rand(2, 3), tensor([0.2, 0.8])")
 def bucketize(input: TensorLike, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The index of the bucket (between sorted boundaries) that every value falls in."""
+    """Return the index of the bucket (between sorted boundaries) of every value."""
     boundaries = tensor_of("bucketize", boundaries)
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-# -- counted ---------------------------------------------------------------------------------------------------------
+# -- counts ----------------------------------------------------------------------------------------------------------
 
 
 @op(method=True, sample="tensor([0, 2, 2]), rand(3)")
 @takes_tensors
 def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tensor:
-    """How often every non-negative integer occurs; with weights, the sum of their weights."""
+    """Return how often every non-negative integer occurs; with weights, the sum of their weights."""
     x = input._array()
     if x.ndim != 1 or x.dtype.kind not in "iu" or (x.size and x.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
@@ -246,7 +246,7 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
 
 
 def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[float, float]:
-    """The ends of a histogram: those of the data, if both are 0; with a margin, if they are equal."""
+    """Return the range of a histogram: that of the data if both ends are 0; with a margin if they are equal."""
     if low == high == 0:
         low, high = (float(x.min()), float(x.max())) if x.size else (0.0, 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -258,7 +258,7 @@ def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[f
 
 @op(method=True, out=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
+    """Return how many elements are in each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: the data's range)."""
     x = tensor_of("histc", input, "iuf")._concrete("histc()")
     if not isinstance(bins, (int, np.integer)):
         raise TypeError(f"histc(): argument 'bins' (position 2) must be int, not {type(bins).__name__}")
@@ -272,9 +272,9 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
-    """How many elements (or how much of their ``weight``) fall into each bin, and the bins' edges.
+    """Return how many elements (or how much ``weight``) are in each bin, and the edges of the bins.
 
-    ``bins`` is their number, over ``range`` (of the data by default), or a vector of edges.
+    ``bins`` is the number of bins over ``range`` (by default the data's), or a vector of edges.
     """
     x = tensor_of("histogram", input, "f")._concrete("histogram()")
     if isinstance(bins, Tensor):
@@ -300,10 +300,10 @@ def histogram(
 def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
-    """How many points, whose coordinates are along the last axis, fall into each cell of a grid, and the grid's edges.
+    """Return how many points, with coordinates along the last axis, are in each cell of a grid, and the grid's edges.
 
-    ``bins`` is a number of bins, or for each coordinate a number or a vector of edges; ``range`` has the lowest and
-    highest of each coordinate, one after the other.
+    ``bins`` is a number of bins, or for each coordinate a number or a vector of edges. ``range`` is a flat sequence of the
+    lowest and highest value of each coordinate.
     """
     x = tensor_of("histogramdd", input, "f")._concrete("histogramdd()")
     points = x.reshape(-1, x.shape[-1])
@@ -326,9 +326,9 @@ def histogramdd(
 
 @op()
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among the test elements; with ``invert``, whether it is not. One of both may be a number.
+    """Return whether each element is (with ``invert``, is not) one of the test elements. One argument may be a number.
 
-    ``assume_unique`` says that neither holds an element twice, which may be faster.
+    ``assume_unique`` asserts that neither has duplicates, which may be faster.
     """
     x, test = (t if isinstance(t, Tensor) else wrap(as_array(t)) for t in (elements, test_elements))
     if not (_one_array(x) and _one_array(test)):

@@ -1,4 +1,4 @@
-"""The shape of a tensor changed, and its axes reordered: views wherever memory allows."""
+"""Change shapes and reorder axes, as views wherever the memory layout allows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ndarray = np.ndarray
 
 
 def _ints(function: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes given one by one, or as one sequence."""
+    """Return sizes given as separate arguments or as one sequence."""
     if len(sizes) == 1 and not isinstance(sizes[0], (int, np.integer)) and hasattr(sizes[0], "__iter__"):
         sizes = sizes if getattr(sizes[0], "ndim", 1) == 0 else tuple(sizes[0])
     try:
@@ -38,8 +38,8 @@ def _ints(function: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
         raise TypeError(f"{function}(): argument 'size' must be ints or a tuple of ints, not {sizes!r}") from None
 
 
-def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A target shape with its -1 worked out."""
+def _resolved_shape(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Resolve -1 in a target shape."""
     total = math.prod(have)
     unknown = shape.count(-1)
     known = math.prod(shape) if not unknown else math.prod([n for n in shape if n != -1])
@@ -63,7 +63,7 @@ def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tup
 
 @op(method=True, remembered=True)
 def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
-    """The same elements in another shape: a view where memory allows, else a copy. One size may be -1.
+    """Return the same elements in another shape: a view if the memory layout allows, else a copy. One size may be -1.
 
     >>> import chainrule as cr
     >>> cr.arange(4).reshape(2, -1)
@@ -71,7 +71,7 @@ def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
             [2, 3]])
     """
     x = tensor_of("reshape", input)
-    target = _filled("reshape", x._raw.shape, _ints("reshape", sizes if shape is None else (shape,)))
+    target = _resolved_shape("reshape", x._raw.shape, _ints("reshape", sizes if shape is None else (shape,)))
     if not _viewable(layout(x), target):
         copy = rows.clone(x) if x._edge is not None or type(x._raw) is not ndarray else wrap(x._raw.copy())
         return bind(rows.unsafe_view, (copy,), {"shape": target})
@@ -79,7 +79,7 @@ def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
 
 
 def layout(x: Tensor) -> NumpyArray:
-    """An array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
+    """Return an array with x's memory layout; inside a transformation, with that of one example."""
     raw, view = x._raw, x._view
     if is_array(raw):
         return memory_of(raw)
@@ -96,7 +96,7 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
         array.reshape(target, copy=False)
     except ValueError:
         return False
-    except TypeError:  # NumPy 2.0 has no copy=
+    except TypeError:  # NumPy 2.0 has no ``copy=``
         try:
             array[...].shape = target
         except AttributeError:
@@ -106,16 +106,16 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
 
 @op("Tensor.view", also={"dtype": "size"}, sample="rand(2, 3), (6,)", remembered=True)
 def view(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
-    """As :func:`reshape`, but never a copy.
+    """Return a view with the same elements in another shape.
 
     Raises:
-        RuntimeError: memory does not allow a view in that shape.
+        RuntimeError: the memory layout does not allow a view in that shape.
     """
     x = tensor_of("view", input)
     sizes = sizes if size is None else (size,)
     if len(sizes) == 1 and isinstance(sizes[0], (np.dtype, type)):
         return wrap(x._array().view(dtypes.as_dtype(sizes[0])))
-    target = _filled("view", x._raw.shape, _ints("view", sizes))
+    target = _resolved_shape("view", x._raw.shape, _ints("view", sizes))
     if is_array(x._raw) and not _viewable(memory_of(x._raw), target):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -127,20 +127,20 @@ def view(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
 @op("Tensor.view_as")
 @takes_tensors
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of ``other``."""
+    """Return a view with the shape of ``other``."""
     return view(input, *other.shape)
 
 
 @op("Tensor.reshape_as")
 @takes_tensors
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """Reshaped to the shape of ``other``."""
+    """Reshape to the shape of ``other``."""
     return reshape(input, *other.shape)
 
 
 @op(method=True, remembered=True)
 def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from ``start_dim`` to ``end_dim`` joined into one."""
+    """Merge the axes from ``start_dim`` to ``end_dim`` into one."""
     x = tensor_of("flatten", input)
     if not x.ndim:
         errors.check_dim("flatten", start_dim, 1), errors.check_dim("flatten", end_dim, 1)
@@ -156,22 +156,22 @@ def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @op(method=True, remembered=True)
 def ravel(input: TensorLike) -> Tensor:
-    """All elements along one axis, contiguous: a view if they are already, else a copy."""
+    """Return all elements along one axis, contiguous: a view if the tensor is contiguous, else a copy."""
     return reshape(contiguous(tensor_of("ravel", input)), -1)
 
 
 @op(method=True, sample="rand(2, 6), 1, (2, 3)")
 @takes_tensors
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One axis split into several."""
+    """Split one axis into several."""
     d = errors.check_dim("unflatten", dim, input.ndim)
     shape = tuple(input.shape)
-    return reshape(input, *shape[:d], *_filled("unflatten", (shape[d],), tuple(sizes)), *shape[d + 1 :])
+    return reshape(input, *shape[:d], *_resolved_shape("unflatten", (shape[d],), tuple(sizes)), *shape[d + 1 :])
 
 
 @op(method=True, sample="rand(2, 3), (1, 0)", remembered=True)
 def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
-    """The axes in another order."""
+    """Permute the axes."""
     x = tensor_of("permute", input)
     order = _ints("permute", order if dims is None else (dims,))
     if len(order) != x.ndim:
@@ -194,7 +194,7 @@ def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
     sample="rand(2, 3), 0, 1",
 )
 def transpose(input: TensorLike, dim0: object, dim1: object = None) -> Tensor:
-    """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
+    """Exchange two axes; a tuple of all axes permutes them, as in NumPy."""
     if dim1 is None and isinstance(dim0, (tuple, list)):
         return permute(input, dim0)
     x = tensor_of("transpose", input)
@@ -204,13 +204,13 @@ def transpose(input: TensorLike, dim0: object, dim1: object = None) -> Tensor:
 
 
 def alias(x: Tensor) -> Tensor:
-    """The tensor as a view of itself: what a move of axes is for a tensor that has too few."""
+    """Return a view of the tensor itself, for operations on axes that it lacks."""
     return bind(rows.alias, (x,), {})
 
 
 @op(method=True, in_place="view", sample="rand(2, 3)", remembered=True)
 def t(input: TensorLike) -> Tensor:
-    """The transpose of a matrix (a vector or number is returned as it is)."""
+    """Transpose a matrix (a vector or number is returned unchanged)."""
     x = tensor_of("t", input)
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D: use .mT or permute")
@@ -218,13 +218,13 @@ def t(input: TensorLike) -> Tensor:
 
 
 def T(input: Tensor) -> Tensor:
-    """All axes in reverse order (``tensor.T``)."""
+    """Reverse the order of all axes (``tensor.T``)."""
     x = tensor_of("T", input)
     return bind(rows.permute, (x,), {"axes": tuple(range(x.ndim - 1, -1, -1))})
 
 
 def mT(input: Tensor) -> Tensor:
-    """The last two axes exchanged (``tensor.mT``)."""
+    """Exchange the last two axes (``tensor.mT``)."""
     x = tensor_of("mT", input)
     if not x.ndim:
         return x
@@ -235,7 +235,7 @@ def mT(input: Tensor) -> Tensor:
 
 @op("movedim moveaxis", method=True, sample="rand(2, 3, 4), 0, 2")
 def movedim(input: TensorLike, source: Any, destination: Any) -> Tensor:
-    """Axes moved to other places, the others kept in order."""
+    """Move axes to other positions; the others keep their order."""
     x = tensor_of("movedim", input)
     n = x.ndim
     if not n:
@@ -255,7 +255,7 @@ def movedim(input: TensorLike, source: Any, destination: Any) -> Tensor:
 
 @op(method=True, in_place="view", sample="rand(2, 1)", remembered=True)
 def squeeze(input: TensorLike, dim: Any = None) -> Tensor:
-    """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
+    """Remove axes of length 1: all of them, or those in ``dim``."""
     x = tensor_of("squeeze", input)
     shape = x._raw.shape
     n = len(shape)
@@ -271,7 +271,7 @@ def squeeze(input: TensorLike, dim: Any = None) -> Tensor:
 
 @op(method=True, in_place="view", sample="rand(2, 3), 0", remembered=True)
 def unsqueeze(input: TensorLike, dim: int) -> Tensor:
-    """A new axis of length 1 at ``dim``."""
+    """Insert an axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
     n = x.ndim + 1
     return bind(rows.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
@@ -279,7 +279,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor:
 
 @op("Tensor.expand", sample="rand(2, 1), (2, 3)", remembered=True)
 def expand(input: TensorLike, *sizes: ShapeLike, size: Any = None) -> Tensor:
-    """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
+    """Expand axes of length 1 to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)
     have = x._raw.shape
     want = _ints("expand", sizes if size is None else (size,))
@@ -311,7 +311,7 @@ def expand(input: TensorLike, *sizes: ShapeLike, size: Any = None) -> Tensor:
 @op("Tensor.expand_as")
 @takes_tensors
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """Expanded to the shape of ``other``."""
+    """Expand to the shape of ``other``."""
     return expand(input, *other.shape)
 
 
@@ -324,14 +324,14 @@ def broadcast_to(input: TensorLike, size: Any) -> Tensor:
 @op(sample="rand(2, 1), rand(3)")
 @takes_tensors
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Several tensors broadcast to their common shape."""
+    """Broadcast several tensors to their common shape."""
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return tuple(t if t.shape == shape else expand(t, *shape) for t in tensors)
 
 
 @op(sample="(2, 1), (3,)")
 def broadcast_shapes(*shapes: Any) -> Any:
-    """The shape that the given ones broadcast to."""
+    """Return the common shape that the given shapes broadcast to."""
     try:
         return Size(np.broadcast_shapes(*[s if isinstance(s, int) else tuple(s) for s in shapes]))
     except ValueError:
@@ -342,7 +342,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 @op(method=True, sample="rand(3, 3)", remembered=True)
 def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A diagonal of two axes, as the last axis (a view)."""
+    """Return a diagonal of two axes as the last axis (a view)."""
     x = tensor_of("diagonal", input)
     n = x.ndim
     a, b = errors.check_dim("diagonal", dim1, n), errors.check_dim("diagonal", dim2, n)
@@ -353,7 +353,7 @@ def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 @op(method=True, remembered=True)
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-    """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
+    """Return a copy with the tensor's memory order, or (``contiguous_format``) in C order. Gradients flow through it."""
     x = tensor_of("clone", input)
     if memory_format is not contiguous_format or layout(x).flags.c_contiguous:
         return rows.clone(x)
@@ -361,7 +361,7 @@ def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
 
 
 def apart(result: Tensor, input: Tensor) -> Tensor:
-    """The result, as a copy if it may share memory with the input, or is its view in a transformation."""
+    """Return the result, or a copy if it shares memory with the input or is its view in a transformation."""
     shared = Foreign in (type(result._raw), type(input._raw)) or np.may_share_memory(
         memory_of(result), memory_of(input)
     )
@@ -370,7 +370,7 @@ def apart(result: Tensor, input: Tensor) -> Tensor:
 
 @op("Tensor.contiguous")
 def contiguous(input: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor itself if its memory is in row order, else a copy that is."""
+    """Return the tensor itself if it is contiguous in C order, else a contiguous copy."""
     if layout(input).flags.c_contiguous:
         return input
     if not is_array(input._raw):
@@ -384,7 +384,7 @@ def contiguous(input: Tensor, memory_format: object = None) -> Tensor:
 
 @op(method=True, sample="rand(4), 0, 2, 1")
 def unfold(input: TensorLike, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
+    """Return windows of ``size`` along a dimension, one every ``step``, as a new last axis (a view)."""
     x = tensor_of("unfold", input)
     d = errors.check_dim("unfold", dimension, x.ndim)
     if not x.ndim:
@@ -404,5 +404,5 @@ moveaxis = movedim
 @op(method=True)
 @takes_tensors
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of matrices."""
+    """Return the conjugate transpose of matrices."""
     return ew.conj(mT(input)) if input.dtype.kind == "c" else mT(input)

@@ -1,4 +1,4 @@
-"""Sparse matrices and linear operators of SciPy's beside tensors and Arrays: ``A @ u``, ``u @ A`` and what stands for them."""
+"""Products of SciPy's sparse matrices and linear operators with tensors and Arrays: ``A @ u``, ``u @ A``."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from chainrule._src.tape.others import is_linear_operator
 
 
 def entries_of(A: Any) -> tuple[Any, Places, bool]:
-    """The entries of a sparse matrix of SciPy's, their places, and whether these are those of the transpose."""
+    """Return a sparse SciPy matrix's entries, their sparsity pattern, and whether the pattern is that of the transpose."""
     transposed = A.format == "csc"
     stored = A.T if transposed else A.tocsr()
     return stored.data, Places(stored.indices, stored.indptr, stored.shape, stored), transposed
 
 
 def operator(symbol: str, x: Any, A: Any) -> Any:
-    """``x @ A``, ``A @ x`` and, for SciPy's matrices (not its arrays), the products that ``*`` stands for.
+    """Compute ``x @ A``, ``A @ x`` and, for SciPy's matrices (not its arrays), the products by ``*``.
 
     Args:
-        symbol: as in ``tape.others.beside``.
+        symbol: the operator, as in ``tape.others.beside``.
         x: a tensor or an Array.
-        A: of SciPy's: a sparse matrix or array, or a linear operator.
+        A: a SciPy sparse matrix or array, or a linear operator.
 
     Raises:
-        TypeError: what it would be is no dense array.
+        TypeError: the result would not be a dense array.
     """
     matrix = is_linear_operator(A) or _is_matrix(A)
     if symbol in ("matmul", "rmatmul") or (matrix and symbol in ("mul", "rmul")):
         return product(A, x) if symbol.startswith("r") else left_product(x, A)
     sign = {"mul": "*", "add": "+", "sub": "-", "truediv": "/", "pow": "**"}.get(symbol.removeprefix("r"), symbol)
     raise TypeError(
-        f"{sign} of a {type(A).__name__} and a {type(x).__name__} goes by elements: A.toarray() {sign} x is dense; what has "
-        "entries where A has them is chainrule.sparse.like(A, data), with data computed from A.data"
+        f"{sign} of a {type(A).__name__} and a {type(x).__name__} is elementwise: use A.toarray() {sign} x for a dense result, "
+        "or chainrule.sparse.like(A, data), with data computed from A.data, for entries where A has them"
     )
 
 
 def _is_matrix(A: object) -> bool:
-    """Whether ``*`` is the product of matrices, as for what is no ``sparray``."""
+    """Return whether ``*`` is the matrix product, as for every class but ``sparray``."""
     return not isinstance(A, rows.scipy_sparse().sparray)
 
 
 @takes_arrays
 def product(A: Any, x: Any) -> Any:
-    """``A @ x``, for a constant matrix or linear operator A of SciPy's.
+    """Compute ``A @ x``, for a constant SciPy matrix or linear operator A.
 
     Raises:
         ValueError: the sizes don't match.
@@ -67,7 +67,7 @@ def product(A: Any, x: Any) -> Any:
 
 
 def left_product(x: Any, A: Any) -> Any:
-    """``x @ A``."""
+    """Compute ``x @ A``."""
     turned = A if A.ndim == 1 else A.T
     if A.ndim == 1 or x.ndim == 1:
         return product(turned, x.T if x.ndim == 2 else x)
@@ -75,7 +75,7 @@ def left_product(x: Any, A: Any) -> Any:
 
 
 def check_product(shape: tuple[int, ...], x: Any, call: str) -> None:
-    """Raise where a matrix of a shape has no product with x.
+    """Raise if a matrix of a shape has no product with x.
 
     Raises:
         ValueError: the sizes don't match, or x is a number or a stack of matrices.

@@ -1,4 +1,4 @@
-"""``torch.special``: error, gamma and Bessel functions, and the special names of functions that are elsewhere, too."""
+"""``torch.special``: error, gamma and Bessel functions, and aliases of functions that are defined elsewhere."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
 
 
-def _computed(name: str, row: str, operands: tuple[Any, ...], **params: object) -> Any:
-    """What SciPy computes by this row, in PyTorch's dtypes. Numbers may stand beside tensors in ``zeta`` alone."""
+def _compute_by_scipy(name: str, row: str, operands: tuple[Any, ...], **params: object) -> Any:
+    """Apply a primitive computed by SciPy, with PyTorch's dtypes. Only ``zeta`` accepts numbers along with tensors."""
     try:
         prim = importlib.import_module("chainrule._src.ops.scipy_special").ROWS[row]
     except ImportError:
@@ -30,37 +30,41 @@ def _computed(name: str, row: str, operands: tuple[Any, ...], **params: object) 
     numbers = (int, float) if row == "zeta" and any(isinstance(x, Tensor) for x in operands) else ()
     checked = [x if isinstance(x, numbers) else tensor_of(name, x, "biuf") for x in operands]
     checked = promoted(prim, checked)
-    halves = [hasattr(x, "dtype") and dtype_of(x) == np.float16 for x in checked]  # SciPy has no such loops
+    halves = [hasattr(x, "dtype") and dtype_of(x) == np.float16 for x in checked]  # SciPy has no float16 loops
     checked = [cast(x, np.float32) if half else x for x, half in zip(checked, halves, strict=True)]
     result = general(prim, tuple(checked), params)
     return cast(result, np.float16) if any(halves) else result
 
 
 def _by_scipy(names: str, row: str = "", doc: str = "", operands: int = 1) -> Any:
-    """The user's function for a row that SciPy computes: the row of its first name, if no other is named."""
+    """Declare the user function of a primitive computed by SciPy; by default the primitive has the first name."""
     name = names.split()[0].removeprefix("special.")
     row = row or name
 
     def one(input: Tensor) -> Tensor:
-        return _computed(name, row, (input,))
+        return _compute_by_scipy(name, row, (input,))
 
     def two(input: Tensor, other: Tensor) -> Tensor:
-        return _computed(name, row, (input, other))
+        return _compute_by_scipy(name, row, (input, other))
 
     call = one if operands == 1 else two
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc or f"``scipy.special.{row}`` on tensors; SciPy computes it."
+    call.__doc__ = doc or f"Compute ``scipy.special.{row}``, by SciPy."
     method = any("." not in n for n in names.split())
     return op(names, method=method, in_place=method, out=True)(call)
 
 
-lgamma = _by_scipy("lgamma special.gammaln", doc="log |Γ(x)|; infinite at 0 and the negative integers.")
-_by_scipy("digamma special.digamma special.psi", doc="Γ'(x) / Γ(x), the derivative of log Γ.")
-_by_scipy("special.zeta", doc="Hurwitz's zeta function Σ (k + y)⁻ˣ over k = 0, 1, …", operands=2)
-_by_scipy("special.erfcx", doc="exp(x²)·erfc(x), finite where erfc is too small for a number.")
-_by_scipy("special.ndtr", doc="The normal distribution function: the share below x.")
-_by_scipy("special.log_ndtr", doc="The logarithm of the normal distribution function, finite far in the lower tail.")
-_by_scipy("special.ndtri", doc="The inverse of the normal distribution function; infinite at 0 and 1, nan beyond.")
+lgamma = _by_scipy("lgamma special.gammaln", doc="Return log |Γ(x)|; infinite at 0 and the negative integers.")
+_by_scipy("digamma special.digamma special.psi", doc="Return Γ'(x) / Γ(x), the derivative of log Γ.")
+_by_scipy("special.zeta", doc="Return the Hurwitz zeta function Σ (k + y)⁻ˣ over k = 0, 1, …", operands=2)
+_by_scipy("special.erfcx", doc="Return exp(x²)·erfc(x), also where erfc underflows.")
+_by_scipy("special.ndtr", doc="Return the normal distribution function: the probability below x.")
+_by_scipy(
+    "special.log_ndtr", doc="Return the logarithm of the normal distribution function, finite far in the lower tail."
+)
+_by_scipy(
+    "special.ndtri", doc="Return the inverse of the normal distribution function; infinite at 0 and 1, NaN beyond."
+)
 _by_scipy("special.i0e", doc="exp(−|x|)·I₀(x).")
 _by_scipy("special.i1e", doc="exp(−|x|)·I₁(x).")
 _by_scipy("special.airy_ai")
@@ -75,7 +79,7 @@ for _order in "01":
 
 @op("polygamma special.polygamma", out=True)
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The derivative of order n of :func:`digamma`.
+    """Return the derivative of order n of :func:`digamma`.
 
     >>> import chainrule as cr
     >>> cr.special.polygamma(1, cr.tensor([1.0]))
@@ -85,23 +89,23 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n: got {n}")
-    return _computed("polygamma", "polygamma", (input,), n=n.__index__())
+    return _compute_by_scipy("polygamma", "polygamma", (input,), n=n.__index__())
 
 
 @op("Tensor.polygamma", in_place=True)
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
-    """The derivative of order n of :func:`digamma`."""
+    """Return the derivative of order n of :func:`digamma`."""
     return polygamma(n, self)
 
 
 @op("mvlgamma special.multigammaln", method=True, in_place=True, out=True, sample="rand(3) + 2, 2")
 def multigammaln(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
+    """Return the logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     x = floating(tensor_of("mvlgamma", input, "biuf"))
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
     if p > 100_000:
-        raise ValueError(f"mvlgamma(): p = {p} is a sum of as many terms; up to 100000 are possible")
+        raise ValueError(f"mvlgamma(): p = {p} is too large: the cost is linear in p, and the limit is 100000")
     total = lgamma(x)
     for j in range(1, p):
         total = ew.add(total, lgamma(ew.sub(x, j / 2)))
@@ -110,7 +114,7 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
 
 @op("special.spherical_bessel_j0", out=True)
 def spherical_bessel_j0(input: Tensor) -> Tensor:
-    """sin(x) / x; 0 at ±inf."""
+    """Return sin(x) / x; 0 at ±inf."""
     x = floating(tensor_of("spherical_bessel_j0", input, "biuf"))
     far = ew.isinf(x)
     return ew.where(far, 0.0, ew.sinc(ew.div(ew.where(far, 1.0, x), math.pi)))

@@ -1,4 +1,4 @@
-"""Tensors cut along an axis: parts of them, as views."""
+"""Split tensors along an axis into views."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from chainrule._src.tape.view import mark_multi_output_views
 _PIECES = {"sections": "indices_or_sections", "indices": "indices_or_sections"}
 
 
-def _whole(name: str, argument: str, value: TensorLike) -> Any:
-    """An argument that has to be an int (or a tensor of one)."""
+def _checked_int(name: str, argument: str, value: TensorLike) -> Any:
+    """Check that an argument is an int (or a tensor with one), and return it."""
     if not hasattr(value, "__index__"):
         raise errors.not_an_int(name, argument, value)
     return value
 
 
-def _wholes(name: str, argument: str, values: Any) -> list[int]:
+def _checked_ints(name: str, argument: str, values: Any) -> list[int]:
     try:
         return [v.__index__() for v in values]
     except (TypeError, AttributeError):
@@ -36,7 +36,7 @@ def _wholes(name: str, argument: str, values: Any) -> list[int]:
 
 @op(method=True, sample="rand(4, 3), 0, 1, 2")
 def narrow(input: TensorLike, dim: int, start: TensorLike, length: int) -> Tensor:
-    """A stretch of ``length`` entries along ``dim``, as a view."""
+    """Return ``length`` entries along ``dim``, from ``start`` on, as a view."""
     x = tensor_of("narrow", input)
     if not x.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -46,8 +46,8 @@ def narrow(input: TensorLike, dim: int, start: TensorLike, length: int) -> Tenso
         raise RuntimeError(
             f"start must be an 0-dim integral Tensor, not one of shape {list(start.shape)}, {start.dtype}."
         )
-    begin = int(_whole("narrow", "start", start))
-    if _whole("narrow", "length", length) < 0:
+    begin = int(_checked_int("narrow", "start", start))
+    if _checked_int("narrow", "length", length) < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= begin <= n:
         raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})")
@@ -59,16 +59,16 @@ def narrow(input: TensorLike, dim: int, start: TensorLike, length: int) -> Tenso
 
 @op(method=True, sample="rand(2, 3), 0, 1")
 def select(input: TensorLike, dim: int, index: int) -> Tensor:
-    """The entry at ``index`` along ``dim``, which is removed; a view."""
+    """Return the entry at ``index`` along ``dim`` as a view without that axis."""
     x = tensor_of("select", input)
     if not x.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (_whole("select", "index", index),)]
+    return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (_checked_int("select", "index", index),)]
 
 
 @op(method=True, sample="rand(2, 3)", remembered=True)
 def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
-    """All entries along ``dim``, each a view."""
+    """Return all entries along ``dim`` as views."""
     x = tensor_of("unbind", input)
     if not x.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -78,7 +78,7 @@ def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
 
 @op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2", remembered=True)
 def split(tensor: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
+    """Split along ``dim`` into views of one size (the last may be smaller), or of the listed sizes."""
     x = tensor_of("split", tensor)
     if not x.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -90,7 +90,7 @@ def split(tensor: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tupl
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
         sizes = [builtins.min(size, n - i) for i in range(0, n, size)] if n else [0]
     else:
-        sizes = _wholes("split", "split_size_or_sections", split_size_or_sections)
+        sizes = _checked_ints("split", "split_size_or_sections", split_size_or_sections)
         if any(size < 0 for size in sizes):
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}"
@@ -104,21 +104,21 @@ def split(tensor: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tupl
 
 
 def _pieces(x: Tensor, d: int, cuts: Iterable[int]) -> tuple[Tensor, ...]:
-    """The parts between each two neighbouring cuts."""
+    """Return the parts between neighbouring cuts."""
     lead = (slice(None),) * d
     return tuple([x[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]", remembered=True)
 def split_with_sizes(tensor: TensorLike, split_sizes: object, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of the sizes listed, along ``dim``."""
+    """Split along ``dim`` into views of the listed sizes."""
     return split(tensor, list(split_sizes), dim)
 
 
 @op(method=True, sample="rand(4, 3), 2", remembered=True)
 def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
-    if _whole("chunk", "chunks", chunks) <= 0:
+    """Split along ``dim`` into at most ``chunks`` views of equal size; the last may be smaller."""
+    if _checked_int("chunk", "chunks", chunks) <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     x = tensor_of("chunk", input)
     if not x.ndim:
@@ -129,26 +129,26 @@ def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @op(method=True, sample="rand(4, 3), 2")
 def unsafe_split(tensor: TensorLike, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """As :func:`split`, but the pieces may be written to in place, each with a history of its own."""
+    """Split as :func:`split` does into copies, which may be written to in place."""
     return tuple(rows.clone(piece) for piece in split(tensor, split_size, dim))
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]")
 def unsafe_split_with_sizes(tensor: TensorLike, split_sizes: object, dim: int = 0) -> tuple[Tensor, ...]:
-    """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
+    """Split as :func:`split_with_sizes` does into copies, which may be written to in place."""
     return tuple(rows.clone(piece) for piece in split(tensor, list(split_sizes), dim))
 
 
 @op(method=True, sample="rand(4, 3), 2")
 def unsafe_chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """As :func:`chunk`, but the pieces may be written to in place, each with a history of its own."""
+    """Split as :func:`chunk` does into copies, which may be written to in place."""
     return tuple(rows.clone(piece) for piece in chunk(input, chunks, dim))
 
 
 @op(method=True, also=_PIECES | {"tensor_indices_or_sections": "indices_or_sections"}, sample="rand(4, 3), 2")
 @takes_tensors
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
+    """Split as ``np.array_split`` does: into a number of nearly equal parts, or at indices."""
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = errors.check_dim("tensor_split", dim, input.ndim)
@@ -161,19 +161,19 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
             raise RuntimeError(f"number of sections must be larger than 0, got {k}")
         cuts = even_cuts("tensor_split", n, k)
     else:
-        cuts = [0, *_wholes("tensor_split", "indices_or_sections", indices_or_sections), n]
+        cuts = [0, *_checked_ints("tensor_split", "indices_or_sections", indices_or_sections), n]
     return _pieces(input, d, cuts)
 
 
 def even_cuts(function: str, n: int, k: int) -> list[int]:
-    """Where an axis of length n is cut into k parts of nearly equal length, with both ends."""
+    """Return the cuts of an axis of length n into k parts of nearly equal length, including both ends."""
     if k > n + 1_000_000:
-        raise RuntimeError(f"{function}(): of {k} sections of an axis of length {n} all but {n} would be empty")
+        raise RuntimeError(f"{function}(): of {k} sections of an axis of length {n}, all but {n} would be empty")
     return [0, *np.cumsum([n // k + (i < n % k) for i in range(k)]).tolist()]
 
 
 def _cuts(where: Tensor) -> Any:
-    """A number of sections, or indices, that came as a tensor."""
+    """Return a number of sections, or indices, given as a tensor."""
     if where.dtype != np.int64:
         raise RuntimeError(
             f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {where.dtype}"
@@ -188,24 +188,24 @@ def _cuts(where: Tensor) -> Any:
 
 @op(method=True, also=_PIECES, sample="rand(2, 4), 2")
 def hsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
-    """Cut between columns (between elements, of a vector)."""
+    """Split between columns (a vector between elements)."""
     return _split_at_least("hsplit", input, indices_or_sections, 1, 1)
 
 
 @op(method=True, also=_PIECES, sample="rand(4, 3), 2")
 def vsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
-    """Cut between rows."""
+    """Split between rows."""
     return _split_at_least("vsplit", input, indices_or_sections, 2, 0)
 
 
 @op(method=True, also=_PIECES, sample="rand(2, 3, 4), 2")
 def dsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
-    """Cut along the third axis."""
+    """Split along the third axis."""
     return _split_at_least("dsplit", input, indices_or_sections, 3, 2)
 
 
 def _split_at_least(name: str, input: TensorLike, sections: object, ndim: int, dim: int) -> tuple[Tensor, ...]:
-    """Cut along an axis (the last one, if there are fewer) a tensor that needs ``ndim`` of them."""
+    """Split along an axis (the last one, if there are fewer) a tensor with at least ``ndim`` axes."""
     x = tensor_of(name, input)
     if x.ndim < ndim:
         raise RuntimeError(

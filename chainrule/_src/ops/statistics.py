@@ -1,4 +1,4 @@
-"""Covariances, and medians and quantiles of what is not nan."""
+"""Covariances, and medians and quantiles that ignore NaN."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from chainrule._src.tape.tensor import Tensor, wrap
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariances of variables.
+    """Return the covariances of variables.
 
     Args:
         input: (variables, observations), or the observations of one variable.
-        correction: what is taken from the number of observations before dividing by it.
+        correction: the number subtracted from the number of observations in the divisor.
         fweights: how often each observation was made (integers).
-        aweights: how much each observation counts.
+        aweights: the weight of each observation.
 
     Returns:
         (variables, variables), or a number for one variable.
@@ -77,7 +77,7 @@ def cov(
 
 
 def _weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> tuple[Tensor | None, TensorLike]:
-    """What each observation counts, and in total: None, if they all count alike."""
+    """Return the weights of the observations (None if all are equal), and their sum."""
     given = [("fweights", fweights, "iu", "integral"), ("aweights", aweights, "f", "floating point")]
     for name, w, kinds, word in given:
         if w is None:
@@ -107,7 +107,7 @@ def _weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> tuple[
 
 @op(method=True)
 def corrcoef(input: TensorLike) -> Tensor:
-    """The correlation coefficients of variables: their covariances, divided by both standard deviations."""
+    """Return the correlation coefficients of variables: their covariances, divided by both standard deviations."""
     x = tensor_of("corrcoef", input)
     if x.ndim > 2:
         raise RuntimeError(
@@ -124,12 +124,12 @@ def corrcoef(input: TensorLike) -> Tensor:
     return ew.clamp(c, -1, 1)
 
 
-# -- without nan -----------------------------------------------------------------------------------------------------
+# -- ignoring NaN ----------------------------------------------------------------------------------------------------
 
 
 @op(method=True, out=True)
 def nanmedian(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
+    """Return the (lower) median of the elements that are not NaN: of all, or along ``dim`` with its index."""
     x = tensor_of("nanmedian", input, "iuf")
     if dim is None:
         return _median_of_numbers(x.reshape(-1))
@@ -144,7 +144,7 @@ def nanmedian(input: TensorLike, dim: int | None = None, keepdim: bool = False) 
 
 
 def _median_of_numbers(x: Tensor) -> Tensor:
-    """The median of a vector in which nan gives way: to −∞ and ∞, so many each that the median stays where it is."""
+    """Return the median of a vector, ignoring NaN: replace NaNs by −∞ and ∞ in equal numbers, which keeps the median."""
     n = x.numel()
     nan = ew.isnan(x.detach())
     missing = sum_(nan)
@@ -159,7 +159,7 @@ def _median_of_numbers(x: Tensor) -> Tensor:
 def nanquantile(
     input: TensorLike, q: object, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-quantile along ``dim`` of what is not nan; nan where there is nothing else."""
+    """Return the q-quantile along ``dim`` of the elements that are not NaN; NaN if there are none."""
     x = tensor_of("nanquantile", input, "f")
     levels = checked_levels("nanquantile", x, q, interpolation)
     ndim = levels.ndim

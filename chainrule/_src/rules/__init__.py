@@ -1,1 +1,1 @@
-"""What a row is: its columns, and how each kind of Jacobian derives them."""
+"""Primitives: how an op is declared, and how its kind of Jacobian derives the missing rules."""

@@ -1,8 +1,8 @@
-"""Batching rules that whole kinds share. A payload has its batch axis first; the other operands have none.
+"""Batching rules shared by whole kinds of primitives; ``Batched`` calls them under ``vmap``.
 
-A rule is ``(prim, payloads, batched, size, params) -> payload``: ``batched`` says which operands carry the axis and
-``size`` how long it is. Because axes are counted from the end in every row's parameters, most rows need nothing
-special: their value works with an extra leading axis.
+A rule is ``(prim, payloads, batched, size, params) -> payload``. A batched payload has its batch axis first; other
+payloads have no batch axis. ``batched`` marks the operands that have the axis, and ``size`` is its length. All primitives
+count axes from the end, so most of them need no batching rule: their value works with an extra leading axis.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def reshape(x: AnyArray, shape: tuple[int, ...]) -> Any:
 def batch_elementwise(
     prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
 ) -> Any:
-    """Elementwise: give the batched operands one rank, so that their batch axes meet under broadcasting."""
+    """Pad the batched operands to one rank, so that their batch axes broadcast against each other."""
     if len(payloads) == 1:
         return applied(prim, payloads, params)
     ranks = [(p.ndim if type(p) is ndarray else len(shape_of(p))) - b for p, b in zip(payloads, batched, strict=True)]
@@ -38,18 +38,18 @@ def batch_elementwise(
 
 
 def _of_rank(most: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
-    """The payloads, with axes of length 1 after the batch axis of those that have a smaller rank than the largest."""
+    """Insert axes of length 1 after the batch axis of each batched payload whose rank is below ``most``."""
     return [with_axes(p, most - r) if b and r < most else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
 
 
 def with_axes(x: AnyArray, n: int) -> AnyArray:
-    """A batched payload with n axes of length 1 after its batch axis."""
+    """Insert n axes of length 1 after the batch axis of a payload."""
     shape = shape_of(x)
     return reshape(x, (shape[0], *(1,) * n, *shape[1:]))
 
 
 def applied(prim: Primitive, operands: Sequence[AnyArray], params: Params) -> Any:
-    """The operation itself, without the question of who handles it where all operands are arrays."""
+    """Apply the primitive; skip dispatch if all operands are NumPy arrays."""
     for x in operands:
         if type(x) is not ndarray:
             return prim(*operands, **params)
@@ -59,17 +59,17 @@ def applied(prim: Primitive, operands: Sequence[AnyArray], params: Params) -> An
 def batch_leading(
     prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
 ) -> Any:
-    """Operations that treat extra leading axes alike in every operand: give the axis to the operands without it."""
+    """Apply an operation that treats extra leading axes alike in every operand: give the batch axis to all operands."""
     if len(payloads) > 1:
         payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
     return applied(prim, payloads, params)
 
 
 def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> AnyFunction:
-    """A rule for rows of one operand: the row itself, with parameters that know of the batch axis in front.
+    """Return a batching rule for primitives of one operand: apply the primitive with adapted parameters.
 
     Args:
-        under_batch: for such a parameter ``(parameter, size) -> parameter``.
+        under_batch: for each parameter to adapt, ``(parameter, size) -> parameter``.
     """
 
     def batch(prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params) -> Any:
@@ -79,19 +79,19 @@ def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> AnyFunction:
 
 
 def in_front(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """A shape, under a batch axis."""
+    """Prepend the batch axis to a shape."""
     return (size, *shape)
 
 
 def each_example(
     prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
 ) -> Any:
-    """Operations of which nothing is known: one example after the other."""
+    """Apply the operation to one example after the other: the fallback for primitives without a batching rule."""
 
     def run(examples: list[AnyArray]) -> Any:
         return applied(prim, examples, params)
 
-    if not size:  # an example of zeros says what one would look like
+    if not size:  # run one example of zeros to find the shapes and dtypes of the outputs
         out = run([np.zeros(shape_of(p)[1:], p.dtype) if b else p for p, b in zip(payloads, batched, strict=True)])
         several = isinstance(out, tuple)
         empty = tuple([np.zeros((0, *shape_of(o)), getattr(o, "dtype", type(o))) for o in (out if several else (out,))])
@@ -103,16 +103,16 @@ def each_example(
 
 
 def broadcast_batch(x: AnyArray, size: int) -> Any:
-    """An unbatched operand, repeated (without copying) along a new leading axis."""
+    """Broadcast an unbatched operand along a new leading axis, without copying."""
     return np.broadcast_to(x, (size, *shape_of(x)))
 
 
 def batch_contraction(
     prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
 ) -> Any:
-    """Contractions: one product of two matrices, where one operand is plain; else a stack of products.
+    """Apply a contraction: as one matrix product if one operand has no batch axis, else as a stack of products.
 
-    In the stack the operands' own batch axes broadcast, so only a shared rank has to be made.
+    In the stack the operands' own batch axes broadcast, so they only need a common rank.
     """
     x, y = payloads
     left, right = prim.structure.split("->")[0].split(",")

@@ -1,7 +1,8 @@
-"""Products of two arrays summed over shared subscripts, as moves of axes around one ``np.matmul``.
+"""Contractions of two arrays over shared subscripts, computed by one ``np.matmul`` and moves of axes.
 
-Each letter of a subscript such as ``"ik,kj->ij"`` is summed (in both operands, not in the result), left or right.
-Extra leading axes broadcast, so a subscript describes the last axes only and batching needs nothing more.
+Each letter of a subscript such as ``"ik,kj->ij"`` is summed (in both operands, not in the result), left (in the first
+operand only) or right (in the second only). Extra leading axes broadcast. A subscript describes the last axes only,
+so contractions need no batching rule of their own.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ ndarray = np.ndarray
 
 
 def cotangent_subscripts(subscripts: str) -> tuple[str, str]:
-    """The subscripts of the two VJPs: ``"ik,kj->ij"`` gives ``"ij,kj->ik"`` and ``"ik,ij->kj"``."""
+    """Return the subscripts of the two VJPs: ``"ik,kj->ij"`` gives ``"ij,kj->ik"`` and ``"ik,ij->kj"``."""
     operands, out = subscripts.split("->")
     x, y = operands.split(",")
     return f"{out},{y}->{x}", f"{x},{out}->{y}"
 
 
 def dotted(a: AnyArray, b: AnyArray) -> AnyArray:
-    """The product of two vectors or matrices."""
+    """Return the product of two vectors or matrices."""
     if type(a) is ndarray and type(b) is ndarray:
         return a.dot(b)
     return np.dot(a, b) if is_array(a) and is_array(b) else np.matmul(a, b)
@@ -46,9 +47,9 @@ def _plan(subscripts: str) -> tuple[str, str, str, str, str]:
 
 @cache
 def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArray]:
-    """A function of two array-likes that computes the contraction."""
+    """Return a function of two array-likes that computes the contraction."""
     x, y, out, left, right = _plan(subscripts)
-    x_first = x[:1] == left  # left letter stands before the summed one
+    x_first = x[:1] == left  # the left letter comes before the summed letter
     y_last = y[-1:] == right
     if not left and not right and len(x) == 1:
 
@@ -76,12 +77,12 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
 
     swapped = len(out) == 2 and out == right + left
     if len(x) == len(y) == 2 and not swapped:
-        turn_a, turn_b = not x_first, not y_last
+        transpose_a, transpose_b = not x_first, not y_last
 
         def matrices(a: AnyArray, b: AnyArray) -> AnyArray:
-            if turn_a:
+            if transpose_a:
                 a = a.mT
-            if turn_b:
+            if transpose_b:
                 b = b.mT
             return dotted(a, b) if a.ndim == b.ndim == 2 else np.matmul(a, b)
 
@@ -110,7 +111,7 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
 
 
 def formula_of(subscripts: str, first: str, second: str) -> str:
-    """The contraction as NumPy text, for explanations."""
+    """Return the contraction as NumPy text, for explanations."""
     x, y, out, left, right = _plan(subscripts)
     if len(x) == len(y) == len(out) == 2 and out == left + right:
         return f"{first if x[0] == left else first + '.mT'} @ {second if y[-1] == right else second + '.mT'}"
@@ -121,21 +122,22 @@ def formula_of(subscripts: str, first: str, second: str) -> str:
 
 @cache
 def _fold_plan(subscripts: str, first: bool) -> tuple[Callable[[AnyArray, AnyArray], AnyArray], bool] | None:
-    """How a batched operand (the first, or the second) and a plain one are contracted as two matrices, if they can be.
+    """Plan the contraction of a batched operand (the first or the second) and an unbatched one as one matrix product.
 
-    The batch axis becomes the free letter of a vector, or a part of that of a matrix, whose letter must come first.
+    The batch axis becomes the free letter of a vector, or is merged with the free letter of a matrix, which must come first.
+    Return None if no such plan exists.
     """
     x, y, out, left, right = _plan(subscripts)
-    mine, other, free, theirs = (x, y, left, right) if first else (y, x, right, left)
-    summed = next((c for c in mine if c in other and c not in out), "")
-    if not summed or out != free + theirs or len(mine) > 2 or (free and mine[0] != free):
+    batched_letters, plain_letters, free, plain_free = (x, y, left, right) if first else (y, x, right, left)
+    summed = next((c for c in batched_letters if c in plain_letters and c not in out), "")
+    if not summed or out != free + plain_free or len(batched_letters) > 2 or (free and batched_letters[0] != free):
         return None
     free = free or next(c for c in "zwv" if c not in x + y)
-    return contraction_value(f"{free}{summed},{other}->{free}{theirs}"), len(mine) == 2
+    return contraction_value(f"{free}{summed},{plain_letters}->{free}{plain_free}"), len(batched_letters) == 2
 
 
 def merge_batch_into_gemm(subscripts: str, batched: Any, plain: AnyArray, first: bool) -> AnyArray | None:
-    """The contraction of an operand whose batch axis comes first with a plain one, as one product; None if it can't be."""
+    """Contract a batched operand with an unbatched one as one matrix product; return None where that is impossible."""
     plan = _fold_plan(subscripts, first)
     if plan is None:
         return None

@@ -1,4 +1,4 @@
-"""The elementwise kind: the local Jacobian is diagonal, and one partial derivative per operand says all of it."""
+"""Elementwise primitives: the local Jacobian is diagonal, so one partial derivative per operand determines all rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ndarray = np.ndarray
 
 
 def _times(partial: complex) -> Rule:
-    """The VJP of an elementwise operation whose partial is a plain number."""
+    """Return the VJP of an elementwise operation whose partial is a constant."""
     if partial == 1:
         return lambda g: g
     if partial == -1:
@@ -31,12 +31,12 @@ def _times(partial: complex) -> Rule:
 def _elementwise_cells(
     prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule], real: bool
 ) -> list[Any]:
-    """Per operand: ``(node, g, saved) -> cotangent``, of real or of any numbers."""
+    """Compile for each operand ``(node, g, saved) -> cotangent``, for real numbers only or for real and complex numbers."""
     cells: list[Any] = []
     for operand in prim.operands:
         partial = d.get(operand)
         if operand in vjp and (real or not callable(partial) or operand in jvp):
-            # next to a partial it is a quicker form for real numbers only
+            # a VJP given along with a partial is a faster form for real numbers only
             cells.append(compile_rule(prim, vjp[operand]))
         elif callable(partial):
             cells.append(compile_rule(prim, partial, "g * {}" if real else "g * conjugate({})"))
@@ -99,7 +99,7 @@ def _elementwise_pullback(
 
 
 def _crossed(prim: Primitive) -> bool:
-    """Whether each operand's partial is the other operand, as in a product."""
+    """Return whether each operand's partial is the other operand, as in a product."""
     x, y = prim.operands
     partials = [prim.partials.get(name) for name in (x, y)]
     return prim.saves == (y, x) and all(callable(p) and is_identity(p) for p in partials)
@@ -111,15 +111,15 @@ def elementwise(
     """Declare an operation whose output element depends on the same element of each operand (after broadcasting).
 
     Args:
-        ufunc: the NumPy function that this row answers for.
-        d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``. (A row of one
-            operand gives it alone, without the operand's name; so for all columns.)
-        vjp, jvp: rules that replace the derived ones. A VJP next to a partial is a quicker form of it for real numbers;
-            next to a JVP it holds for complex numbers, too (for operations that are not holomorphic).
-        options: the other columns (``Primitive``), among them ``formula``: for each differentiable operand its VJP in
-            NumPy, as text, where the rule's own source does not say it best; ``value``: what computes the value, if it is
-            neither the ufunc nor the decorated function; ``domain``: ``(low, high)`` for each operand,
-            from which sample inputs are drawn; ``samples``: the parameters to check the row with, as a list of dicts.
+        ufunc: the NumPy function that this primitive handles.
+        d: the partial derivative for each differentiable operand: a rule, a number, or ``unsupported(why)``. A primitive of
+            one operand may give it without the operand's name, here and in all options.
+        vjp, jvp: rules that replace the derived ones. A VJP given along with a partial is a faster form for real numbers
+            only. A VJP given along with a JVP holds for complex numbers, too (for operations that are not holomorphic).
+        options: the other attributes of ``Primitive``. ``formula``: the VJP for each differentiable operand as NumPy
+            text, where the rule's source is not clear enough. ``value``: computes the value, if neither the ufunc nor the
+            decorated function does. ``domain``: ``(low, high)`` for each operand, the range of sample inputs.
+            ``samples``: the parameters to check the primitive with, as a list of dicts.
     """
 
     def declare(function: AnyFunction) -> Primitive:
@@ -140,11 +140,13 @@ def _fill(prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: 
         if name not in prim.operands:
             raise no_operand(prim.name, name)
         if name not in rules:
-            raise TableError(f"row {prim.name}: a JVP with respect to {name!r}, and no VJP")
+            raise TableError(f"primitive {prim.name}: a JVP with respect to {name!r}, and no VJP")
         if name in d and name in vjp and name in jvp:
-            raise TableError(f"row {prim.name}: nothing reads the partial of {name!r} beside its VJP and JVP")
+            raise TableError(
+                f"primitive {prim.name}: nothing reads the partial of {name!r}, because its VJP and JVP are given, too"
+            )
     if not rules:
-        raise TableError(f"row {prim.name}: no derivative for any operand; write one, or unsupported('why')")
+        raise TableError(f"primitive {prim.name}: no derivative for any operand; write one, or unsupported('why')")
     prim.partials = {name: partial for name, partial in d.items() if name not in vjp}
     prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
     prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)

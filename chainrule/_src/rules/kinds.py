@@ -1,16 +1,18 @@
-"""The kinds of local Jacobian, and the columns each kind derives.
+"""The kinds of local Jacobian, and the rules that each kind derives.
+
+The decorators here turn a function into a ``Primitive`` and register it in the op table.
 
 ===========  =================  ===========================================  =============================
-kind         local Jacobian     a row says                                   derived here
+kind         local Jacobian     the declaration gives                        derived here
 ===========  =================  ===========================================  =============================
-elementwise  diagonal           one partial per argument                     VJP, JVP, batching
+elementwise  diagonal           one partial per operand                      VJP, JVP, batching
 linear       constant           the transpose                                JVP (the operation itself), batching
 contraction  bilinear           the subscripts                               VJPs, JVP, batching
-opaque       anything           VJP and JVP                                  batching, where extra leading axes are free
-discrete     none               nothing: integers and booleans come out      batching
+opaque       anything           VJP and JVP                                  batching, if extra leading axes are allowed
+discrete     none               nothing: results are integers or booleans    batching
 ===========  =================  ===========================================  =============================
 
-Whatever a keyword of the decorator gives overrides what the kind derives.
+A keyword of the decorator overrides the derived rule.
 """
 
 from __future__ import annotations
@@ -38,22 +40,22 @@ ndarray = np.ndarray
 # -- linear, contraction, opaque -------------------------------------------------------------------------------------
 
 
-def _when_needed(prim: Primitive) -> Callable[..., Cotangents]:
-    """The pullback, made when a backward pass first meets the row: it takes time, and most programs meet few rows."""
-    made: Callable[..., Cotangents] | None = None
+def _lazy_pullback(prim: Primitive) -> Callable[..., Cotangents]:
+    """Return a pullback that is compiled at its first call: this takes time, and most programs use few primitives."""
+    compiled: Callable[..., Cotangents] | None = None
 
     def first(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
-        nonlocal made
-        if made is None:
-            made = _general_pullback(prim)
-            object.__setattr__(prim, "pullback", made)  # the nodes to come need not ask
-        return made(node, g, saved, edges)
+        nonlocal compiled
+        if compiled is None:
+            compiled = _general_pullback(prim)
+            object.__setattr__(prim, "pullback", compiled)  # later nodes call it directly
+        return compiled(node, g, saved, edges)
 
     return first
 
 
 def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
-    """Run each needed operand's rule, then cast back what dtype promotion changed."""
+    """Run the rule of each operand that needs a gradient, then undo broadcasting and dtype promotion."""
     cells: list[Any] = []
     shared = None if prim.shared is None else compile_rule(prim, prim.shared[1])
     for operand in prim.operands:
@@ -101,7 +103,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
 
 
 def _checked(prim: Primitive, operand: str, cell: AnyFunction) -> AnyFunction:
-    """A rule of the user's, which may return a gradient of the wrong shape."""
+    """Wrap a user's rule with a check that the gradient has a valid shape."""
     position = prim.operands.index(operand)
 
     def rule(node: NodeLike, g: AnyArray, saved: Saved) -> AnyArray:
@@ -116,21 +118,21 @@ def _checked(prim: Primitive, operand: str, cell: AnyFunction) -> AnyFunction:
 
 
 def _fits(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of a shape broadcasts to another one."""
+    """Return whether an array of the first shape broadcasts to the second."""
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
 def _linear_jvp(prim: Primitive) -> AnyFunction:
-    """The derivative of a linear map is the map: apply it to the tangents (zeros where there is none)."""
+    """Return the JVP of a linear map: apply the map to the tangents, with zeros for missing ones."""
 
     def rule(operands: Sequence[AnyArray], tangents: Cotangents, out: AnyArray, params: Params) -> AnyArray | None:
         if all(t is None for t in tangents):
             return None
-        moved = [
+        inputs = [
             t if t is not None else np.zeros(shape_of(x), x.dtype) if prim.variadic or name in prim.vjps else x
             for name, x, t in zip(_names(prim, operands), operands, tangents, strict=True)
         ]
-        return prim(*moved, **params)
+        return prim(*inputs, **params)
 
     return rule
 
@@ -151,9 +153,9 @@ def linear(
     """Declare an operation that is linear in its differentiable operands (jointly, where there are several).
 
     Args:
-        transpose: for each of them the transposed map, from output cotangent to operand cotangent. For a variadic row
-            the one rule returns a tuple.
-        formula: the same in NumPy, as text, where the rule's own source does not say it best.
+        transpose: for each such operand the transposed map, from output cotangent to operand cotangent. For a variadic
+            primitive one rule returns a tuple.
+        formula: the transpose as NumPy text, where the rule's source is not clear enough.
         batch: the batching rule; without it the value must accept extra leading axes (axes counted from the end).
     """
 
@@ -162,7 +164,7 @@ def linear(
         rules = prim.for_each_operand(transpose)
         prim.set_vjps(rules)
         prim.needs_avals = prim.needs_avals or prim.variadic or not prim.listed
-        prim.pullback = _when_needed(prim)
+        prim.pullback = _lazy_pullback(prim)
         prim.jvp = jvp or _linear_jvp(prim)
         prim.batch = batch or batch_leading
         cells = {"transpose": rules, "jvp": jvp, "batch": batch, "value": value, "formula": formula}
@@ -200,7 +202,7 @@ def contraction(
 
 def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., Cotangents]:
     def pullback(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
-        y, x = saved  # the rule for x reads y, the rule for y reads x
+        y, x = saved  # the rule for x reads y; the rule for y reads x
         if node.in_avals is None:
             return (None if edges[0] is None else to_left(g, y), None if edges[1] is None else to_right(x, g))
         return (
@@ -212,7 +214,7 @@ def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., Cotang
 
 
 def _multilinear_jvp(prim: Primitive) -> AnyFunction:
-    """What is linear in each operand alone, of each tangent beside the other operands."""
+    """Return the JVP of an operation that is linear in each operand: apply it to each tangent and the other operands."""
 
     def rule(operands: Sequence[AnyArray], tangents: Cotangents, out: AnyArray, params: Params) -> AnyArray | None:
         terms = [prim(*operands[:i], t, *operands[i + 1 :], **params) for i, t in enumerate(tangents) if t is not None]
@@ -236,9 +238,9 @@ def opaque(
 
     Args:
         vjp: for each differentiable operand the rule from output cotangent(s) to its cotangent.
-        shared: what several VJPs need, computed once: a name, which they read, and its rule.
-        jvp: for each the rule from its tangent ``t`` to the output tangent(s); the contributions are added. An operation
-            that is linear in each operand alone needs none: ``multilinear=True``.
+        shared: an intermediate result of several VJPs, computed once: its name, which they read, and its rule.
+        jvp: for each differentiable operand the rule from its tangent ``t`` to the output tangent(s); the contributions are
+            added. An operation that is linear in each operand needs none: ``multilinear=True``.
         batch: the batching rule; without it the value must accept extra leading axes.
     """
 
@@ -247,7 +249,7 @@ def opaque(
         rules = prim.for_each_operand(vjp)
         prim.set_vjps(rules, shared=shared)
         prim.needs_avals = prim.needs_avals or prim.variadic or not prim.listed
-        prim.pullback = _when_needed(prim)
+        prim.pullback = _lazy_pullback(prim)
         tangents = jvp if isinstance(jvp, unsupported) else prim.for_each_operand(jvp)
         if multilinear and not tangents:
             prim.jvp = _multilinear_jvp(prim)
@@ -256,7 +258,7 @@ def opaque(
         elif set(tangents) == set(rules):
             prim.jvp = _opaque_jvp(prim, tangents)
         else:
-            raise TableError(f"row {prim.name}: VJP and JVP are for different operands")
+            raise TableError(f"primitive {prim.name}: VJP and JVP are for different operands")
         prim.batch = batch or batch_leading
         cells = {"vjp": rules, "jvp": tangents, "shared": shared, "batch": batch, "value": value, "formula": formula}
         prim.declared = (opaque, function, {**cells, "multilinear": multilinear, **options})
@@ -284,8 +286,8 @@ def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> AnyFunction:
             return add_terms(terms, out)
         sums = []
         for parts, o in zip(zip(*terms, strict=True), out, strict=True):
-            known = [p for p in parts if p is not None]
-            sums.append(add_terms(known, o) if known else None)
+            present = [p for p in parts if p is not None]
+            sums.append(add_terms(present, o) if present else None)
         return tuple(sums)
 
     return rule

@@ -1,18 +1,18 @@
-"""What a row of the table becomes: a Primitive, the one object that knows everything about an operation.
+"""The ``Primitive``: an op definition with its value, derivative rules and batching rule; ``TABLE`` holds them by name.
 
-A rule is ordinary NumPy code, and its parameter names say what it reads:
+The decorators in ``kinds`` make primitives. A rule is a NumPy function, and its parameter names determine its arguments:
 
 ======================  =============================================================
 ``g``                   the cotangent of the output (a tuple where there are several)
-``t``                   the tangent of the operand the rule is for
+``t``                   the tangent of the operand that the rule is for
 an operand's name       that operand's value: it is saved for the backward pass
 ``out``, output names   the result: it is saved for the backward pass
 ``x_shape``, ``x_dtype``  shape or dtype of operand ``x``: nothing is saved
 a parameter's name      that parameter (``axis``, ``keepdims`` ...)
-``**params``            all parameters that the rule does not name (and that have no default)
+``**params``            all parameters that the rule does not name and that have no default
 ======================  =============================================================
 
-They are read once, here, at import: that is how a node saves what its rule names and nothing else.
+The names are read once, at import. A node saves exactly the values that the rules name.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.rule_text import partial_text, vjp_text
 
 Rule = AnyFunction
-_LATER: Any = None  # a column that is filled when the row is finished, or never
+_UNSET: Any = None  # an attribute that is set before registration, or never
 
 
 def call(*operands: object, **params: object) -> Params:
-    """One way to call a row, for its ``samples``: ``call((2, 3), axis=-1)`` (the format is in ``testing.samples``)."""
+    """Return one set of arguments for ``samples``: ``call((2, 3), axis=-1)`` (the format is in ``testing.samples``)."""
     return {"shapes": operands, **params}
 
 
 class unsupported:
-    """Stands in a cell of the table for a rule that does not exist, with the reason."""
+    """Marks a rule that does not exist, with the reason."""
 
     __module__ = "chainrule.primitive"
 
@@ -46,32 +46,32 @@ class unsupported:
         self.why = why
 
 
-#: what a row says of one operand: a rule, a number that is its partial, or that there is none
+#: a declaration for one operand: a rule, a constant partial, or ``unsupported``
 Cell: TypeAlias = Rule | unsupported | complex
 
 
 class TableError(TypeError):
-    """A row of the table is incomplete or names something that is not there."""
+    """An op definition is incomplete, or names something that does not exist."""
 
     __module__ = "chainrule.primitive"
 
 
-def no_operand(row: str, name: str) -> TableError:
-    return TableError(f"row {row}: a rule for {name!r}, which is not an operand of it")
+def no_operand(primitive: str, name: str) -> TableError:
+    return TableError(f"primitive {primitive}: a rule for {name!r}, which is not an operand of it")
 
 
 def code_of(function: Rule) -> CodeType:
-    """The code of a rule (of the one inside, where ``functools.wraps`` made it): its parameters say what it reads."""
+    """Return the code object of a rule (of the wrapped function under ``functools.wraps``), to read its parameter names."""
     try:
         return getattr(function, "__wrapped__", function).__code__
     except AttributeError:
         raise TableError(
-            f"a rule is a Python function, whose parameters are named after what it reads: write {function!r} as a lambda"
+            f"a rule must be a Python function whose parameter names say what it reads: write {function!r} as a lambda"
         ) from None
 
 
 def argument_names(rule: Rule | CodeType) -> tuple[str, ...]:
-    """The names of a rule's parameters, positional and keyword."""
+    """Return the names of a rule's parameters, positional and keyword."""
     code = rule if isinstance(rule, CodeType) else code_of(rule)
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -81,7 +81,7 @@ def camel(name: str) -> str:
 
 
 class Primitive:
-    """One row of the table. Calling it applies it to any mixture of arrays, tensors and other array-likes.
+    """An op definition. Calling it applies the op to any mixture of arrays, tensors and other array-likes.
 
     Attributes:
         name: PyTorch's name where there is one.
@@ -90,35 +90,35 @@ class Primitive:
         operands: names of the array operands; a last name that starts with ``*`` stands for any number.
         outputs: names of the outputs; ``("out",)`` for most.
         parameters: names of the static parameters; ``required``: of those without a default.
-        saves: what a node keeps, in order.
+        saves: names of the values that a node saves, in order.
         vjps: for each differentiable operand the rule from cotangent to cotangent.
-        reads: for each of them the names that its rule reads.
-        shared: the name of what several of the rules need, and the rule that computes it, once.
-        partials: for the elementwise operands whose VJP is made of their partial derivative, that.
-        pullback: ``(node, g, saved, edges) -> cotangents``, what the engine calls.
-        jvp: ``(operands, tangents, out, params) -> tangent``, what Dual calls.
-        batch: ``(prim, payloads, batched, size, params) -> payload``, what Batched calls.
-        formula: for each differentiable operand its VJP in NumPy, as text: what the row says, or its rule's source does.
-        samples: operands and parameters to check the row with (the format is in ``testing.samples``).
-        domain: where the elements of sample operands lie: ``(low, high)``, "bool", "int" or "complex"; or one of these
+        reads: for each differentiable operand the names that its rule reads.
+        shared: an intermediate result of several rules, computed once: its name and rule.
+        partials: the partial derivatives from which the VJPs of elementwise operands are derived.
+        pullback: ``(node, g, saved, edges) -> cotangents``; the engine calls it.
+        jvp: ``(operands, tangents, out, params) -> tangent``; ``Dual`` calls it.
+        batch: ``(prim, payloads, batched, size, params) -> payload``; ``Batched`` calls it.
+        formula: for each differentiable operand its VJP as NumPy text, as declared or from the rule's source.
+        samples: operands and parameters to check the primitive with (the format is in ``testing.samples``).
+        domain: the range of sample operands: ``(low, high)``, "bool", "int" or "complex"; or one of these
             for each operand.
-        overloads: the numbers of PyTorch's overloads: a digit for each operand, of where that one is a plain number,
-            and a last one for where none is. Where they differ, the number is a parameter to PyTorch, and no edge leads to it.
-        declared: the kind, the function and the options that the row was declared with.
-        listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
-        tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
-        accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
-        in_c: what native/row.c knows of the row; unset until that asks.
-        structure: what the local Jacobian looks like: a word or subscripts (``rules.structure`` has them all), a function
-            from the parameters to these, or one of them for each operand.
-        moves: whether the value only moves elements, so that what it does to positions says where they go.
-        view: whether the result shows the operand's memory.
-        naming: what PyTorch calls the node: a text, or a function of the parameters (and the node).
+        overloads: the numbers of PyTorch's overloads, one digit each: for operand i being a plain number, and last for no
+            operand being one. Where the digits differ, the number is a parameter in PyTorch, and has no edge.
+        declared: the kind, the function and the options of the declaration.
+        listed: whether it is in ``TABLE``; primitives made by ``chainrule.primitive`` are not.
+        tied: whether recorded cotangents depend on the operands with derivative 0, as PyTorch's rule does.
+        accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation accepts.
+        in_c: C data of the primitive (native/row.c); unset until C first needs it.
+        structure: the sparsity structure of the local Jacobian: a word or subscripts (listed in ``rules.structure``), a
+            function from the parameters to these, or one of them for each operand.
+        moves: whether the value only moves elements. Then applying it to indices shows where each element goes.
+        view: whether the result is a view of the operand.
+        naming: PyTorch's name for the node: a text, or a function of the parameters (and the node).
         promotion: "common" (to one dtype), "float" (and integers to the default float), "comparison" (numbers keep their
             values) or "none".
-        remedy: what helps against a nan of the operation: a text, or a function from the values of the operands (None where one
-            is not known) to a text, which is empty where the values are not the cause.
-        on_bools: the message for booleans, which ``accepts`` leaves out.
+        remedy: how to avoid a NaN of the operation: a text, or a function from the values of the operands (None where one is
+            unknown) to a text. The text is empty where the values are not the cause.
+        on_bools: the error message for booleans, if ``accepts`` excludes them.
     """
 
     __slots__ = (
@@ -129,7 +129,7 @@ class Primitive:
         "view", "vjps",
     )  # fmt: skip
 
-    bind: AnyFunction  # set by dispatch, which knows the interpreters
+    bind: AnyFunction  # set by tape.dispatch, which finds the interpreter of the operands
 
     def __init__(
         self,
@@ -196,34 +196,34 @@ class Primitive:
         self.save_from: tuple[int, ...] = ()
         self.needs_avals = False
         self.differentiable = True
-        self.declared: tuple[AnyFunction, AnyFunction, Params] = _LATER
-        self.function: AnyFunction = _LATER  # as users call it: filled by `op`
-        self.jvp: AnyFunction = _LATER
-        self.batch: AnyFunction = _LATER
-        self.pullback: AnyFunction = _LATER
+        self.declared: tuple[AnyFunction, AnyFunction, Params] = _UNSET
+        self.function: AnyFunction = _UNSET  # as users call it: filled by `op`
+        self.jvp: AnyFunction = _UNSET
+        self.batch: AnyFunction = _UNSET
+        self.pullback: AnyFunction = _UNSET
         names = {"x": "self", "y": "other", "out": "result"}
         names.update(aliases or {})
         self.aliases = names
 
     def names_read(self, rule: Rule | CodeType) -> tuple[str, ...]:
-        """What a rule reads: the names of its parameters, and for ``**params`` those of the operation that it does not name."""
+        """Return the names that a rule reads: its parameters, and for ``**params`` the operation's parameters not among them."""
         code = rule if isinstance(rule, CodeType) else code_of(rule)
         names = argument_names(code)
         rest = self.required if code.co_flags & inspect.CO_VARKEYWORDS else ()
         return (*names, *[name for name in rest if name not in names])
 
     def for_each_operand(self, cells: Any) -> dict[str, Any]:
-        """A column that has a cell for each operand; a row of one operand may give the cell alone."""
+        """Return a per-operand declaration as a dict; with one operand, the declaration may come without the name."""
         if cells is None or isinstance(cells, Mapping):
             return dict(cells or {})
         if len(self.operands) > 1:
-            raise TableError(f"row {self.name}: say for which operand {cells!r} is, as in {{'x': ...}}")
+            raise TableError(f"primitive {self.name}: say for which operand {cells!r} is, as in {{'x': ...}}")
         return {self.operands[0]: cells}
 
-    def __setattr__(self, column: str, content: object) -> None:
-        if column not in _LATER_COLUMNS:
-            raise TableError(f"row {self.name} is complete: its {column} cannot be replaced")
-        object.__setattr__(self, column, content)
+    def __setattr__(self, attribute: str, content: object) -> None:
+        if attribute not in _MUTABLE_ATTRIBUTES:
+            raise TableError(f"primitive {self.name} is complete: its {attribute} cannot be replaced")
+        object.__setattr__(self, attribute, content)
 
     @property
     def formula(self) -> dict[str, str]:
@@ -242,11 +242,11 @@ class Primitive:
 
     def __reduce__(self) -> Any:
         if not self.listed:
-            raise TypeError(f"row {self.name} belongs to a function of yours and cannot be copied or pickled")
+            raise TypeError(f"primitive {self.name} belongs to a function of yours and cannot be copied or pickled")
         return (_find, (self.name,))
 
     def node_name(self, params: Params, node: Any = None) -> str:
-        """``ExpBackward0``; a row's ``naming`` reads the parameters, or the parameters and the node."""
+        """Return PyTorch's node name, such as ``ExpBackward0``; ``naming`` may read the parameters and the node."""
         if self.naming is None:
             return f"{camel(self.name)}Backward{self.overloads[self.number_among(node)] if self.overloads else 0}"
         if isinstance(self.naming, str):
@@ -255,7 +255,7 @@ class Primitive:
         return name if name[-1:].isdigit() or name == "CopySlices" else name + "Backward0"
 
     def number_among(self, node: Any) -> int:
-        """Which operand is a plain number that has an overload of its own; −1 for none."""
+        """Return the index of the operand that is a plain number with an overload of its own, or −1."""
         saved = dict(zip(self.saves, node.saved, strict=False))
         for i, (operand, digit) in enumerate(zip(self.operands, self.overloads, strict=False)):
             if node.edges[i] is None and digit != self.overloads[-1] and not hasattr(saved.get(operand), "dtype"):
@@ -268,7 +268,7 @@ class Primitive:
         reads: Mapping[str, tuple[str, ...]] | None = None,
         shared: Mapping[str, Rule] | None = None,
     ) -> None:
-        """Fill the VJP column, and derive the save list from the names that the rules read (their parameters')."""
+        """Set the VJPs, and derive the values to save from the names that the rules read (their parameters)."""
         for operand in rules:
             if operand not in self.operands:
                 raise no_operand(self.name, operand)
@@ -277,7 +277,7 @@ class Primitive:
         for name, rule in (shared or {}).items():
             self.shared = (name, rule)
             if not any(name in names for names in reads.values()):
-                raise TableError(f"row {self.name}: no rule reads {name!r}, which they are to share")
+                raise TableError(f"primitive {self.name}: no rule reads {name!r}, which is declared as shared")
             reads = {
                 operand: tuple(dict.fromkeys([m for n in names for m in (argument_names(rule) if n == name else (n,))]))
                 for operand, names in reads.items()
@@ -291,28 +291,32 @@ class Primitive:
                     self.needs_avals = True
                     continue
                 if name not in (*self.operands, *self.outputs, "out"):
-                    raise TableError(f"row {self.name}: the rule for {operand!r} reads {name!r}, which does not exist")
+                    raise TableError(
+                        f"primitive {self.name}: the rule for {operand!r} reads {name!r}, which does not exist"
+                    )
                 users.setdefault(name, []).append(self.operands.index(operand))
         self.vjps = dict(rules)
         self.reads = dict(reads)
         self.saves = tuple(users)
         self.save_from = tuple(self.operands.index(name) if name in self.operands else -1 for name in users)
-        everyone = {i for i, name in enumerate(self.operands) if name in rules}
-        self.save_users = tuple(None if set(who) == everyone else tuple(who) for who in users.values())
+        all_positions = {i for i, name in enumerate(self.operands) if name in rules}
+        self.save_users = tuple(
+            None if set(positions) == all_positions else tuple(positions) for positions in users.values()
+        )
 
 
-#: The columns that may still be filled when a row is in the table: the user's function, and what is made when needed.
-_LATER_COLUMNS = frozenset({"function"})
+#: The attributes that may change after registration: the user's function.
+_MUTABLE_ATTRIBUTES = frozenset({"function"})
 
 
 class OpenRow(Primitive):
-    """A row that is being filled, or that will never be in the table."""
+    """A primitive that is being filled in, or is never registered; its attributes can be set."""
 
     __slots__ = ()
     __setattr__ = object.__setattr__  # type: ignore[assignment]
 
 
-#: Every row, by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
+#: Every primitive by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
 TABLE: dict[str, Primitive] = {}
 
 
@@ -321,18 +325,18 @@ def _find(name: str) -> Primitive:
 
 
 def register(prim: Primitive) -> Primitive:
-    """Put a finished row in the table, after checking that every cell is filled. No column can be replaced from then on."""
+    """Check that a primitive is complete, add it to ``TABLE`` and freeze its attributes."""
     if prim.listed and prim.name in TABLE:
-        raise TableError(f"row {prim.name} is in the table already")
+        raise TableError(f"primitive {prim.name} is in the table already")
     if prim.kind != "discrete":
-        for column in ("pullback", "jvp", "batch"):
-            if getattr(prim, column) is None:
-                raise TableError(f"row {prim.name}: no {column}; write one, or unsupported('why')")
+        for attribute in ("pullback", "jvp", "batch"):
+            if getattr(prim, attribute) is None:
+                raise TableError(f"primitive {prim.name}: no {attribute}; write one, or unsupported('why')")
     for operand in prim._texts:
         if operand not in prim.vjps:
-            raise TableError(f"row {prim.name}: a formula for {operand!r}, for which it has no rule")
+            raise TableError(f"primitive {prim.name}: a formula for {operand!r}, for which it has no rule")
     if not prim.doc and prim.listed:
-        raise TableError(f"row {prim.name}: no docstring")
+        raise TableError(f"primitive {prim.name}: no docstring")
     if prim.listed:
         TABLE[prim.name] = prim
     prim.__class__ = Primitive
@@ -340,7 +344,7 @@ def register(prim: Primitive) -> Primitive:
 
 
 def refuse(prim: Primitive, column: str, cell: unsupported) -> AnyFunction:
-    """What stands in a column whose cell is ``unsupported``: a function that raises with the reason."""
+    """Return a function that raises with the reason of an ``unsupported`` rule, to be used in the rule's place."""
 
     def raise_unsupported(*args: object, **kwargs: object) -> NoReturn:
         raise errors.unsupported_rule(prim.name, column, cell.why)

@@ -1,11 +1,12 @@
-"""A row's value and rules as short programs of NumPy's loops, for the eager path in C.
+"""Lower a primitive's value or VJP rule to a short program of ufunc inner loops, which C then runs for small arrays.
 
-A rule is NumPy code. Run once on stand-ins, it says which ufuncs it calls on what; if their loops give the bits that the rule itself
-gives, on samples with zeros of both signs, infinities and nans among them, C runs the loops from then on. A rule that does more than to
-call ufuncs, ``np.where`` and ``astype`` stays Python's, and so does one that looks at shapes or at numbers.
+C calls ``trace_value`` and ``trace_rule`` when it first meets a primitive. A rule is NumPy code: run once on symbols, it
+shows which ufuncs it calls on which values. The program is then compared with the rule bit by bit, on samples that include
+zeros of both signs, infinities and NaNs. If they agree, C runs the program from then on. Rules stay in Python if they call
+anything but ufuncs, ``np.where`` and ``astype``, or if they read shapes or numbers.
 
-The stand-ins answer to what ``arrays.any_array.is_array`` asks, as what ``compile`` records does: rules take the way with them that they
-take with arrays. Where a rule is to be recorded (with ``create_graph``) they do not, as tensors do not.
+Symbols count as arrays for ``arrays.any_array.is_array``, so a rule takes the branch that it takes for arrays. Where a rule
+is to be recorded (with ``create_graph``) they do not, because tensors do not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyArray, Nump
 from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray
-#: numbers of a program's values, as in native/eager.h: inputs, constants, results of steps
+#: index ranges of a program's values, as in native/eager.h: inputs, constants, results of steps
 INPUTS, CONSTANTS, STEPS = 8, 8, 24
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 _MASK = np.dtype(bool)
@@ -32,15 +33,15 @@ _CASTS = {
     (_MASK, KINDS[0]): "cast ?f",
     (_MASK, KINDS[1]): "cast ?d",
 }
-DIRECT_MOST = 8192  # elements up to which programs run, as in native/eager.h
+DIRECT_MOST = 8192  # largest number of elements for which programs run, as in native/eager.h
 
 
 class Untraceable(Exception):
-    """The rule does more than a program can."""
+    """The rule cannot be lowered to a program."""
 
 
-class _Few:
-    """The number of elements of a stand-in: no more than ``DIRECT_MOST``, or fewer, where a function asks for less."""
+class _SymbolSize:
+    """The size of a symbol: at most ``DIRECT_MOST``. A comparison with a smaller number lowers the program's limit."""
 
     def __init__(self, program: LoopProgram) -> None:
         self.program = program
@@ -53,7 +54,7 @@ class _Few:
     def __ge__(self, other: object) -> bool:
         if not isinstance(other, int) or other < DIRECT_MOST // 4:
             raise Untraceable
-        self.program.most = min(self.program.most, other - 1)
+        self.program.max_size = min(self.program.max_size, other - 1)
         return False
 
     def _refuse(self, *args: object) -> NoReturn:
@@ -63,7 +64,7 @@ class _Few:
 
 
 class _Shape:
-    """The shape of a stand-in, or (without one) of an operand, to which a rule's result is summed down where they differ."""
+    """The shape of a symbol, or (without one) of the operand to whose shape the rule's result must be summed."""
 
     def __init__(self, value: Symbol | None) -> None:
         self.value = value
@@ -71,7 +72,7 @@ class _Shape:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Shape) or self.value is None or other.value is not None:
             raise Untraceable
-        self.value.program.fitted.append(self.value.number)
+        self.value.program.unbroadcast_values.append(self.value.number)
         return True
 
     def _refuse(self, *args: object) -> NoReturn:
@@ -80,12 +81,12 @@ class _Shape:
     __ne__ = __len__ = __getitem__ = __iter__ = __bool__ = __add__ = _refuse
 
 
-#: of how many axes a value is: of all; of all, the last of length 1; of all but the last
+#: the axes of a value: all; all, with the last of length 1; all but the last
 FULL, ROWS, DROPPED = range(3)
 
 
 class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
-    """A value of a program: it stands for an array and notes what is done with it."""
+    """A value of a program: it stands for an array and records the operations applied to it."""
 
     def __init__(self, program: LoopProgram, number: int, dtype: NumpyDType, axes: int = FULL) -> None:
         self.program, self.number, self.dtype, self.axes = program, number, dtype, axes
@@ -108,7 +109,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
             return result
         if (result.dtype, result.axes) != (self.dtype, out[0].axes):
             raise Untraceable
-        out[0].number = result.number  # written in place: what stands for the array stands for this from now on
+        out[0].number = result.number  # an in-place write: the symbol now stands for the new value
         return out[0]
 
     def __getitem__(self, index: object) -> Symbol:
@@ -131,18 +132,18 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         return _Shape(self)
 
     @property
-    def size(self) -> _Few:
-        return _Few(self.program)
+    def size(self) -> _SymbolSize:
+        return _SymbolSize(self.program)
 
     def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise Untraceable
 
-    __pow__ = __rpow__ = _refuse  # of arrays these have short cuts
+    __pow__ = __rpow__ = _refuse  # arrays have special cases for powers
     __bool__ = __array__ = __float__ = __int__ = __index__ = __iter__ = __len__ = _refuse
 
 
 class ArrayValue(Symbol):
-    """A value that stands for an array, as rules ask."""
+    """A symbol that counts as an array in rules (see ``any_array.is_array``)."""
 
     stands_for_array = True
 
@@ -151,7 +152,7 @@ class ArrayValue(Symbol):
 
 
 class Number(float):
-    """Stands for any Python number that was saved: beside a value it is an operand, and nothing else may be done with it."""
+    """Stands for any saved Python number. It can only be an operand together with a symbol; any other use is refused."""
 
     number: int
 
@@ -175,8 +176,10 @@ class Number(float):
 
 
 class LoopProgram:
-    """Steps (ufunc or a name, which of its loops, operands, bytes of an element, form), constants, which value is the result, and up to
-    how many elements it serves. The form of a step is "", or how it goes along the last axis: "add", "maximum", "rows".
+    """A straight-line program: steps, constants, the result's index, and the largest size it is valid for.
+
+    A step is (ufunc or name, index of its inner loop, operands, item size, form). The form is "" or the kind of reduction along
+    the last axis: "add", "maximum", "rows".
     """
 
     def __init__(self, dtype: NumpyDType, recorded: bool) -> None:
@@ -184,9 +187,9 @@ class LoopProgram:
         self.recorded = recorded
         self.steps: list[tuple[Any, int, tuple[int, ...], int, str]] = []
         self.constants: list[object] = []
-        self.fitted: list[int] = []  # the values that were summed down to an operand's shape
+        self.unbroadcast_values: list[int] = []  # values that were summed to an operand's shape
         self.result = 0
-        self.most = DIRECT_MOST
+        self.max_size = DIRECT_MOST
 
     def input(self, number: int, mask: bool = False) -> Symbol:
         return (Symbol if self.recorded else ArrayValue)(self, number, _MASK if mask else self.dtype)
@@ -211,7 +214,7 @@ class LoopProgram:
         return self._step(ufunc, ufunc.types.index(types), operands, found[-1], min(axes))
 
     def reduce(self, ufunc: np.ufunc, x: object) -> Symbol:
-        """A sum or a maximum along the last axis, which stays."""
+        """Add a sum or a maximum along the last axis, which is kept with length 1."""
         if (
             ufunc not in (np.add, np.maximum)
             or not isinstance(x, Symbol)
@@ -226,7 +229,7 @@ class LoopProgram:
         )
 
     def along_rows(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Symbol:
-        """A product of rows by rows, as ``np.vecdot``."""
+        """Add a row-by-row inner product, as in ``np.vecdot``."""
         if self.recorded or not all(isinstance(x, Symbol) and x.axes == FULL and x.dtype in KINDS for x in inputs):
             raise Untraceable
         (dtype,) = {x.dtype for x in inputs}
@@ -260,8 +263,8 @@ class LoopProgram:
             raise Untraceable
         if type(x) is Number:
             return x.number
-        for i, known in enumerate(self.constants):
-            if type(known) is type(x) and repr(known) == repr(x):
+        for i, constant in enumerate(self.constants):
+            if type(constant) is type(x) and repr(constant) == repr(x):
                 return INPUTS + i
         if len(self.constants) == CONSTANTS:
             raise Untraceable
@@ -291,10 +294,10 @@ class LoopProgram:
         return self
 
     def for_c(self) -> tuple[object, ...]:
-        return (tuple(self.steps), tuple(self.constants), self.result, self.most)
+        return (tuple(self.steps), tuple(self.constants), self.result, self.max_size)
 
     def run(self, inputs: list[Any]) -> NumpyArray:
-        """What the program gives, by NumPy."""
+        """Compute the program's result with NumPy."""
         values = dict(enumerate(inputs)) | {INPUTS + i: c for i, c in enumerate(self.constants)}
         for i, (what, _, operands, _, form) in enumerate(self.steps):
             args = [values[n] for n in operands]
@@ -312,8 +315,8 @@ class LoopProgram:
         return values[self.result]
 
 
-class _NodeReads:
-    """What a pullback reads of a node."""
+class _NodeStandIn:
+    """The attributes of a node that a pullback reads."""
 
     def __init__(self, params: Params, in_avals: Any) -> None:
         self.params = params
@@ -323,27 +326,27 @@ class _NodeReads:
 _SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-3, np.inf, -np.inf, np.nan, 800.0, 1e-40, 2.0, -0.3, 0.7, 7.25]
 
 
-_ANY = (0.45, 1.7, -0.6, 2.25)  # for numbers that stand for any
+_SAMPLE_NUMBERS = (0.45, 1.7, -0.6, 2.25)  # sample values for numbers that stand for any number
 
 
 def _samples(dtype: NumpyDType, count: int) -> list[Any]:
-    """Arrays in which the special numbers meet each other: all pairs of the first two, and many more of the others."""
-    places = np.arange(len(_SPECIAL) ** 2)
-    steps = [
-        places % 17,
-        places // 17,
-        places * 5 + 3,
-        places * 11 + 7,
-        places * 7 + 1,
-        places * 13 + 5,
-        places * 3 + 2,
-        places * 9 + 4,
+    """Return arrays that combine the special numbers: all pairs for the first two, and many combinations for the others."""
+    positions = np.arange(len(_SPECIAL) ** 2)
+    index_arrays = [
+        positions % 17,
+        positions // 17,
+        positions * 5 + 3,
+        positions * 11 + 7,
+        positions * 7 + 1,
+        positions * 13 + 5,
+        positions * 3 + 2,
+        positions * 9 + 4,
     ]
-    return [np.array(_SPECIAL, dtype)[step % len(_SPECIAL)] for step in steps[:count]]
+    return [np.array(_SPECIAL, dtype)[indices % len(_SPECIAL)] for indices in index_arrays[:count]]
 
 
-def _in_rows(sample: Any) -> Any:
-    """Rows of a sample's numbers, some of which are special in some of the rows alone."""
+def _as_rows(sample: Any) -> Any:
+    """Arrange a sample's numbers in rows, so that special numbers occur in some of the rows only."""
     rows = np.tile(sample[::-1].reshape(17, 17), (2, 1))
     rows[4:] = np.where(np.isfinite(rows[4:]) & (np.abs(rows[4:]) < 100), rows[4:], 0.25)
     return rows * np.linspace(0.3, 1.4, 17, dtype=rows.dtype)
@@ -362,12 +365,12 @@ def _agree(expected: Any, found: Any) -> bool:
 
 
 class _Inputs:
-    """What a function is traced with, and tried on: stand-ins and samples of its inputs, and of its parameters.
+    """The inputs and parameters of a function: symbols for tracing, and samples for comparing.
 
     Args:
-        numbers: for each input that is a number, that; else False. The last are the numbers among the parameters.
-        masks: bits of the inputs that are masks.
-        general: numbers stand for any number.
+        numbers: for each input its value if it is a number, else False. The last entries are the numbers among the parameters.
+        masks: a bit for each input that is a mask.
+        general: trace for any numbers, not for the given ones.
     """
 
     def __init__(
@@ -376,7 +379,7 @@ class _Inputs:
         with np.errstate(all="ignore"):
             samples = _samples(program.dtype, len(numbers))
             if "axis" in params:
-                samples = [_in_rows(x) for x in samples]
+                samples = [_as_rows(x) for x in samples]
         self.stand_ins: list[Any] = []
         self.samples: list[Any] = []
         for i, number in enumerate(numbers):
@@ -386,7 +389,7 @@ class _Inputs:
                 self.samples.append(samples[i] > 0 if mask else samples[i])
             else:
                 self.stand_ins.append(program.any_number(i) if general else number)
-                self.samples.append(_ANY[i % len(_ANY)] if general else number)
+                self.samples.append(_SAMPLE_NUMBERS[i % len(_SAMPLE_NUMBERS)] if general else number)
         self.params, self.sample_params = dict(params), dict(params)
         at = len(numbers) - sum(type(x) in (int, float) for x in params.values())
         self.operands = slice(at)
@@ -396,35 +399,35 @@ class _Inputs:
                 at += 1
 
     def agree(self, program: LoopProgram, value: AnyFunction) -> bool:
-        """Whether a program gives what a function does, on the samples."""
+        """Return whether the program and the function give the same bits on the samples."""
         with np.errstate(all="ignore"):
             return _agree(value(*self.samples[self.operands], **self.sample_params), program.run(self.samples))
 
 
-def _generally(numbers: tuple[Any, ...]) -> tuple[bool, ...]:
-    """Whether to trace for any numbers first, and then for these."""
+def _general_modes(numbers: tuple[Any, ...]) -> tuple[bool, ...]:
+    """Return the modes to try: with numbers among the inputs, first general and then specific to them."""
     return (True, False) if any(x is not False for x in numbers) else (False,)
 
 
-def _which(numbers: tuple[Any, ...], general: bool) -> tuple[Any, ...]:
+def _cache_key_numbers(numbers: tuple[Any, ...], general: bool) -> tuple[Any, ...]:
     return tuple([None if number is not False and general else number for number in numbers])
 
 
 def trace_value(
     prim: Primitive, kind: int, numbers: tuple[Any, ...], masks: int, params: Params
 ) -> tuple[Any, ...] | None:
-    """The value of an elementwise row as a program; None if it is none.
+    """Lower the value of an elementwise primitive to a program; return None if that is impossible.
 
     Args:
-        kind: of the operands that are arrays, and of the result.
-        numbers: for each operand that is a number, that, else False; then the numbers among the parameters.
-        masks: bits of the operands that are masks.
+        kind: index in ``KINDS`` of the dtype of the array operands and the result.
+        numbers: for each operand its value if it is a number, else False; then the numbers among the parameters.
+        masks: a bit for each operand that is a mask.
 
     Returns:
-        The numbers that it is for, with None for any number, and the program.
+        The numbers that the program is valid for (None for any number), and the program.
     """
-    for general in _generally(numbers):
-        found = _tried(partial(_value, prim, KINDS[kind], numbers, masks, params, general))
+    for general in _general_modes(numbers):
+        found = _trace_or_none(partial(_value, prim, KINDS[kind], numbers, masks, params, general))
         if found is not None:
             return found
     return None
@@ -445,7 +448,7 @@ def _value(
     program.finish(prim.value(*inputs.stand_ins[inputs.operands], **inputs.params))
     if not program.result or not inputs.agree(program, prim.value):
         raise Untraceable
-    return _which(numbers, general), program.for_c()
+    return _cache_key_numbers(numbers, general), program.for_c()
 
 
 def trace_rule(
@@ -458,21 +461,22 @@ def trace_rule(
     masks: int,
     params: Params,
 ) -> tuple[Any, ...] | None:
-    """An elementwise row's rule for one operand as a program; None if it is none.
+    """Lower the rule of an elementwise primitive for one operand to a program; return None if that is impossible.
 
     Args:
-        kind: of the cotangent, the saved values and the result.
-        broadcast: whether operands were broadcast: then the result is still to be summed down to the operand's shape.
-        recorded: whether it is run on tensors.
-        numbers: for the cotangent and each saved value that is a number, that, else False; then the numbers among the parameters.
-        masks: bits of the inputs that are masks.
+        kind: index in ``KINDS`` of the dtype of the cotangent, the saved values and the result.
+        broadcast: whether operands were broadcast: then the result must be summed to the operand's shape.
+        recorded: whether the rule runs on tensors.
+        numbers: for the cotangent and each saved value its value if it is a number, else False; then the numbers among the
+            parameters.
+        masks: a bit for each input that is a mask.
 
     Returns:
-        The numbers that it is for, with None for any number, and the program.
+        The numbers that the program is valid for (None for any number), and the program.
     """
-    for general in _generally(numbers):
+    for general in _general_modes(numbers):
         rule = partial(_rule, prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, masks, params)
-        found = _tried(partial(rule, general))
+        found = _trace_or_none(partial(rule, general))
         if found is not None:
             return found
     return None
@@ -497,23 +501,23 @@ def _rule(
     edges = tuple([True if i == operand else None for i in range(len(prim.operands))])
 
     def rule(g: Any, *saved: Any, avals: Any, **params: Any) -> Any:
-        return pullback(_NodeReads(params, avals), g, saved, edges)[operand]
+        return pullback(_NodeStandIn(params, avals), g, saved, edges)[operand]
 
     avals = ((_Shape(None), dtype),) * len(prim.operands) if broadcast else None
     program.finish(rule(*inputs.stand_ins[inputs.operands], avals=avals, **inputs.params))
-    if program.fitted != ([program.result] if broadcast else []):
+    if program.unbroadcast_values != ([program.result] if broadcast else []):
         raise Untraceable
     if not recorded:
         shape = inputs.samples[0].shape
         avals = ((shape, dtype),) * len(prim.operands) if broadcast else None
         if not inputs.agree(program, partial(rule, avals=avals)):
             raise Untraceable
-    return _which(numbers, general), program.for_c()
+    return _cache_key_numbers(numbers, general), program.for_c()
 
 
-def _tried(trace: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...] | None:
+def _trace_or_none(trace: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...] | None:
     try:
-        with np.errstate(all="raise"):  # what a rule does with numbers is done once here, and so must not warn
+        with np.errstate(all="raise"):  # numbers are computed once, here, where a warning would be lost
             return trace()
-    except Exception:  # whatever a rule does with a stand-in that it was not written for
+    except Exception:  # a rule may fail in any way on symbols
         return None

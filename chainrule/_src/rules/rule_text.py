@@ -1,6 +1,7 @@
-"""The formula of a rule, read off its source: a row need not say in text what its rule says already.
+"""Derive the formula of a rule from its source code, so that op definitions need not repeat it as text.
 
-The source is read when somebody asks, so that importing the table stays quick.
+``Primitive.formula`` calls ``vjp_text`` and ``partial_text``. The source is read at the first use, so that importing the op
+table is fast.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 
 from chainrule._src.arrays.types import AnyFunction
 
-#: What rules call for speed, or to be right at the edges of their domain, and what it comes to. Capitals stand for any
-#: expression, the same one where they are the same.
-_SPELLINGS = [
+#: Rewrites of calls that rules use for speed or for the edges of their domain. A capital letter stands for any expression;
+#: the same letter stands for the same expression.
+_REWRITES = [
     ("A * A", "A ** 2"),
     ("-A * A", "-A ** 2"),
     ("A * B * B", "A * B ** 2"),
@@ -38,26 +39,26 @@ _SPELLINGS = [
 
 
 def expression_of(rule: AnyFunction) -> ast.expr | None:
-    """What a rule of one expression returns; None without its source, or where it takes several statements."""
+    """Return the result expression of a rule; None without its source, or if it takes several statements."""
     code = rule.__code__
-    if code.co_freevars:  # names that only the rule knows
+    if code.co_freevars:  # names from an enclosing scope
         return None
     try:
         found = _by_line(code.co_filename).get(code.co_firstlineno, [])
-    except SyntaxError:  # a line of a session, or not Python at all
+    except SyntaxError:  # an interactive line, or not Python at all
         return None
     for node in found:
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             *rest, last = node.body
             return last.value if isinstance(last, ast.Return) and all(map(_is_docstring, rest)) else None
-    places = [(line, column) for line, _, column, end in code.co_positions() if end]
+    positions = [(line, column) for line, _, column, end in code.co_positions() if end]
     bodies = [node.body for node in found if isinstance(node, ast.Lambda)]
-    around = [
+    enclosing = [
         body
         for body in bodies
-        if all((body.lineno, body.col_offset) <= p <= (body.end_lineno, body.end_col_offset) for p in places)
+        if all((body.lineno, body.col_offset) <= p <= (body.end_lineno, body.end_col_offset) for p in positions)
     ]
-    return max(around, key=lambda body: (body.lineno, body.col_offset), default=None)
+    return max(enclosing, key=lambda body: (body.lineno, body.col_offset), default=None)
 
 
 @functools.cache
@@ -76,32 +77,32 @@ def _is_docstring(statement: ast.stmt) -> bool:
 def vjp_text(
     rule: AnyFunction, params: tuple[str, ...] = (), shared: tuple[str, AnyFunction] | None = None
 ) -> str | None:
-    """A VJP, as text.
+    """Return a VJP as text.
 
     Args:
-        params: what the rule's ``**params`` stand for.
-        shared: the name and rule of what it shares with others, which is written in the place of the name.
+        params: the parameters for which the rule's ``**params`` stand.
+        shared: the name and rule of the intermediate result it shares with other rules; the text replaces the name.
     """
     found = expression_of(rule)
     if found is None:
         return None
     if shared is None:
-        return _written(found, rule, _Params(params).visit)
+        return _to_text(found, rule, _ExpandParams(params).visit)
     name, common = shared
     part = expression_of(common)
-    return None if part is None else _written(found, common, _Filled({name: part}).visit)
+    return None if part is None else _to_text(found, common, _Substitute({name: part}).visit)
 
 
 def partial_text(partial: Any) -> str | None:
-    """The VJP that a partial derivative makes, as text."""
+    """Return the VJP derived from a partial derivative as text."""
     if not callable(partial):
         return {1: "g", -1: "-g", 0: "0 * g"}.get(partial, f"g * {partial!r}")
     found = expression_of(partial)
-    return None if found is None else _written(found, partial, lambda node: _scaled(node, ast.Name("g", ast.Load())))
+    return None if found is None else _to_text(found, partial, lambda node: _scaled(node, ast.Name("g", ast.Load())))
 
 
 def _scaled(node: ast.expr, g: ast.expr) -> ast.expr:
-    """``g * node``, where the leading factor of a product or quotient makes room for g."""
+    """Return ``g * node``; in a product or quotient, g multiplies the leading factor."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _scaled(node.operand, ast.UnaryOp(ast.USub(), g))
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
@@ -109,13 +110,13 @@ def _scaled(node: ast.expr, g: ast.expr) -> ast.expr:
     return g if isinstance(node, ast.Constant) and node.value == 1 else ast.BinOp(g, ast.Mult(), node)
 
 
-def _written(node: ast.expr, rule: AnyFunction, form: Callable[[ast.expr], ast.expr] = lambda node: node) -> str:
+def _to_text(node: ast.expr, rule: AnyFunction, form: Callable[[ast.expr], ast.expr] = lambda node: node) -> str:
     copied = ast.parse(ast.unparse(node), mode="eval").body
-    return ast.unparse(_Spelling().visit(form(_Constants(rule).visit(copied))))
+    return ast.unparse(_ApplyRewrites().visit(form(_InlineConstants(rule).visit(copied))))
 
 
-class _Constants(ast.NodeTransformer):
-    """Numbers that a module has named, as the module computes them."""
+class _InlineConstants(ast.NodeTransformer):
+    """Replace a module's named numbers by their expressions."""
 
     def __init__(self, rule: AnyFunction) -> None:
         self.values = rule.__globals__
@@ -124,13 +125,13 @@ class _Constants(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if not isinstance(self.values.get(node.id), float):
             return node
-        value = _assigned(self.file).get(node.id)
+        value = _named_numbers(self.file).get(node.id)
         return node if value is None else ast.parse(value, mode="eval").body
 
 
 @functools.cache
-def _assigned(file: str) -> dict[str, str]:
-    """The numbers that a file names, and what each of them is called there."""
+def _named_numbers(file: str) -> dict[str, str]:
+    """Return the expressions of the numbers that a file assigns to names."""
     found = {}
     for node in ast.parse("".join(linecache.getlines(file))).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -141,8 +142,8 @@ def _assigned(file: str) -> dict[str, str]:
     return found
 
 
-class _Params(ast.NodeTransformer):
-    """``f(x, **params)`` with the parameters."""
+class _ExpandParams(ast.NodeTransformer):
+    """Replace ``**params`` in calls by the parameters."""
 
     def __init__(self, params: tuple[str, ...]) -> None:
         self.given = [ast.keyword(name, ast.Name(name, ast.Load())) for name in params]
@@ -154,19 +155,19 @@ class _Params(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-class _Spelling(ast.NodeTransformer):
+class _ApplyRewrites(ast.NodeTransformer):
     def generic_visit(self, node: ast.AST) -> ast.AST:
         node = super().generic_visit(node)
         for pattern, result in _patterns():
             found: dict[str, ast.AST] = {}
             if _matches(pattern, node, found):
-                return self.visit(_Filled(found).visit(ast.parse(result, mode="eval").body))
+                return self.visit(_Substitute(found).visit(ast.parse(result, mode="eval").body))
         return node
 
 
 @functools.cache
 def _patterns() -> list[tuple[ast.expr, str]]:
-    return [(ast.parse(pattern, mode="eval").body, result) for pattern, result in _SPELLINGS]
+    return [(ast.parse(pattern, mode="eval").body, result) for pattern, result in _REWRITES]
 
 
 def _matches(pattern: Any, node: Any, found: dict[str, ast.AST]) -> bool:
@@ -184,7 +185,7 @@ def _matches(pattern: Any, node: Any, found: dict[str, ast.AST]) -> bool:
     return all(_matches(getattr(pattern, field), getattr(node, field), found) for field in pattern._fields)
 
 
-class _Filled(ast.NodeTransformer):
+class _Substitute(ast.NodeTransformer):
     def __init__(self, found: dict[str, ast.AST]) -> None:
         self.found = found
 

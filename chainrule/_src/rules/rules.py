@@ -1,4 +1,4 @@
-"""What the kinds share: reading what a rule names, and undoing what an operation did to fit its operands together."""
+"""Helpers of the kinds: bind a rule's arguments by its parameter names, and undo broadcasting and dtype promotion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REAL = np.dtype(float)
 
 
 class NodeLike(Protocol):
-    """What a pullback reads of its node."""
+    """The attributes of a node that a pullback reads."""
 
     @property
     def params(self) -> Params: ...
@@ -27,15 +27,15 @@ class NodeLike(Protocol):
 
 
 def unbroadcast(g: AnyArray, shape: tuple[int, ...], dtype: NumpyDType) -> AnyArray:
-    """Undo what an operation did to fit its operand in: sum over broadcast axes, take the real part, cast back."""
-    data = getattr(g, "_raw", g)  # a tensor's own attributes are slower
+    """Undo broadcasting and promotion of an operand: sum over broadcast axes, take the real part, cast back."""
+    data = getattr(g, "_raw", g)  # attribute access on a tensor is slower
     have = data.shape
     if have == shape:
         if data.dtype is dtype:
             return g
     else:
         extra = len(have) - len(shape)
-        if extra == 1 and have[1:] == shape and data.dtype is dtype:  # the commonest case, a bias
+        if extra == 1 and have[1:] == shape and data.dtype is dtype:  # the most common case, a bias
             return added(g, (0,))
         axes = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1])
         if axes:
@@ -51,23 +51,23 @@ def unbroadcast(g: AnyArray, shape: tuple[int, ...], dtype: NumpyDType) -> AnyAr
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; of real numbers, themselves."""
+    """Return the complex conjugate; real numbers are returned unchanged."""
     return np.conjugate(x) if isinstance(x, complex) or getattr(x, "dtype", _REAL).kind == "c" else x
 
 
 def compile_rule(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[NodeLike, AnyArray, Saved], AnyArray]:
-    """``(node, g, saved) -> form(what the rule gives)``, where the rule is given what its parameter names say."""
+    """Compile ``(node, g, saved) -> form(result of the rule)``; the rule's arguments are selected by its parameter names."""
     names = prim.names_read(rule)
-    found = [_argument(prim, name) for name in names]
+    arguments = [_argument(prim, name) for name in names]
     if is_identity(rule):
-        return _compiled(form.format(found[0]))(rule)
+        return _compiled(form.format(arguments[0]))(rule)
     n = code_of(rule).co_argcount
-    found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
-    return _compiled(form.format(f"rule({', '.join(found)})"))(rule)
+    arguments[n:] = [f"{name}={argument}" for name, argument in zip(names[n:], arguments[n:], strict=True)]
+    return _compiled(form.format(f"rule({', '.join(arguments)})"))(rule)
 
 
 def is_identity(rule: Rule) -> bool:
-    """Whether a rule is the one value that it reads, as in ``lambda out: out``: then it need not be called."""
+    """Return whether a rule returns its only argument, as in ``lambda out: out``: then it need not be called."""
     return rule.__code__.co_code == _IDENTITY and len(argument_names(rule)) == 1
 
 
@@ -75,7 +75,7 @@ _IDENTITY = (lambda value: value).__code__.co_code
 
 
 def _argument(prim: Primitive, name: str) -> str:
-    """Where a rule finds what one of its parameters is named after."""
+    """Return the expression for a rule's argument, from its parameter name."""
     if name == "g":
         return "g"
     if name in prim.saves:
@@ -92,7 +92,7 @@ def _argument(prim: Primitive, name: str) -> str:
 
 @functools.cache
 def _compiled(expression: str) -> Callable[[Rule], Callable[[NodeLike, AnyArray, Saved], AnyArray]]:
-    """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
+    """Compile a factory of adapted rules. Rules with equal argument lists share the code: there are few distinct ones."""
     return eval(compile(f"lambda rule: lambda node, g, saved: {expression}", __file__, "eval"))
 
 
@@ -115,7 +115,7 @@ def read(prim: Primitive, rule: Rule, env: Params) -> Any:
 
 @functools.lru_cache(1024)
 def _parameters(prim: Primitive, code: CodeType) -> tuple[tuple[str, ...], int]:
-    """What a rule with this code reads, and how much of it by position."""
+    """Return the names that a rule with this code reads, and how many of them are positional."""
     return prim.names_read(code), code.co_argcount
 
 

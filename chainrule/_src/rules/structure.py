@@ -1,25 +1,25 @@
-"""What the local Jacobians of a row look like, from its ``structure``.
+"""The sparsity structure of a primitive's local Jacobians, as declared by ``structure``.
 
 ==================  ================================================================================================
 ``"diagonal"``      an element of the result depends on the same element of the operand (after broadcasting)
-``"selection"``     it is one element of the operand, or does not depend on it
-``"scatter"``       the transpose of a selection: an element of the operand (after broadcasting) goes to one place of the
-                    result, or nowhere
-``"sum"``,          it is the sum, or the mean, of the operand along the parameter ``axis``
+``"selection"``     an element of the result is one element of the operand, or does not depend on the operand
+``"scatter"``       the transpose of a selection: an element of the operand (after broadcasting) goes to one element of
+                    the result, or to none
+``"sum"``,          the result is the sum, or the mean, of the operand along the parameter ``axis``
 ``"mean"``
-``"axis"``          it depends on all of the operand along the parameter ``axis`` (or ``axes``), and nothing else
-``"ik,kj->ij"``     the operands' product, summed over subscripts
-``"ab:k,ij"``       it depends on all elements of the operand whose axes of the same letter agree with its own; after the
-                    colon stand the axes of each result
-``"scan"``          it depends on the elements up to its own place along the parameter ``axis``
+``"axis"``          an element depends on the operand's elements along the parameter ``axis`` (or ``axes``), on no others
+``"ik,kj->ij"``     the product of the operands, summed over subscripts
+``"ab:k,ij"``       an element depends on all elements of the operand whose axes of the same letter have the same index;
+                    the axes of each result are listed after the colon
+``"scan"``          an element depends on the elements up to its own position along the parameter ``axis``
 ``"windows"``       a product with windows, as in a convolution
 ``"entries"``       a product with a sparse matrix
-``"dense"``         anything
-``"zero"``          nothing
+``"dense"``         any dependence
+``"zero"``          no dependence
 ==================  ================================================================================================
 
-Letters stand for the last axes; axes before them broadcast. A row has one structure for all operands, or a mapping with
-one for each; any of them can be a function of the parameters.
+Letters stand for the last axes; axes before them broadcast. A primitive has one structure for all operands, or a mapping
+with one for each. Each of these may be a function of the parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def structure_of(prim: Primitive, position: int, params: Mapping[str, object]) -> str:
-    """The structure of the Jacobian with respect to the operand at a position.
+    """Return the structure of the Jacobian with respect to the operand at a position.
 
     >>> from chainrule._src.rules.primitive import TABLE
     >>> structure_of(TABLE["scatter_add"], 2, {"axis": -1})
@@ -50,15 +50,14 @@ def structure_of(prim: Primitive, position: int, params: Mapping[str, object]) -
 def letters_of(
     structure: str, position: int, params: Mapping[str, Any], ndim: int, out_ndim: int, output: int = 0
 ) -> tuple[str, str] | None:
-    """Letters of the operand's and of the result's last axes, which say what depends on what; None where none can.
+    """Return letters for the last axes of operand and result that describe the dependence; None if letters cannot.
 
-    A letter of both: these axes agree. One of the operand alone: all of its axis counts. One of the result alone: the
-    elements along its axis depend on the same elements of the operand.
-
+    A letter in both: these axes have the same index. A letter in the operand only: an element depends on the whole axis. A
+    letter in the result only: all elements along its axis depend on the same elements of the operand.
     Args:
-        position: the operand's, which matters to products alone.
+            position: the operand's position; only products use it.
         ndim, out_ndim: how many axes the operand and the result have.
-        output: which of several results.
+            output: the index of the output, for operations with several.
 
     >>> letters_of("axis", 0, {"axis": -1}, 2, 2)
     ('ab', 'aB')
@@ -79,7 +78,7 @@ def letters_of(
 
 
 def _along(axes: int | tuple[int, ...], ndim: int, out_ndim: int) -> tuple[str, str] | None:
-    """All axes, of which some are mixed: the result has others in their place, or none."""
+    """Return letters for all axes; the result has other letters for the given axes, or omits them."""
     if ndim > len(_LETTERS):
         return None
     mixed = {axis % ndim for axis in (axes if isinstance(axes, tuple) else (axes,))} if ndim else set()

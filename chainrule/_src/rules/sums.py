@@ -1,8 +1,8 @@
-"""Sums that are exact for about the price of ordinary ones.
+"""Sums with small rounding errors, at about the cost of plain sums.
 
-Along the axis that is dense in memory NumPy adds in pairs, so that few roundings meet in one number. Along any other it
-adds row after row, and cumulative sums add one by one. In single precision that shows: many rows are therefore summed in
-blocks, and what is cumulative is computed in double precision, as in PyTorch.
+NumPy sums pairwise along an axis that is contiguous in memory. Along any other axis it adds row after row, and cumulative
+sums add one element at a time. Single precision then loses digits. So long sums over rows are computed in blocks, and
+cumulative sums and products in double precision, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 
 ndarray = np.ndarray
-_MANY, _BLOCK = 2048, 128
+_MANY_ROWS, _BLOCK = 2048, 128
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
 def added(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> AnyArray:
-    """``np.add.reduce``."""
+    """Compute ``np.add.reduce``, in blocks where single precision would lose digits."""
     if (
         (type(x) is ndarray or is_recorded(x))
         and x.dtype.char in "fF" and x.ndim > 1 and not (len(axis) == x.ndim and x.flags.forc)
     ):  # fmt: skip
         for a in axis:
-            if x.shape[a] >= _MANY and abs(x.strides[a]) != x.itemsize:
-                x = _in_blocks(x, a % x.ndim)
+            if x.shape[a] >= _MANY_ROWS and abs(x.strides[a]) != x.itemsize:
+                x = _sum_in_blocks(x, a % x.ndim)
     return np.add.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def _in_blocks(x: Any, axis: int) -> AnyArray:
-    """The sum along an axis, which stays, with length 1."""
+def _sum_in_blocks(x: Any, axis: int) -> AnyArray:
+    """Sum along an axis, which is kept with length 1."""
     lead, shape = (slice(None),) * axis, x.shape
     blocks = shape[axis] // _BLOCK
     whole = blocks * _BLOCK
     part = x[(*lead, slice(whole))].reshape(*shape[:axis], blocks, _BLOCK, *shape[axis + 1 :])  # a view
     sums = np.add.reduce(part, axis=axis + 1)
-    total = _in_blocks(sums, axis) if blocks >= _MANY else np.add.reduce(sums, axis=axis, keepdims=True)
+    total = _sum_in_blocks(sums, axis) if blocks >= _MANY_ROWS else np.add.reduce(sums, axis=axis, keepdims=True)
     if whole < shape[axis]:
         total += np.add.reduce(x[(*lead, slice(whole, None))], axis=axis, keepdims=True)
     return total
 
 
 def accumulated(function: AnyFunction, x: AnyArray, axis: int) -> AnyArray:
-    """``np.cumsum`` or ``np.cumprod``, in the dtype of x."""
+    """Compute ``np.cumsum`` or ``np.cumprod``, and return it in the dtype of x."""
     if not is_array(x):
         return function(x, axis=axis)
     return function(x, axis=axis, dtype=WIDER.get(x.dtype.char, x.dtype)).astype(x.dtype, copy=False)

@@ -1,4 +1,4 @@
-"""The JVP of the elementwise kind: every tangent times its partial derivative, added up."""
+"""The JVP of elementwise primitives: the sum of each tangent times its partial derivative."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def elementwise_jvp(
 ) -> Callable[..., AnyArray | None]:
     @functools.cache
     def terms() -> list[TangentTerm | None]:
-        """For each operand ``(t, operands, out, params) -> term``; None without a derivative. Made when a tangent comes."""
+        """Return for each operand ``(t, operands, out, params) -> term`` or None; compiled at the first tangent."""
         return [_term(prim, operand, d, vjp, jvp) for operand in prim.operands]
 
     def rule(operands: Operands, tangents: Cotangents, out: AnyArray, params: Params) -> AnyArray | None:
@@ -37,13 +37,13 @@ def _term(
     prim: Primitive, operand: str, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
 ) -> TangentTerm | None:
     if operand in jvp:
-        return _reader(prim, jvp[operand])
-    if operand not in d:  # a real diagonal is its own transpose
-        return _reader(prim, vjp[operand]) if operand in vjp else None
+        return _adapt(prim, jvp[operand])
+    if operand not in d:  # a real diagonal Jacobian is its own transpose
+        return _adapt(prim, vjp[operand]) if operand in vjp else None
     partial = d[operand]
     if isinstance(partial, unsupported):
         return refuse(prim, f"derivative with respect to {operand}", partial)
-    factor = _reader(prim, partial) if callable(partial) else lambda t, operands, out, params: partial
+    factor = _adapt(prim, partial) if callable(partial) else lambda t, operands, out, params: partial
 
     def times(t: AnyArray, operands: Operands, out: AnyArray, params: Params) -> AnyArray:
         slope = factor(t, operands, out, params)
@@ -52,15 +52,15 @@ def _term(
     return times
 
 
-def _reader(prim: Primitive, rule: Rule) -> TangentTerm:
-    """What a rule gives, where it is given what its parameter names say; its cotangent (or tangent) is ``t``."""
+def _adapt(prim: Primitive, rule: Rule) -> TangentTerm:
+    """Adapt a rule to ``(t, operands, out, params)``; its cotangent (or tangent) is ``t``."""
     names, n = prim.names_read(rule), code_of(rule).co_argcount
-    found = [_place(prim, name) for name in names]
-    found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
-    return _compiled(f"rule({', '.join(found)})")(rule)
+    arguments = [_argument(prim, name) for name in names]
+    arguments[n:] = [f"{name}={argument}" for name, argument in zip(names[n:], arguments[n:], strict=True)]
+    return _compiled(f"rule({', '.join(arguments)})")(rule)
 
 
-def _place(prim: Primitive, name: str) -> str:
+def _argument(prim: Primitive, name: str) -> str:
     if name in ("t", "g"):
         return "t"
     if name in prim.parameters:
@@ -77,6 +77,6 @@ def _place(prim: Primitive, name: str) -> str:
 
 @functools.cache
 def _compiled(expression: str) -> Callable[[Rule], TangentTerm]:
-    """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
+    """Compile a factory of adapted rules. Rules with equal argument lists share the code: there are few distinct ones."""
     code = compile(f"lambda rule: lambda t, operands, out, params: {expression}", __file__, "eval")
     return eval(code, {"shape_of": shape_of})

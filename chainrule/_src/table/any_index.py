@@ -1,8 +1,8 @@
-"""Indices of any kind, among them those that live inside a transformation, where each example has its own.
+"""Read and write ``x[index]`` for any index, including index arrays that differ between the examples of a transformation.
 
-An index of plain arrays is a parameter of one row. One with values of its own has to be an operand, so the axes that it
-indexes become one axis, the arrays on them one array of places along it, and reading and writing are ``take``,
-``scatter`` and ``scatter_add``.
+If all index arrays are plain, the index is a parameter of one primitive (``getitem``, ``index``, ``index_put``). An index
+array inside a transformation must be an operand. The indexed axes are then merged into one, the index arrays are combined
+into one array of flat indices, and reading and writing are ``take``, ``scatter`` and ``scatter_add``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _plain(items: Items) -> bool:
 
 
 def read(x: AnyArray, items: object) -> Any:
-    """``x[items]`` for any array-like and any index NumPy understands."""
+    """Return ``x[items]`` for any array-like and any index NumPy accepts."""
     if type(items) is not tuple:
         items = (items,)
     if not any(is_array(i) or isinstance(i, list) for i in items):
@@ -42,10 +42,10 @@ def read(x: AnyArray, items: object) -> Any:
 
 
 def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
-    """``x[items]``, where some of the items are integer or boolean arrays; ``order`` as the row ``index`` has it."""
+    """Return ``x[items]``, where some items are integer or boolean arrays; ``order`` as in the primitive ``index``."""
     if _plain(items):
         return index(x, index=items, order=order)
-    parts = _apart(items, len(shape_of(x)))
+    parts = _split_index(items, len(shape_of(x)))
     x = _region(x, parts.basic)
     lies = order == "K" and innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
     if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
@@ -56,41 +56,41 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
         rest = [k if k < axis else k - 1 + m for k in slowest_first(x) if k != axis]
         return laid_along(taken, [*range(axis, axis + m), *rest])
     indexed = [axis for axis, _ in parts.arrays]
-    front, where = _in_front(x, indexed), _along_front(shape_of(x), parts.arrays)
+    front, where = _merge_to_front(x, indexed), _flat_indices(shape_of(x), parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
     m = len(shape_of(where))
     if lies:  # the arrays' own axes are the slowest, and the others lie as those of x
         rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
         taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
-    return _moved(taken, 0, parts.at, m)
+    return _move_axes(taken, 0, parts.at, m)
 
 
 def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
-    """A copy of x with values written (or added) at ``x[items]``, where some of the items are arrays."""
+    """Return a copy of x with values written (or added) at ``x[items]``, where some items are arrays."""
     if _plain(items):
         return index_put(x, values, index=items, accumulate=accumulate)
-    parts = _apart(items, len(shape_of(x)))
+    parts = _split_index(items, len(shape_of(x)))
     region = _region(x, parts.basic)
     written = _put(region, values, parts, accumulate)
     if region is not x:
         return index_put(x, written, index=parts.basic, accumulate=False)
-    # As x, which is what the row does.
+    # Lay the result out in memory like x, as ``index_put`` does.
     return written if innermost(x) is not None else laid_along(written, slowest_first(x))
 
 
 def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyArray:
-    """Of several values for one place the last stays, and the others get no derivative."""
+    """Write or add values; of several values for one element the last is kept, and the others get no derivative."""
     axes = [axis for axis, _ in parts.arrays]
     lengths = [shape_of(x)[axis] for axis in axes]
     rest = [n for axis, n in enumerate(shape_of(x)) if axis not in axes]
-    where = _along_front(shape_of(x), parts.arrays)
+    where = _flat_indices(shape_of(x), parts.arrays)
     found = shape_of(where)
     n, m, at = math.prod(found), len(found), parts.at
     given = shape_of(values)
     while len(given) > m + len(rest) and given[0] == 1:
         given = given[1:]
     values = np.broadcast_to(np.reshape(values, given), (*rest[:at], *found, *rest[at:]))
-    values = np.reshape(_moved(values, at, 0, m), (n, *rest))
+    values = np.reshape(_move_axes(values, at, 0, m), (n, *rest))
     where = np.reshape(where, (n,))
     if not accumulate and n > 1:
         order = np.arange(n)
@@ -98,22 +98,22 @@ def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyA
         values = np.where(np.reshape(last == order, (n, *(1,) * len(rest))), values, detached(values))
     where = np.broadcast_to(np.reshape(where, (n, *(1,) * len(rest))), (n, *rest))
     row = scatter_add if accumulate else scatter
-    # x moves last, so that it gets its gradient first, as it does from ``index_put``
-    written = row(_in_front(x, axes), where, values, axis=-1 - len(rest))
+    # x is moved last, so that it gets its gradient first, as with ``index_put``
+    written = row(_merge_to_front(x, axes), where, values, axis=-1 - len(rest))
     if axes == [0]:
         return written
     return np.moveaxis(np.reshape(written, (*lengths, *rest)), tuple(range(len(axes))), tuple(axes))
 
 
 class _Parts(NamedTuple):
-    """An index in two steps."""
+    """An index in two steps: a basic index, then arrays."""
 
-    basic: Items  # what needs no array, with full slices in the places of arrays
-    arrays: list[tuple[int, Any]]  # the arrays, with the axis each indexes in what the basic index leaves
-    at: int  # where the arrays' own axes go among the axes that no array indexes
+    basic: Items  # the basic index, with full slices in the positions of arrays
+    arrays: list[tuple[int, Any]]  # (axis of the basic index's result, index array)
+    at: int  # the position of the index arrays' own axes among the axes that no array indexes
 
 
-def _apart(items: Items, ndim: int) -> _Parts:
+def _split_index(items: Items, ndim: int) -> _Parts:
     items = _for_every_axis(items, ndim)
     among = [k for k, i in enumerate(items) if type(i) is int or is_array(i)]
     together = among[-1] - among[0] == len(among) - 1
@@ -132,7 +132,7 @@ def _apart(items: Items, ndim: int) -> _Parts:
 
 
 def _for_every_axis(items: Items, ndim: int) -> Items:
-    """An index that names every axis: masks as arrays of integers, slices for an ellipsis and for what is missing."""
+    """Return an index with one item per axis: masks become integer arrays; ellipses and missing items become slices."""
     named: list[Any] = []
     for item in items:
         if type(item) is ndarray and item.dtype == bool:
@@ -148,8 +148,8 @@ def _region(x: AnyArray, basic: Items) -> AnyArray:
     return x if all(type(i) is slice and i == slice(None) for i in basic) else getitem(x, index=basic)
 
 
-def _in_front(x: Any, axes: list[int]) -> Any:
-    """x with the indexed axes in front, as one."""
+def _merge_to_front(x: Any, axes: list[int]) -> Any:
+    """Move the indexed axes to the front and merge them into one."""
     if axes == [0]:
         return x
     moved = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
@@ -157,16 +157,16 @@ def _in_front(x: Any, axes: list[int]) -> Any:
     return np.reshape(moved, (math.prod(lengths), *rest))
 
 
-def _along_front(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:
-    """The places along the axis that ``_in_front`` makes."""
+def _flat_indices(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:
+    """Return the flat indices along the merged axis that ``_in_front`` makes."""
     where = 0
     for axis, i in arrays:
         where = where * shape[axis] + places(i, shape[axis], axis)
     return where
 
 
-def _moved(x: Any, begin: int, end: int, n: int) -> AnyArray:
-    """x with n axes that start at ``begin`` moved, in their order, to start at ``end``."""
+def _move_axes(x: Any, begin: int, end: int, n: int) -> AnyArray:
+    """Move n axes that start at ``begin`` so that they start at ``end``, in the same order."""
     if begin == end or not n:
         return x
     return np.moveaxis(x, tuple(range(begin, begin + n)), tuple(range(end, end + n)))

@@ -15,32 +15,34 @@ from chainrule._src.rules.kinds import elementwise
 from chainrule._src.tape.foreign import divisor
 
 
-def _if_infinite(text: str) -> Callable[[Any, Any], str]:
-    """Advice for infinite operands."""
+def _remedy_if_infinite(text: str) -> Callable[[Any, Any], str]:
+    """Return a ``remedy`` that gives advice for infinite operands."""
     return lambda x, y: text if x is None or y is None or math.inf in (builtins.abs(x), builtins.abs(y)) else ""
 
 
 @elementwise(
-    np.add, d={"x": 1, "y": 1}, remedy=_if_infinite("inf + -inf is nan, so keep the infinite operands from arising")
+    np.add,
+    d={"x": 1, "y": 1},
+    remedy=_remedy_if_infinite("inf + -inf is nan, so keep the infinite operands from arising"),
 )
 def add(x: AnyArray, y: AnyArray) -> None:
-    """Sum, element by element."""
+    """Return the sum x + y, element by element."""
 
 
 @elementwise(
     np.subtract,
     d={"x": 1, "y": -1},
     accepts="iufc",
-    remedy=_if_infinite("inf - inf is nan, so keep the infinite operands from arising"),
+    remedy=_remedy_if_infinite("inf - inf is nan, so keep the infinite operands from arising"),
     on_bools="Subtraction, the `-` operator, with two bool tensors is not supported, use the `^` or `logical_xor()` operator instead.",
 )
 def sub(x: AnyArray, y: AnyArray) -> None:
-    """Difference, element by element."""
+    """Return the difference x − y, element by element."""
 
 
 @elementwise(d={"x": -1, "y": 1}, accepts="iufc", overloads="010")
 def rsub(x: object, y: object) -> AnyArray:
-    """y − x: what ``2 - x`` is."""
+    """Return y − x, as computed by ``2 - x``."""
     return y - x
 
 
@@ -48,20 +50,20 @@ def rsub(x: object, y: object) -> AnyArray:
 @elementwise(
     np.multiply,
     d={"x": lambda y: y, "y": lambda x: x},
-    remedy=_if_infinite("0 * inf is nan, so keep the infinite factor from arising"),
+    remedy=_remedy_if_infinite("0 * inf is nan, so keep the infinite factor from arising"),
 )
 def mul(x: AnyArray, y: AnyArray) -> None:
-    """Product, element by element."""
+    """Return the product x · y, element by element."""
 
 
 def _inverse(y: AnyArray) -> TensorLike:
-    """1 / y, of Python's zeros also."""
+    """Return 1 / y, also for Python numbers that are 0."""
     if isinstance(y, (int, float)) and y == 0:
         return math.copysign(math.inf, y)
     return 1 / y
 
 
-def _of_quotient(x: Any, y: Any) -> str:
+def _quotient_remedy(x: Any, y: Any) -> str:
     if y is None:
         return "0/0 and inf/inf are nan, so add a small number to a denominator that can be 0, and keep the operands finite"
     if y == 0:
@@ -76,25 +78,25 @@ def _of_quotient(x: Any, y: Any) -> str:
     vjp={"x": lambda g, y: g / y},
     promotion="float",
     domain=((-2, 2), (0.4, 2)),
-    remedy=_of_quotient,
+    remedy=_quotient_remedy,
 )
 def div(x: AnyArray, y: AnyArray) -> None:
-    """Quotient, element by element. Integers are divided as floats of the default dtype."""
+    """Return the quotient x / y, element by element. Integers are divided as floats of the default dtype."""
 
 
 _BITS = {"e": np.int16, "f": np.int32, "d": np.int64}
 
 
 def masked(mask: Any, g: Any) -> AnyArray:
-    """``np.where(mask, g, 0)``: whatever g is, so that infinities and nans stay out."""
+    """Return ``np.where(mask, g, 0)``: infinities and NaNs outside of the mask become 0."""
     bits = _BITS.get(g.dtype.char) if type(g) is np.ndarray and g.ndim else None
     if bits is None or type(mask) is not np.ndarray or mask.dtype.kind != "b":
         return np.where(mask, g, 0)
-    return np.multiply(g.view(bits), mask).view(g.dtype)  # no branches: many times quicker than where
+    return np.multiply(g.view(bits), mask).view(g.dtype)  # without branches, many times faster than np.where
 
 
 def sgn(x: AnyArray) -> AnyArray:
-    """x / |x|, and 0 at 0: the direction of steepest ascent of |x|."""
+    """Return x / |x|, and 0 at 0: the direction of steepest ascent of |x|."""
     if not _complex(x):
         return np.sign(x)
     size = np.absolute(x)
@@ -111,16 +113,16 @@ def _power_dx(x: AnyArray, y: AnyArray) -> TensorLike:
         if y == 2:
             return 2 * x
         return y if y == 1 else y * x ** (y - 1) if y != 0 else np.zeros_like(x)
-    # a base that has no reciprocal is masked, not every exponent 0: the mixed derivative is 1 / x there
+    # where 1 / x overflows, mask the base, not every exponent 0: the mixed derivative is 1 / x there
     gone = (y == 0) & ~(np.abs(x) > 2e-38)
     return np.where(gone, 0, y) * np.where(gone, 1, x) ** (y - 1)
 
 
 def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> AnyArray:
-    """out·log x, and 0 where x is 0 and the exponent is not negative."""
+    """Return out·log x, and 0 where x is 0 and the exponent is not negative."""
     if _complex(y) and not _complex(x):
         x = x + 0j  # a negative number has a logarithm
-    if isinstance(x, (int, float, complex)):  # a number, which widens nothing
+    if isinstance(x, (int, float, complex)):  # a Python number, which does not widen the dtype
         if x != 0:
             return out * np.log(x).item()
         x = np.zeros_like(out)
@@ -130,7 +132,7 @@ def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> AnyArray:
     return out * np.log(np.where(gone, 1, x))
 
 
-def _of_power(x: Any, y: Any) -> str:
+def _power_remedy(x: Any, y: Any) -> str:
     if x is not None and x > 0:
         return ""
     return (
@@ -150,10 +152,10 @@ def _of_power(x: Any, y: Any) -> str:
     aliases={"y": "exponent"},
     overloads="201",
     accepts="iufc",
-    remedy=_of_power,
+    remedy=_power_remedy,
 )
 def pow(x: AnyArray, y: AnyArray) -> None:
-    """x to the power y. The derivative with respect to x is 0 where y is 0; with respect to y where x is 0."""
+    """Return x to the power y. The derivative with respect to x is 0 where y is 0; with respect to y it is 0 where x is 0."""
 
 
 @elementwise(
@@ -164,7 +166,7 @@ def pow(x: AnyArray, y: AnyArray) -> None:
     accepts="iuf",
 )
 def remainder(x: AnyArray, y: AnyArray) -> None:
-    """Remainder of floor division: its sign is the divisor's."""
+    """Return the remainder of floor division; it has the sign of the divisor."""
 
 
 @elementwise(
@@ -175,7 +177,7 @@ def remainder(x: AnyArray, y: AnyArray) -> None:
     accepts="iuf",
 )
 def fmod(x: AnyArray, y: AnyArray) -> None:
-    """Remainder of truncated division: its sign is the dividend's."""
+    """Return the remainder of truncated division; it has the sign of the dividend."""
 
 
 @op("neg negative", method=True, in_place=True)
@@ -187,12 +189,12 @@ def fmod(x: AnyArray, y: AnyArray) -> None:
     "mask, use the `~` or `logical_not()` operator instead.",
 )
 def neg(x: AnyArray) -> None:
-    """The negative of every element."""
+    """Return the negative of every element."""
 
 
 @elementwise(np.positive, d=1, accepts="iufc")
 def positive(x: AnyArray) -> None:
-    """The elements themselves, as a new array."""
+    """Return a copy (``+x``)."""
 
 
 @elementwise(
@@ -203,13 +205,13 @@ def positive(x: AnyArray) -> None:
     accepts="iufc",
 )
 def abs(x: AnyArray) -> None:
-    """Absolute value; the derivative at 0 is 0."""
+    """Return the absolute value. The derivative at 0 is 0."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.square, d=lambda x: 2 * x, naming="PowBackward0", accepts="iufc")
 def square(x: AnyArray) -> None:
-    """The square of every element."""
+    """Return the square of every element."""
 
 
 @op(method=True, in_place=True)
@@ -221,7 +223,7 @@ def square(x: AnyArray) -> None:
     remedy="it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps)",
 )
 def sqrt(x: AnyArray) -> None:
-    """Square root; the derivative at 0 is infinite."""
+    """Return the square root. The derivative at 0 is infinite."""
 
 
 @op(method=True, in_place=True)
@@ -233,7 +235,7 @@ def sqrt(x: AnyArray) -> None:
     remedy="it is infinite at 0, so add a small number inside, rsqrt(x + eps)",
 )
 def rsqrt(x: object) -> AnyArray:
-    """One over the square root."""
+    """Return one over the square root."""
     return 1 / np.sqrt(x)
 
 
@@ -246,7 +248,7 @@ def rsqrt(x: object) -> AnyArray:
     remedy="its slope at 0 is infinite, so add a small number inside, cbrt(x + eps)",
 )
 def cbrt(x: AnyArray) -> None:
-    """Cube root."""
+    """Return the cube root."""
 
 
 @op(method=True, in_place=True)
@@ -258,23 +260,23 @@ def cbrt(x: AnyArray) -> None:
     remedy="it is infinite at 0, so add a small number to the denominator",
 )
 def reciprocal(x: AnyArray) -> None:
-    """One over every element."""
+    """Return one over every element."""
 
 
 @elementwise(np.conjugate, vjp=lambda g: np.conjugate(g), jvp=lambda t: np.conjugate(t))
 def conj_physical(x: AnyArray) -> None:
-    """Complex conjugate."""
+    """Return the complex conjugate."""
 
 
 @elementwise(vjp=lambda g: g, jvp=lambda t: np.real(t), view=True)
 def real(x: object) -> AnyArray:
-    """Real part."""
+    """Return the real part."""
     return np.real(x)
 
 
 @elementwise(vjp=lambda g: g * 1j, view=True, jvp=lambda t: np.imag(t), domain="complex")
 def imag(x: TensorLike) -> Any:
-    """Imaginary part."""
+    """Return the imaginary part."""
     return np.imag(x)
 
 
@@ -285,7 +287,7 @@ def imag(x: TensorLike) -> Any:
     accepts="f",
 )
 def complex_(x: TensorLike, y: TensorLike) -> Any:
-    """The complex numbers x + iy."""
+    """Return the complex numbers x + iy."""
     return x + 1j * y
 
 
@@ -297,7 +299,7 @@ def complex_(x: TensorLike, y: TensorLike) -> Any:
     promotion="float",
 )
 def angle(x: Any) -> AnyArray:
-    """The argument of every complex number (0 or π for reals)."""
+    """Return the argument of every complex number (0 or π for reals)."""
     return (
         np.arctan2(np.imag(x), np.real(x))
         if _complex(x)
@@ -324,13 +326,13 @@ def _angle_vjp(g: AnyArray, x: AnyArray) -> AnyArray | None:
     remedy="its slope at (0, 0) is 0/0, so add a small number inside, sqrt(x * x + y * y + eps)",
 )
 def hypot(x: AnyArray, y: AnyArray) -> None:
-    """√(x² + y²) without overflow."""
+    """Return √(x² + y²), computed without overflow."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.copysign, d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0}, promotion="float", accepts="biuf")
 def copysign(x: AnyArray, y: AnyArray) -> None:
-    """The magnitude of x with the sign of y."""
+    """Return the magnitude of x with the sign of y."""
 
 
 @elementwise(
@@ -339,7 +341,7 @@ def copysign(x: AnyArray, y: AnyArray) -> None:
     overloads="1101",
 )
 def lerp(x: Any, y: Any, weight: Any) -> Any:
-    """Linear interpolation x + weight·(y − x), from the nearer end: exact at both; of float16 in float32."""
+    """Return x + weight·(y − x), computed from the nearer end: exact at both ends. float16 is computed in float32."""
     if x.dtype == y.dtype == np.float16:
         single = weight if isinstance(weight, (int, float)) else weight.astype(np.float32)
         return lerp.value(x.astype(np.float32), y.astype(np.float32), single).astype(np.float16)
@@ -358,7 +360,7 @@ def lerp(x: Any, y: Any, weight: Any) -> Any:
     aliases={"y": "tensor1", "z": "tensor2"},
 )
 def addcmul(x: object, y: object, z: object, *, value: object) -> AnyArray:
-    """x + value·y·z."""
+    """Return x + value·y·z."""
     return x + value * (y * z)
 
 
@@ -369,5 +371,5 @@ def addcmul(x: object, y: object, z: object, *, value: object) -> AnyArray:
     aliases={"y": "tensor1", "z": "tensor2"},
 )
 def addcdiv(x: object, y: object, z: object, *, value: object) -> AnyArray:
-    """x + value·y/z."""
+    """Return x + value·y/z."""
     return x + value * np.true_divide(y, z)

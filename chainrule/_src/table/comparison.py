@@ -1,7 +1,7 @@
-"""Comparisons and choices: what has a kink, a step, or no gradient at all.
+"""Comparisons, extrema, clamps and rounding: functions with kinks or steps, or without a gradient.
 
-Where a derivative does not exist, PyTorch's choice is taken: at a tie, maximum and minimum send half of the
-cotangent to each operand; clamp sends all of it to the elements at their bounds. What is not chosen gets 0 also of an
+Where a derivative does not exist, the rules follow PyTorch: at a tie, maximum and minimum send half of the cotangent to
+each operand; clamp sends all of it to the elements at their bounds. An element that is not selected gets 0, even from an
 infinite cotangent.
 """
 
@@ -22,7 +22,7 @@ ndarray = np.ndarray
 
 
 def _share(g: AnyArray, tie: object, behind: object) -> AnyArray:
-    """The cotangent of an operand of two: half of it at a tie, none where the other is taken."""
+    """Return an operand's share of the cotangent: half at a tie, none where ``behind`` holds."""
     g = masked(np.logical_not(behind), g)
     return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
 
@@ -35,7 +35,7 @@ def _share(g: AnyArray, tie: object, behind: object) -> AnyArray:
     accepts="biuf",
 )
 def maximum(x: AnyArray, y: AnyArray) -> None:
-    """The larger of two, element by element; nan where either is."""
+    """Return the larger of two elements; NaN where either is NaN."""
 
 
 @op(method=True, in_place=True)
@@ -46,7 +46,7 @@ def maximum(x: AnyArray, y: AnyArray) -> None:
     accepts="biuf",
 )
 def minimum(x: AnyArray, y: AnyArray) -> None:
-    """The smaller of two, element by element; nan where either is."""
+    """Return the smaller of two elements; NaN where either is NaN."""
 
 
 @elementwise(
@@ -56,7 +56,7 @@ def minimum(x: AnyArray, y: AnyArray) -> None:
     accepts="biuf",
 )
 def clamp_min(x: object, y: object) -> AnyArray:
-    """The elements, at least those of y. At the bound the derivative by x is 1, by y 0."""
+    """Return max(x, y). At the bound the derivative with respect to x is 1, and with respect to y it is 0."""
     return np.maximum(x, y)
 
 
@@ -67,7 +67,7 @@ def clamp_min(x: object, y: object) -> AnyArray:
     accepts="biuf",
 )
 def clamp_max(x: object, y: object) -> AnyArray:
-    """The elements, at most those of y. At the bound the derivative by x is 1, by y 0."""
+    """Return min(x, y). At the bound the derivative with respect to x is 1, and with respect to y it is 0."""
     return np.minimum(x, y)
 
 
@@ -81,7 +81,7 @@ def clamp_max(x: object, y: object) -> AnyArray:
     accepts="biuf",
 )
 def clamp_between(x: object, min: object, max: object) -> AnyArray:
-    """The elements, limited to those of two others; where these cross, the upper one."""
+    """Limit x to [min, max]; where min is larger than max, return max."""
     return np.minimum(np.maximum(x, min), max)
 
 
@@ -95,7 +95,7 @@ def clamp_between(x: object, min: object, max: object) -> AnyArray:
     accepts="biuf",
 )
 def fmax(x: AnyArray, y: AnyArray) -> None:
-    """The larger of two; the other where one is nan."""
+    """Return the larger of two elements; where one is NaN, return the other."""
 
 
 @op(method=True)
@@ -108,7 +108,7 @@ def fmax(x: AnyArray, y: AnyArray) -> None:
     accepts="biuf",
 )
 def fmin(x: AnyArray, y: AnyArray) -> None:
-    """The smaller of two; the other where one is nan."""
+    """Return the smaller of two elements; where one is NaN, return the other."""
 
 
 @elementwise(
@@ -120,7 +120,7 @@ def fmin(x: AnyArray, y: AnyArray) -> None:
     domain=("bool", (-2, 2), (-2, 2)),
 )
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
-    """x where the condition holds, else y."""
+    """Return x where the condition holds, else y."""
     return np.where(condition, x, y)
 
 
@@ -141,16 +141,16 @@ def _inside(x: AnyArray, low: Any, high: object) -> Any:
     accepts="iuf",
 )
 def clamp(x: TensorLike, *, min: TensorLike, max: TensorLike) -> Any:
-    """The elements, limited to [min, max]. At a bound the derivative is 1."""
+    """Limit x to [min, max]. At a bound the derivative is 1."""
     if min is not None:
-        x = np.maximum(min, x)  # a zero at a bound of 0 keeps its sign
+        x = np.maximum(min, x)  # keeps the sign of a zero at a bound of 0
     return x if max is None else np.minimum(max, x)
 
 
 @op(method=True, in_place=True)
 @elementwise(vjp=lambda g, out: masked(np.logical_not(out <= 0), g), accepts="iuf", tied=True)
 def relu(x: object) -> AnyArray:
-    """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
+    """Return max(x, 0), where -0. stays -0. The derivative at 0 is 0."""
     return np.maximum(0, x)
 
 
@@ -161,7 +161,7 @@ def relu(x: object) -> AnyArray:
     tied=True,
 )
 def leaky_relu(x: AnyArray, *, negative_slope: Any) -> AnyArray:
-    """x where it is positive, else negative_slope·x."""
+    """Return x where it is positive, else negative_slope·x."""
     return np.where(x > 0, x, negative_slope * x).astype(x.dtype)
 
 
@@ -172,13 +172,13 @@ def leaky_relu(x: AnyArray, *, negative_slope: Any) -> AnyArray:
     tied=True,
 )
 def threshold(x: AnyArray, *, threshold: Any, value: Any) -> AnyArray:
-    """x where it is over the threshold, else a value."""
+    """Return x where it is above the threshold, else ``value``."""
     return np.where(x <= threshold, value, x).astype(x.dtype)
 
 
 @elementwise(d=lambda x: np.isfinite(x), samples=[{"nan": 0.0, "posinf": None, "neginf": None}])
 def nan_to_num(x: AnyArray, *, nan: object, posinf: object, neginf: object) -> AnyArray:
-    """nan and infinities replaced by numbers."""
+    """Replace NaNs and infinities by numbers."""
     finite = np.where(np.isnan(x), nan, x)
     info = np.finfo(x.dtype) if x.dtype.kind == "f" else None
     if info is not None:
@@ -187,16 +187,16 @@ def nan_to_num(x: AnyArray, *, nan: object, posinf: object, neginf: object) -> A
     return finite.astype(x.dtype)
 
 
-# -- steps: flat almost everywhere, so the derivative is 0 -----------------------------------------------------------
+# -- step functions: the derivative is 0 almost everywhere -----------------------------------------------------------
 
 
 @elementwise(np.sign, d=0, accepts="iuf")
 def sign(x: AnyArray) -> None:
-    """−1, 0 or 1."""
+    """Return −1, 0 or 1."""
 
 
 def _keeps_integers(ufunc: AnyArray) -> Any:
-    """A ufunc that leaves integers what they are, as NumPy's own do since 2.1."""
+    """Return a ufunc that keeps integer dtypes, as NumPy's own does since 2.1."""
     if ufunc(np.int64(0)).dtype.kind == "i":
         return ufunc
     return lambda x: x.copy() if x.dtype.kind in "iu" else ufunc(x)
@@ -205,40 +205,40 @@ def _keeps_integers(ufunc: AnyArray) -> Any:
 @op(method=True, in_place=True)
 @elementwise(np.floor, value=_keeps_integers(np.floor), d=0, accepts="iuf")
 def floor(x: AnyArray) -> None:
-    """The largest integer not above."""
+    """Return the largest integer that is not above each element."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.ceil, value=_keeps_integers(np.ceil), d=0, accepts="iuf")
 def ceil(x: AnyArray) -> None:
-    """The smallest integer not below."""
+    """Return the smallest integer that is not below each element."""
 
 
 @op("trunc fix", method=True, in_place=True)
 @elementwise(np.trunc, value=_keeps_integers(np.trunc), d=0, accepts="iuf")
 def trunc(x: AnyArray) -> None:
-    """The integer part."""
+    """Return the integer part of each element."""
 
 
 @elementwise(np.rint, d=0, accepts="iuf")
 def round(x: AnyArray) -> None:
-    """The nearest integer, ties to even."""
+    """Round to the nearest integer, ties to even."""
 
 
 @elementwise(np.floor_divide, d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
 def floor_divide(x: AnyArray, y: AnyArray) -> None:
-    """The floor of the quotient."""
+    """Return the floor of the quotient."""
 
 
 @elementwise(d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
 def trunc_divide(x: AnyArray, y: AnyArray) -> AnyArray:
-    """The integer part of the quotient; of integers it is exact."""
+    """Return the integer part of the quotient; it is exact for integers."""
     return (x - np.fmod(x, y)) // y if np.result_type(x, y).kind in "iu" else np.trunc(x / y)
 
 
 @elementwise(np.heaviside, d={"x": 0, "y": lambda x: x == 0}, accepts="biuf")
 def heaviside(x: AnyArray, y: AnyArray) -> None:
-    """0 below zero, y at zero, 1 above."""
+    """Return 0 below zero, y at zero, 1 above."""
 
 
 @op(method=True, in_place=True)
@@ -250,16 +250,16 @@ def heaviside(x: AnyArray, y: AnyArray) -> None:
     accepts="f",
 )
 def nextafter(x: AnyArray, y: AnyArray) -> None:
-    """The next representable number after x towards y."""
+    """Return the next representable number after x in the direction of y."""
 
 
 # -- discrete results ------------------------------------------------------------------------------------------------
 
 
-def _row(
+def _discrete_ufunc(
     ufunc: np.ufunc, names: str, doc: str, accepts: str = "biufc", promotion: str = "common", in_place: bool = True
 ) -> Primitive:
-    """A row whose result is boolean or integer, straight from a NumPy ufunc."""
+    """Declare a primitive with a boolean or integer result, computed by a NumPy ufunc."""
     declare = discrete(
         value=ufunc, name=names.split()[0], doc=doc, batch=batch_elementwise, accepts=accepts, promotion=promotion,
         domain=(-2, 2) if "f" in accepts else "int",
@@ -268,25 +268,39 @@ def _row(
     return op(names, method=True, in_place=in_place)(row)
 
 
-eq = _row(np.equal, "eq", "Whether two elements are equal.", promotion="comparison")
-ne = _row(np.not_equal, "ne not_equal", "Whether two elements differ.", promotion="comparison")
-lt = _row(np.less, "lt less", "Whether x is less than y.", accepts="biuf", promotion="comparison")
-le = _row(np.less_equal, "le less_equal", "Whether x is at most y.", accepts="biuf", promotion="comparison")
-gt = _row(np.greater, "gt greater", "Whether x is greater than y.", accepts="biuf", promotion="comparison")
-ge = _row(np.greater_equal, "ge greater_equal", "Whether x is at least y.", accepts="biuf", promotion="comparison")
-logical_and = _row(np.logical_and, "logical_and", "Whether both are nonzero.")
-logical_or = _row(np.logical_or, "logical_or", "Whether either is nonzero.")
-logical_xor = _row(np.logical_xor, "logical_xor", "Whether exactly one is nonzero.")
-logical_not = _row(np.logical_not, "logical_not", "Whether an element is zero.")
-bitwise_and = _row(np.bitwise_and, "bitwise_and", "Bits set in both.", accepts="biu")
-bitwise_or = _row(np.bitwise_or, "bitwise_or", "Bits set in either.", accepts="biu")
-bitwise_xor = _row(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.", accepts="biu")
-bitwise_not = _row(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).", accepts="biu")
-bitwise_left_shift = _row(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.", accepts="iu")
-bitwise_right_shift = _row(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.", accepts="iu")
-isnan = _row(np.isnan, "isnan", "Whether an element is nan.", in_place=False)
-isinf = _row(np.isinf, "isinf", "Whether an element is infinite.", in_place=False)
-isfinite = _row(np.isfinite, "isfinite", "Whether an element is a finite number.", in_place=False)
-signbit = _row(np.signbit, "signbit", "Whether the sign bit is set.", accepts="biuf", in_place=False)
-gcd = _row(np.gcd, "gcd", "Greatest common divisor.", accepts="iu")
-lcm = _row(np.lcm, "lcm", "Least common multiple.", accepts="iu")
+eq = _discrete_ufunc(np.equal, "eq", "Return whether two elements are equal.", promotion="comparison")
+ne = _discrete_ufunc(np.not_equal, "ne not_equal", "Return whether two elements differ.", promotion="comparison")
+lt = _discrete_ufunc(np.less, "lt less", "Return whether x is less than y.", accepts="biuf", promotion="comparison")
+le = _discrete_ufunc(
+    np.less_equal, "le less_equal", "Return whether x is at most y.", accepts="biuf", promotion="comparison"
+)
+gt = _discrete_ufunc(
+    np.greater, "gt greater", "Return whether x is greater than y.", accepts="biuf", promotion="comparison"
+)
+ge = _discrete_ufunc(
+    np.greater_equal, "ge greater_equal", "Return whether x is at least y.", accepts="biuf", promotion="comparison"
+)
+logical_and = _discrete_ufunc(np.logical_and, "logical_and", "Return whether both elements are nonzero.")
+logical_or = _discrete_ufunc(np.logical_or, "logical_or", "Return whether at least one of two elements is nonzero.")
+logical_xor = _discrete_ufunc(np.logical_xor, "logical_xor", "Return whether exactly one of two elements is nonzero.")
+logical_not = _discrete_ufunc(np.logical_not, "logical_not", "Return whether an element is zero.")
+bitwise_and = _discrete_ufunc(np.bitwise_and, "bitwise_and", "Return the bits set in both elements.", accepts="biu")
+bitwise_or = _discrete_ufunc(
+    np.bitwise_or, "bitwise_or", "Return the bits set in at least one of two elements.", accepts="biu"
+)
+bitwise_xor = _discrete_ufunc(
+    np.bitwise_xor, "bitwise_xor", "Return the bits set in exactly one of two elements.", accepts="biu"
+)
+bitwise_not = _discrete_ufunc(np.invert, "bitwise_not", "Flip all bits (logical not for booleans).", accepts="biu")
+bitwise_left_shift = _discrete_ufunc(
+    np.left_shift, "bitwise_left_shift", "Shift the bits of x left by y.", accepts="iu"
+)
+bitwise_right_shift = _discrete_ufunc(
+    np.right_shift, "bitwise_right_shift", "Shift the bits of x right by y.", accepts="iu"
+)
+isnan = _discrete_ufunc(np.isnan, "isnan", "Return whether an element is NaN.", in_place=False)
+isinf = _discrete_ufunc(np.isinf, "isinf", "Return whether an element is infinite.", in_place=False)
+isfinite = _discrete_ufunc(np.isfinite, "isfinite", "Return whether an element is a finite number.", in_place=False)
+signbit = _discrete_ufunc(np.signbit, "signbit", "Return whether the sign bit is set.", accepts="biuf", in_place=False)
+gcd = _discrete_ufunc(np.gcd, "gcd", "Return the greatest common divisor.", accepts="iu")
+lcm = _discrete_ufunc(np.lcm, "lcm", "Return the least common multiple.", accepts="iu")

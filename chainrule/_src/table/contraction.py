@@ -1,4 +1,4 @@
-"""Products summed over a shared axis: everything about them follows from the subscripts."""
+"""Matrix and vector products; all rules are derived from the subscripts."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from chainrule._src.rules.rules import conjugate
 
 @contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 3), (3, 4)), call((0, 3), (3, 2))])
 def mm(x: AnyArray, y: AnyArray) -> None:
-    """Matrix product of two matrices."""
+    """Return the product of two matrices."""
 
 
 @contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 2, 3), (2, 3, 4))])
 def bmm(x: AnyArray, y: AnyArray) -> None:
-    """Matrix products of two stacks of matrices of equal length."""
+    """Return the matrix products of two stacks of matrices of equal length."""
 
 
 @contraction("ik,k->i", aliases={"y": "vec"}, samples=[call((2, 3), (3,))])
 def mv(x: AnyArray, y: AnyArray) -> None:
-    """Product of a matrix and a vector."""
+    """Return the product of a matrix and a vector."""
 
 
 @contraction("k,kj->j", aliases={"y": "mat2"}, samples=[call((3,), (3, 2))])
 def vm(x: AnyArray, y: AnyArray) -> None:
-    """Product of a vector and a matrix."""
+    """Return the product of a vector and a matrix."""
 
 
 @contraction("i,i->", aliases={"y": "tensor"}, samples=[call((3,), (3,))])
 def dot(x: AnyArray, y: AnyArray) -> None:
-    """Inner product of two vectors."""
+    """Return the inner product of two vectors."""
 
 
 def _flat(x: AnyArray) -> AnyArray:
-    """A stack of matrices as one tall matrix."""
+    """Reshape a stack of matrices to one tall matrix."""
     if type(x) is np.ndarray and x.size:
         return x.reshape(-1, x.shape[-1])
     shape = shape_of(x)
@@ -50,7 +50,7 @@ def _flat(x: AnyArray) -> AnyArray:
 
 
 def _tall(x: AnyArray, y: AnyArray) -> AnyArray:
-    """x @ y for a stack x and one matrix y, as one large product."""
+    """Return x @ y for a stack x and one matrix y, computed as one large product."""
     if type(x) is np.ndarray and type(y) is np.ndarray and x.size:
         shape = x.shape
         return x.reshape(-1, shape[-1]).dot(y).reshape(*shape[:-1], y.shape[1])
@@ -80,5 +80,5 @@ def _product(x: AnyArray, y: AnyArray) -> AnyArray:
     structure="ik,kj->ij",
 )
 def stack_mm(x: AnyArray, y: AnyArray) -> AnyArray:
-    """Matrix products of a stack of matrices and one matrix: one large product."""
+    """Return the matrix products of a stack of matrices and one matrix, computed as one large product."""
     return _tall(x, y)

@@ -1,9 +1,9 @@
-"""Convolutions over any number of axes, and the blocks they are made of.
+"""Convolutions over any number of axes, and ``im2col`` and ``col2im``.
 
-A convolution is one product of matrices once every window of the input is a column. It is trilinear,
-Σ cotangent · weight · windows(x), and there is a row for each of the three ways to read that: the output from input
-and weight, the input's cotangent, and the weight's. Each one's derivatives are the other two, so every order and both
-modes follow. Windows are views; their columns are made a few examples, or a few rows of a large one, at a time.
+A convolution is one matrix product of the weight and the input's windows, copied to columns. It is trilinear,
+Σ cotangent · weight · windows(x), and has three primitives: the output, the cotangent of the input, and the cotangent of
+the weight. The derivatives of each are the other two, so all orders and both modes follow. Windows are views. Their columns
+are copied for a few examples at a time, or for a few rows of a large example.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from chainrule._src.rules.rules import conjugate
 from chainrule._src.tape.foreign import Foreign, copied, row_order, zeros_beside
 
 ndarray = np.ndarray
-_COLUMNS = 1 << 21  # elements of columns that are made at a time
+_COLUMNS = 1 << 21  # largest number of column elements copied at a time
 
 
 def windows_along(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many windows fit along an axis."""
+    """Return how many windows fit along an axis."""
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
@@ -45,7 +45,7 @@ def _padded(x: AnyArray, padding: Ints) -> AnyArray:
 
 
 def _windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
-    """A view (n, channels, *kernel, *counts) of the padded input."""
+    """Return a view (n, channels, *kernel, *counts) of the padded input."""
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
     x = _padded(x, padding)
     inner = tuple(s * d for s, d in zip(x.strides[2:], dilation, strict=True))
@@ -61,19 +61,19 @@ def _view(x: AnyArray, shape: Ints, strides: Ints) -> AnyArray:
 
 
 def _columns(windows: AnyArray, groups: int, k: int) -> AnyArray:
-    """(n, groups, channels/groups·kernel, counts) from windows over k axes."""
+    """Reshape windows over k axes to columns (n, groups, channels/groups·kernel, counts)."""
     n, channels = windows.shape[:2]
     rows = channels // groups * math.prod(windows.shape[2 : 2 + k])
     return windows.reshape(n, groups, rows, math.prod(windows.shape[2 + k :]))
 
 
 def _channels_last(channels: int, groups: int, kernel: Ints, counts: Ints) -> bool:
-    """Whether windows are copied in longer runs (rows of a window, with all channels) where the channels come last."""
+    """Return whether a channels-last layout copies windows in longer contiguous runs."""
     return groups == 1 and channels * kernel[-1] > counts[-1]
 
 
 def _rows_of_windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
-    """(n·counts, kernel·channels): every window a row, with its channels last. The rows are made here."""
+    """Copy windows to rows (n·counts, kernel·channels): one row per window, with its channels last."""
     n, channels, *spatial = x.shape
     counts = _counts(tuple(spatial), kernel, stride, padding, dilation)
     whole = zeros_beside(x, (n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
@@ -86,8 +86,8 @@ def _rows_of_windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation
     return windows.reshape(n * math.prod(counts), -1)
 
 
-def _spread(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) -> None:
-    """Add windows (n, channels, *kernel, *counts) to a padded array where they were, from row ``first`` of windows on."""
+def _add_windows(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) -> None:
+    """Add windows (n, channels, *kernel, *counts) into a padded array, from window row ``first`` on."""
     k = len(stride)
     kernel, counts = columns.shape[2 : 2 + k], columns.shape[2 + k :]
     if 0 in counts:
@@ -99,21 +99,21 @@ def _spread(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) 
         whole[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
 
 
-def _room(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: NumpyDType) -> AnyArray:
-    """Zeros for padded arrays, to add windows to."""
+def _padded_zeros(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: NumpyDType) -> AnyArray:
+    """Return zeros of a padded shape, into which windows are added."""
     return zeros_beside(x, (*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
 
 
-def _inner(whole: AnyArray, size: Ints, padding: Ints) -> AnyArray:
-    """What is inside the padding."""
+def _without_padding(whole: AnyArray, size: Ints, padding: Ints) -> AnyArray:
+    """Return the part inside the padding."""
     where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
     return row_order(whole[(slice(None), slice(None), *where)])
 
 
 def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, slice]]:
-    """What is done at a time, so that columns stay of a fair size: (examples, rows of windows, these in one line).
+    """Yield (examples, window rows, the same as one flat slice) such that the columns of each piece stay small.
 
-    These are several examples, or some rows of one whose columns alone (``each`` elements) are more.
+    A piece is several examples, or some window rows of one example whose columns alone (``each`` elements) are too many.
     """
     step = max(1, _COLUMNS // max(each, 1))
     rows = max(1, min(counts[0], counts[0] * _COLUMNS // max(each, 1)))
@@ -123,12 +123,12 @@ def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, sli
             yield slice(i, i + step), slice(a, a + rows), slice(a * across, (a + rows) * across)
 
 
-def _turned(
+def _as_convolution(
     weight: AnyArray, counts: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Params | None:
-    """The convolution that a transposed one is, where it has a stride of 1: its weight turned around, and its parameters.
+    """Express a transposed convolution of stride 1 as a convolution: return the flipped weight and the parameters, or None.
 
-    It is the quicker way, as reading windows is quicker than adding them up, unless there are many more of them.
+    Reading windows is faster than adding them, unless there are many more of them.
     """
     reach = tuple(d * (k - 1) for k, d in zip(weight.shape[2:], dilation, strict=True))
     around = tuple(r - p for r, p in zip(reach, padding, strict=True))
@@ -143,7 +143,7 @@ def _turned(
 
 
 def _product(x: AnyArray, y: AnyArray) -> AnyArray:
-    """x @ y; where that is an outer product, as in a convolution of single channels, multiplication is faster."""
+    """Return x @ y; outer products, as in a convolution of single channels, are computed by multiplication."""
     return x * y if x.shape[-1] == 1 else np.matmul(x, y)
 
 
@@ -156,23 +156,23 @@ def _as_examples(x: AnyArray) -> AnyArray:
 
 
 def _as_channels(x: Any, batched: bool, size: int) -> Any:
-    """(n, size·channels, …) of a stack (size, n, channels, …): each of the stack becomes groups of its own."""
+    """Reshape a stack (size, n, channels, …) to (n, size·channels, …): each stack item becomes groups of its own."""
     x = np.moveaxis(x if batched else broadcast_batch(x, size), 0, 1)
     shape = shape_of(x)
     return reshape(x, (shape[0], shape[1] * shape[2], *shape[3:]))
 
 
-def _none(prim: Primitive, payloads: AnyArray, batched: AnyArray, params: Params) -> Any:
-    """No results, of the shape that one would have."""
+def _empty_result(prim: Primitive, payloads: AnyArray, batched: AnyArray, params: Params) -> Any:
+    """Return an empty result of the right shape and dtype for a batch of size 0."""
     one = [np.zeros(shape_of(p)[b:], p.dtype) for p, b in zip(payloads, batched, strict=True)]
     out = prim.value(*one, **params)
     return np.zeros((0, *out.shape), out.dtype)
 
 
 def _batched(prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params) -> AnyArray:
-    """Examples of one weight are more examples; weights that differ are groups that differ."""
+    """Batch a convolution: with one weight, merge the batch axis into the examples; else into the groups."""
     if not size:
-        return _none(prim, payloads, batched, params)
+        return _empty_result(prim, payloads, batched, params)
     x, weight = payloads
     if not batched[1]:
         out = prim(_as_examples(x), weight, **params)
@@ -187,7 +187,7 @@ def _batched_weight(
     prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
 ) -> AnyArray:
     if not size:
-        return _none(prim, payloads, batched, params)
+        return _empty_result(prim, payloads, batched, params)
     x, y = (_as_channels(p, b, size) for p, b in zip(payloads, batched, strict=True))
     out = prim(x, y, **{**params, "groups": params["groups"] * size})
     shape = shape_of(out)
@@ -195,19 +195,19 @@ def _batched_weight(
 
 
 def cropped(x: AnyArray, shape: Ints) -> AnyArray:
-    """Without the windows that fit only because ``output_padding`` is larger than the stride."""
+    """Crop x to a shape: drop windows that fit only because ``output_padding`` is larger than the stride."""
     if shape_of(x) == shape:
         return x
     return x[(slice(None), slice(None), *[slice(n) for n in shape[2:]])]
 
 
 def _axes(pattern: str, params: Mapping[str, Any]) -> str:
-    """A structure, with letters for the axes of the kernel (#) and of the windows' places (@)."""
+    """Fill in letters for the axes of the kernel (#) and of the window positions (@) in a structure."""
     k = len(params["stride"])
     return pattern.replace("#", "klmrst"[:k]).replace("@", "pquvwx"[:k])
 
 
-# -- the three rows --------------------------------------------------------------------------------------------------
+# -- the three primitives --------------------------------------------------------------------------------------------
 
 _ONE = {"stride": (1,), "padding": (0,), "dilation": (1,), "groups": 1}
 _WIDE = {"stride": (2,), "padding": (1,), "dilation": (2,), "groups": 2}
@@ -232,7 +232,7 @@ _TWO = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
     structure={"x": "windows", "weight": lambda params: _axes("oc#:no@", params)},
 )
 def convolution(x: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
-    """The product of every window of x (n, channels, …) with each weight (out, channels/groups, …)."""
+    """Return the products of every window of x (n, channels, …) with each weight (out, channels/groups, …)."""
     kernel = weight.shape[2:]
     n, out = x.shape[0], weight.shape[0]
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
@@ -284,21 +284,21 @@ def convolution_input(
     dilation: tuple[int, ...],
     groups: int,
 ) -> AnyArray | None:
-    """The transpose of a convolution in its input: every element of x (n, out, …) spreads a weight over a window."""
+    """Apply the transpose of a convolution in its input: every element of x (n, out, …) adds a weight to a window."""
     kernel = weight.shape[2:]
     n, out, *counts = x.shape
     channels = weight.shape[1] * groups
-    turned = _turned(weight, tuple(counts), size, stride, padding, dilation, groups)
+    turned = _as_convolution(weight, tuple(counts), size, stride, padding, dilation, groups)
     if turned is not None:
         return convolution.value(x, **turned)
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:])).mT
     given = x.reshape(n, groups, out // groups, math.prod(counts))
-    whole = _room(x, (n, channels), size, padding, np.result_type(x.dtype, weight.dtype))
+    whole = _padded_zeros(x, (n, channels), size, padding, np.result_type(x.dtype, weight.dtype))
     for part, rows, line in _pieces(n, channels * math.prod(kernel) * math.prod(counts), counts):
         columns = _product(matrix, given[part, :, :, line])
         columns = columns.reshape(columns.shape[0], channels, *kernel, -1, *counts[1:])
-        _spread(whole[part], columns, rows.start, stride, dilation)
-    return _inner(whole, size, padding)
+        _add_windows(whole[part], columns, rows.start, stride, dilation)
+    return _without_padding(whole, size, padding)
 
 
 @opaque(
@@ -318,7 +318,7 @@ def convolution_input(
     structure={"x": lambda params: _axes("no@:oc#", params), "y": "windows"},
 )
 def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
-    """The transpose of a convolution in its weight: products of x (n, out, …) with the windows of y, summed."""
+    """Apply the transpose of a convolution in its weight: sum products of x (n, out, …) with the windows of y."""
     n, out, *counts = x.shape
     rows = y.shape[1] // groups * math.prod(kernel)
     fitting = _counts(y.shape[2:], kernel, stride, padding, dilation)
@@ -334,7 +334,7 @@ def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any
     given = x.reshape(n, groups, out // groups, math.prod(counts))
     result = zeros_beside(x, (groups, out // groups, rows), np.result_type(x.dtype, y.dtype))
     for part, at, line in _pieces(n, math.prod(windows.shape[1:]), tuple(counts)):
-        columns = np.moveaxis(windows[(part, *lead, at)], 0, 1 + len(kernel))  # examples side by side: one product
+        columns = np.moveaxis(windows[(part, *lead, at)], 0, 1 + len(kernel))  # merge the examples: one product
         values = np.moveaxis(given[part, :, :, line], 0, 2).reshape(groups, out // groups, -1)
         result += np.matmul(values, columns.reshape(groups, rows, -1).mT)
     return result.reshape(out, y.shape[1] // groups, *kernel)
@@ -369,10 +369,10 @@ def im2col(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> AnyArray | None:
-    """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
+    """Return the windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
     windows = _windows(x, kernel, stride, padding, dilation)
     out = _columns(windows, 1, len(kernel))[:, 0]
-    return copied(out) if type(x) is Foreign or np.may_share_memory(out, x) else out  # windows of one element
+    return copied(out) if type(x) is Foreign or np.may_share_memory(out, x) else out  # windows of one element are views
 
 
 @linear(
@@ -391,9 +391,9 @@ def col2im(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> AnyArray | None:
-    """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""
+    """Apply the transpose of ``im2col``: add each column of x (n, channels·kernel, windows) at its window's position."""
     counts = _counts(size, kernel, stride, padding, dilation)
     channels = x.shape[1] // math.prod(kernel)
-    whole = _room(x, (x.shape[0], channels), size, padding, x.dtype)
-    _spread(whole, x.reshape(x.shape[0], channels, *kernel, *counts), 0, stride, dilation)
-    return _inner(whole, size, padding)
+    whole = _padded_zeros(x, (x.shape[0], channels), size, padding, x.dtype)
+    _add_windows(whole, x.reshape(x.shape[0], channels, *kernel, *counts), 0, stride, dilation)
+    return _without_padding(whole, size, padding)

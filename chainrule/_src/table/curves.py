@@ -1,4 +1,4 @@
-"""Interpolants of SciPy's as rows. The module loads when it is first used, and its row is no part of the table of operations."""
+"""SciPy's interpolants as a primitive. The module is loaded at first use, and the primitive is not in ``TABLE``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from chainrule._src.rules.rules import conjugate
 ndarray = np.ndarray
 
 
-def _spread(t: AnyArray, ndim: int) -> AnyArray:
-    """With further axes of length 1 behind."""
+def _append_axes(t: AnyArray, ndim: int) -> AnyArray:
+    """Append ``ndim`` axes of length 1."""
     return np.reshape(t, (*shape_of(t), *(1,) * ndim))
 
 
@@ -26,31 +26,35 @@ def _curve_vjp(g: AnyArray, x: AnyArray, curve: AnyArray, order: int, ndim: int)
 
 @opaque(
     vjp={"x": lambda g, x, curve, order, ndim: _curve_vjp(g, x, curve, order, ndim)},
-    jvp={"x": lambda t, x, curve, order, ndim: _spread(t, ndim) * curve_at(x, curve=curve, order=order + 1, ndim=ndim)},
+    jvp={
+        "x": lambda t, x, curve, order, ndim: (
+            _append_axes(t, ndim) * curve_at(x, curve=curve, order=order + 1, ndim=ndim)
+        )
+    },
     structure=lambda params: "diagonal" if not params["ndim"] else "dense",
     promotion="float",
     listed=False,
 )
 def curve_at(x: AnyArray, *, curve: AnyArray, order: AnyArray, ndim: AnyArray) -> AnyArray:
-    """A constant curve of SciPy's, or a derivative of it, at each of many points; its values have ``ndim`` axes."""
+    """Evaluate a constant SciPy interpolant, or a derivative of it, at many points; its values have ``ndim`` axes."""
     return derivative_at(curve, np.asarray(x), order)
 
 
 def derivative_at(curve: Any, x: NumpyArray, order: int) -> AnyArray:
-    """A derivative (or, with a negative order, an antiderivative) of an interpolant of SciPy's, at points."""
+    """Evaluate a derivative (or, for a negative order, an antiderivative) of a SciPy interpolant at points."""
     if order < 0:
         return curve.antiderivative(-order)(x)
     if not order:
         return curve(x)
-    if _is(curve, "UnivariateSpline"):
+    if _is_instance(curve, "UnivariateSpline"):
         try:
             return curve(x, nu=order)
-        except ValueError:  # the order is larger than the degree
+        except ValueError:  # the order is above the degree
             return np.zeros(np.shape(x))
-    by_number = _is(curve, "KroghInterpolator") or _is(curve, "BarycentricInterpolator")
+    by_number = _is_instance(curve, "KroghInterpolator") or _is_instance(curve, "BarycentricInterpolator")
     return curve.derivative(x, order) if by_number else curve(x, order)
 
 
-def _is(curve: AnyArray, name: str) -> bool:
-    """Whether it is an interpolant of a class of SciPy's, or of one that is made of it."""
+def _is_instance(curve: AnyArray, name: str) -> bool:
+    """Return whether ``curve`` is an instance of the SciPy class with this name, or of a subclass."""
     return any(kind.__name__ == name for kind in type(curve).__mro__)

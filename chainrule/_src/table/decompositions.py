@@ -1,7 +1,7 @@
 """Decompositions of the matrices in the last two axes: eigenvalues, singular values, QR; pseudoinverse and exponential.
 
-The formulas are those of Giles (2008), see ``linalg``, of Townsend (2016) for the thin SVD, Walter and Lehmann (2012) for QR,
-Golub and Pereyra (1973) for the pseudoinverse, and Najfeld and Havel (1995) for the exponential.
+The formulas are from Giles (2008), see ``linalg``; Townsend (2016) for the thin SVD; Walter and Lehmann (2012) for QR;
+Golub and Pereyra (1973) for the pseudoinverse; Najfeld and Havel (1995) for the exponential.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _did_not_converge(function: str, x: AnyArray) -> errors.LinAlgError:
 
 
 def _gaps(w: AnyArray) -> AnyArray:
-    """w_j − w_i, and 1 on the diagonal."""
+    """Return w_j − w_i, with 1 on the diagonal."""
     return w[..., None, :] - w[..., :, None] + eye(shape_of(w)[-1], w)
 
 
@@ -42,7 +42,7 @@ def _diagonal(x: AnyArray) -> AnyArray:
 
 
 def _off(x: AnyArray) -> AnyArray:
-    """The matrices with zeros on the diagonal."""
+    """Set the diagonals of matrices to zero."""
     return x * (1 - eye(shape_of(x)[-1], x))
 
 
@@ -51,7 +51,7 @@ def _as_diagonal(w: AnyArray) -> AnyArray:
 
 
 def _like(x: AnyArray, y: AnyArray) -> AnyArray:
-    """``x`` in the dtype of ``y``: a product of matrices takes one dtype."""
+    """Cast x to the dtype of y: a matrix product needs one dtype."""
     return x if x.dtype == y.dtype else x.astype(y.dtype)
 
 
@@ -80,7 +80,7 @@ def _eigh_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     ),
     aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
     naming="LinalgEighBackward0",
-    samples=[  # (complex eigenvectors are defined up to a phase only, which a random cotangent would see)
+    samples=[  # (complex eigenvectors are determined up to a phase only, on which a random cotangent would depend)
         call((3, 3), make="hermitian", UPLO="L", complex=False),
         call((2, 3, 3), make="hermitian", UPLO="U", complex=False),
     ],
@@ -89,10 +89,10 @@ def _eigh_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
 def eigh(x: AnyArray, *, UPLO: str) -> tuple[AnyArray, AnyArray]:
-    """Eigenvalues (ascending) and eigenvectors (in columns) of Hermitian matrices, read from one triangle.
+    """Return eigenvalues (ascending) and eigenvectors (in columns) of Hermitian matrices, read from one triangle.
 
-    The gradient is Hermitian. Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite;
-    the eigenvalues' are not.
+    The gradient is Hermitian. Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite.
+    Derivatives of the eigenvalues stay finite.
     """
     try:
         w, v = raw.eigh(x, UPLO)
@@ -139,7 +139,7 @@ def _svd_vjp(
 
 
 def _phases(left: AnyArray, right: AnyArray, s: AnyArray) -> AnyArray:
-    """What moves the phases of a pair of singular vectors apart. A common phase must not matter to the loss."""
+    """Return the term for the relative phase of each pair of singular vectors. The loss must not depend on a common phase."""
     a = 0 if left is None else np.imag(_diagonal(left))
     b = 0 if right is None else np.imag(_diagonal(right))
     if is_array(a + b) and np.abs(a + b).max(initial=0) > 1e-2:
@@ -170,7 +170,7 @@ def _svd_jvp(
         du = du + (tv - u @ inner) / columns
     if n > k:
         dvh = dvh + (H(u) @ t - inner @ vh) / rows
-    if full_matrices:  # what this adds is not determined, so it has no derivative
+    if full_matrices:  # the extra vectors are not determined, so they have no derivative
         du = np.concatenate([du, more_u * np.nan], axis=-1)
         dvh = np.concatenate([dvh, more_vh * np.nan], axis=-2)
     return du, np.real(_diagonal(inner)), dvh
@@ -191,7 +191,7 @@ _SVD_TEXT = (
     formula="(lambda F: " + _SVD_TEXT + ")(s[..., None, :] ** 2 - s[..., None] ** 2 + np.eye(s.shape[-1]))",
     aliases={"x": "A", "u": "U", "s": "S", "vh": "Vh"},
     naming="LinalgSvdBackward0",
-    samples=[  # (complex singular vectors are defined up to a phase only, which a random cotangent would see)
+    samples=[  # (complex singular vectors are determined up to a phase only, on which a random cotangent would depend)
         call((3, 3), full_matrices=False, complex=False),
         call((4, 2), full_matrices=False, complex=False),
         call((2, 2, 3), full_matrices=False, complex=False),
@@ -201,7 +201,7 @@ _SVD_TEXT = (
     remedy="the derivative of singular vectors divides by differences of singular values, and two of them are equal",
 )
 def svd(x: AnyArray, *, full_matrices: bool) -> tuple[AnyArray, ...] | None:
-    """Singular value decomposition u @ diag(s) @ vh.
+    """Return the singular value decomposition u @ diag(s) @ vh.
 
     Singular vectors of equal singular values are not determined, so their derivatives are infinite.
     """
@@ -282,7 +282,7 @@ def _qr_jvp(t: AnyArray, q: AnyArray, r: AnyArray, x_shape: tuple[int, ...], *, 
     structure="ab:ij,kl",
 )
 def qr(x: AnyArray, *, mode: str) -> tuple[AnyArray, ...]:
-    """The decomposition q @ r: orthonormal columns times an upper triangle."""
+    """Return the QR decomposition: a matrix q with orthonormal columns and an upper triangular r."""
     q, r = raw.qr(x, mode)
     return q, r
 
@@ -313,7 +313,7 @@ def _pinv_jvp(t: AnyArray, x: AnyArray, out: AnyArray) -> AnyArray:
     structure="ab:ij",
 )
 def pinv(x: AnyArray, *, atol: float, rtol: TensorLike) -> AnyArray | None:
-    """The Moore–Penrose pseudoinverse; singular values up to max(atol, rtol·largest) count as zero."""
+    """Return the Moore–Penrose pseudoinverse; singular values up to max(atol, rtol·largest) count as zero."""
     if 0 in x.shape[-2:]:
         return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     u, s, vh = svd.value(x, full_matrices=False)
@@ -344,7 +344,7 @@ def _pade(a: AnyArray) -> AnyArray:
 
 
 def _directional(x: AnyArray, t: AnyArray) -> AnyArray:
-    """The derivative of exp at x in direction t: the upper right block of exp([[x, t], [0, x]])."""
+    """Return the derivative of exp at x in direction t: the upper right block of exp([[x, t], [0, x]])."""
     n = shape_of(x)[-1]
     top = np.concatenate([x, t], axis=-1)
     bottom = np.concatenate([np.zeros_like(x), x], axis=-1)
@@ -364,7 +364,7 @@ def _directional(x: AnyArray, t: AnyArray) -> AnyArray:
     structure="ab:ij",
 )
 def matrix_exp(x: Any) -> AnyArray:
-    """The matrix exponential Σ xᵏ/k!, by scaling and squaring."""
+    """Return the matrix exponential Σ xᵏ/k!, computed by scaling and squaring."""
     if not x.size:
         return x.copy()
     wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
@@ -375,6 +375,6 @@ def matrix_exp(x: Any) -> AnyArray:
     out = _pade(wide / np.exp2(halvings)[..., None, None])
     for k in range(int(halvings.max())):
         out = np.where((halvings > k)[..., None, None], out @ out, out)
-    if not norms.all():  # the series ends with its first term
+    if not norms.all():  # the matrix is 0, so the series ends with its first term
         out = np.where((norms > 0)[..., None, None], out, np.eye(x.shape[-1]))
     return out.astype(x.dtype)

@@ -1,7 +1,7 @@
-"""Eigenvalues and eigenvectors of matrices that need not be symmetric: complex, whatever the matrix is.
+"""Eigenvalues and eigenvectors of general square matrices; the results are always complex.
 
-The formulas are those of Boeddeker and others (2017), "On the computation of complex-valued gradients with application
-to statistically optimum beamforming". Eigenvectors have length 1; their phases are LAPACK's choice.
+The formulas are from Boeddeker and others (2017), "On the computation of complex-valued gradients with application
+to statistically optimum beamforming". Eigenvectors have length 1; LAPACK chooses their phases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ndarray = np.ndarray
 
 
 def _largest(v: AnyArray) -> AnyArray:
-    """Where each eigenvector's largest element is, which LAPACK makes real."""
+    """Return a mask of each eigenvector's largest element, which LAPACK makes real."""
     n = shape_of(v)[-1]
     if not n:
         return np.zeros(shape_of(v), bool)
@@ -28,7 +28,7 @@ def _largest(v: AnyArray) -> AnyArray:
 
 
 def settled(gv: AnyArray, v: AnyArray, strict: bool) -> AnyArray:
-    """The cotangent of the eigenvectors, less what it says about their phases: those follow from the largest elements."""
+    """Remove from the eigenvectors' cotangent its component along their phases, which the largest elements determine."""
     off = np.imag(np.sum(np.conjugate(v) * gv, axis=-2))
     if strict and is_array(off) and np.abs(off).max(initial=0) > 1e-2:
         raise errors.ill_defined_phase("linalg_eig", "eigenvectors")
@@ -71,10 +71,10 @@ def _eig_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
 def eig(x: AnyArray, *, strict: bool) -> tuple[AnyArray, ...] | None:
-    """Eigenvalues, in no order, and eigenvectors of length 1 (in columns), as complex numbers.
+    """Return eigenvalues, in no order, and eigenvectors of length 1 (in columns), as complex numbers.
 
-    Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite. ``strict`` refuses a loss
-    that depends on the eigenvectors' phases.
+    Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite. With ``strict``, a loss that
+    depends on the eigenvectors' phases is an error.
     """
     dtype = np.result_type(x.dtype, np.complex64)
     try:

@@ -1,4 +1,4 @@
-"""Exponentials and logarithms, and the functions of them that need care with rounding."""
+"""Exponentials, logarithms, and related functions that need care with rounding."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from chainrule._src.rules.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))
 _LN10 = float(np.log(10))
-_OF_POSITIVE = (
+_LOG_REMEDY = (
     "a logarithm is real only of positive numbers, so keep its operand positive, x.clip(min=eps). x * log(y) at 0 is xlogy(x, y); "
     "log(softmax(x)) is log_softmax(x), and log(sigmoid(x)) is -logaddexp(0, -x)"
 )
-_OVERFLOW = (
+_OVERFLOW_REMEDY = (
     "exp(x) is infinite for x above 709 (float64), 88 (float32) or 11 (float16). In a softmax, subtract the maximum first, "
     "exp(x - x.max()), or call softmax, log_softmax or logsumexp; logaddexp(0, x) is log(1 + exp(x)), and sigmoid(x) "
     "(scipy.special.expit) is 1 / (1 + exp(-x))"
@@ -25,7 +25,7 @@ _OVERFLOW = (
 
 
 def _exp(x: AnyArray) -> AnyArray:
-    """NumPy's float32 exp may be off by one in the last place; small arrays are computed in float64 and rounded."""
+    """Return exp(x). NumPy's float32 exp may be off by one unit in the last place, so small arrays use float64."""
     if (type(x) is np.ndarray or is_recorded(x)) and x.dtype == np.float32 and x.size <= _SMALL:
         return np.exp(x.astype(np.float64)).astype(np.float32)
     return np.exp(x)
@@ -35,56 +35,56 @@ _SMALL = 10_000
 
 
 @op(method=True, in_place=True)
-@elementwise(np.exp, value=_exp, d=lambda out: out, promotion="float", remedy=_OVERFLOW)
+@elementwise(np.exp, value=_exp, d=lambda out: out, promotion="float", remedy=_OVERFLOW_REMEDY)
 def exp(x: AnyArray) -> None:
-    """Exponential of every element."""
+    """Return the exponential of every element."""
 
 
 @op("exp2 special.exp2", method=True, in_place=True)
-@elementwise(np.exp2, d=lambda out: out * _LN2, promotion="float", remedy=_OVERFLOW)
+@elementwise(np.exp2, d=lambda out: out * _LN2, promotion="float", remedy=_OVERFLOW_REMEDY)
 def exp2(x: AnyArray) -> None:
-    """2 to the power of every element."""
+    """Return 2 to the power of every element."""
 
 
 @op("expm1 special.expm1", method=True, in_place=True)
-@elementwise(np.expm1, d=lambda out: out + 1, promotion="float", remedy=_OVERFLOW)
+@elementwise(np.expm1, d=lambda out: out + 1, promotion="float", remedy=_OVERFLOW_REMEDY)
 def expm1(x: AnyArray) -> None:
-    """exp(x) − 1, accurate near 0."""
+    """Return exp(x) − 1, accurate near 0."""
 
 
 @op(method=True, in_place=True)
-@elementwise(np.log, d=lambda x: 1 / x, vjp=lambda g, x: g / x, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
+@elementwise(np.log, d=lambda x: 1 / x, vjp=lambda g, x: g / x, promotion="float", domain=(0.2, 3), remedy=_LOG_REMEDY)
 def log(x: AnyArray) -> None:
-    """Natural logarithm."""
+    """Return the natural logarithm."""
 
 
 @op(method=True, in_place=True)
-@elementwise(np.log2, d=lambda x: 1 / (x * _LN2), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
+@elementwise(np.log2, d=lambda x: 1 / (x * _LN2), promotion="float", domain=(0.2, 3), remedy=_LOG_REMEDY)
 def log2(x: AnyArray) -> None:
-    """Logarithm to base 2."""
+    """Return the logarithm to base 2."""
 
 
 @op(method=True, in_place=True)
-@elementwise(np.log10, d=lambda x: 1 / (x * _LN10), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
+@elementwise(np.log10, d=lambda x: 1 / (x * _LN10), promotion="float", domain=(0.2, 3), remedy=_LOG_REMEDY)
 def log10(x: AnyArray) -> None:
-    """Logarithm to base 10."""
+    """Return the logarithm to base 10."""
 
 
 @op("log1p special.log1p", method=True, in_place=True)
 @elementwise(
-    np.log1p, d=lambda x: 1 / (1 + x), promotion="float", domain=(-0.7, 3), naming="Log1PBackward0", remedy=_OF_POSITIVE
+    np.log1p, d=lambda x: 1 / (1 + x), promotion="float", domain=(-0.7, 3), naming="Log1PBackward0", remedy=_LOG_REMEDY
 )
 def log1p(x: AnyArray) -> None:
-    """log(1 + x), accurate near 0."""
+    """Return log(1 + x), accurate near 0."""
 
 
 @op("sigmoid nn.functional.sigmoid special.expit", method=True, in_place=True)
 @elementwise(d=lambda out: out - out * out, formula="g * out * (1 - out)", promotion="float")
 def sigmoid(x: Any) -> AnyArray:
-    """The logistic function 1 / (1 + exp(−x)), without overflow."""
+    """Return the logistic function 1 / (1 + exp(−x)), computed without overflow."""
     if x.dtype.kind == "c":
         return 0.5 * (1 + np.tanh(0.5 * x))
-    small = np.exp(-np.absolute(x))  # at most 1, and exact in its last place also where the result is tiny
+    small = np.exp(-np.absolute(x))  # at most 1; accurate to the last place even where the result is tiny
     return np.where(x >= 0, 1, small).astype(x.dtype, copy=False) / (1 + small)
 
 
@@ -103,7 +103,7 @@ def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> AnyArray:
     remedy="it is infinite at 0 and 1 and not real beyond, so x.clip(eps, 1 - eps)",
 )
 def logit(x: object, *, eps: float | None) -> AnyArray:
-    """log(x / (1 − x)), the inverse of the sigmoid, of x limited to [eps, 1 − eps]; nan outside [0, 1]."""
+    """Return log(x / (1 − x)), the inverse of the sigmoid, with x limited to [eps, 1 − eps]; NaN outside [0, 1]."""
     if eps is not None:
         x = np.minimum(np.maximum(x, eps), 1 - eps)
     return np.log(x / (1 - x))
@@ -117,7 +117,7 @@ def logit(x: object, *, eps: float | None) -> AnyArray:
     accepts="biuf",
 )
 def logaddexp(x: AnyArray, y: AnyArray) -> None:
-    """log(exp(x) + exp(y)) without overflow."""
+    """Return log(exp(x) + exp(y)), computed without overflow."""
 
 
 @op(method=True)
@@ -129,7 +129,7 @@ def logaddexp(x: AnyArray, y: AnyArray) -> None:
     accepts="biuf",
 )
 def logaddexp2(x: AnyArray, y: AnyArray) -> None:
-    """log2(2**x + 2**y) without overflow."""
+    """Return log2(2**x + 2**y), computed without overflow."""
 
 
 def _log_or_zero(x: AnyArray, y: AnyArray) -> AnyArray | None:
@@ -144,10 +144,10 @@ def _log_or_zero(x: AnyArray, y: AnyArray) -> AnyArray | None:
     promotion="float",
     domain=((-2, 2), (0.3, 2)),
     accepts="biuf",
-    remedy=_OF_POSITIVE,
+    remedy=_LOG_REMEDY,
 )
 def xlogy(x: object, y: object) -> AnyArray | None:
-    """x·log(y), and 0 where x is 0 (unless y is nan)."""
+    """Return x·log(y), and 0 where x is 0 (unless y is NaN)."""
     zero = (x == 0) & ~np.isnan(y)
     return np.where(zero, 0, x * np.log(np.where(zero, 1, y))).astype(np.result_type(x, y), copy=False)
 
@@ -160,7 +160,7 @@ def xlogy(x: object, y: object) -> AnyArray | None:
     accepts="biuf",
 )
 def softplus(x: AnyArray, *, beta: TensorLike, threshold: TensorLike) -> AnyArray:
-    """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""
+    """Return log(1 + exp(beta·x)) / beta, and x where beta·x is above the threshold."""
     z = beta * x
     soft = np.maximum(z, 0) + np.log1p(np.exp(-np.absolute(z)))
     return np.where(z > threshold, x, soft / beta).astype(x.dtype, copy=False)
@@ -168,5 +168,5 @@ def softplus(x: AnyArray, *, beta: TensorLike, threshold: TensorLike) -> AnyArra
 
 @discrete(accepts="f", samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}])
 def binary_exponent(x: AnyArray) -> AnyArray:
-    """The exponent e of x = m·2**e with 0.5 ≤ |m| < 1 (0 for 0)."""
+    """Return the exponent e of x = m·2**e with 0.5 ≤ |m| < 1 (0 for 0)."""
     return np.frexp(x)[1]

@@ -1,11 +1,12 @@
-"""Discrete Fourier transforms over any axes: three linear maps, each of which is the transpose of one of them.
+"""Discrete Fourier transforms over any axes: three linear maps, whose transposes are transforms again.
 
-The unscaled transform over n points is a symmetric matrix F with FᴴF = n·I, and the inverse is Fᴴ/n. So the transpose
-is the transform in the other direction, with the scale of this one: ``norm`` says where the scale is, and changes sides.
+The unscaled transform over n points is a symmetric matrix F with FᴴF = n·I, and the inverse is Fᴴ/n. The transpose is the
+transform in the other direction with the same scale. ``norm`` assigns the scale to a direction, so the transpose needs the
+opposite ``norm``.
 
-The spectrum of real numbers is Hermitian, and one half of its last axis is enough. The transform onto that half and the
-one back are transposes of each other but for the multiplicities: in the whole spectrum frequency 0 occurs once, and so
-does n/2 where n is even; every other one stands for its conjugate, too, and occurs twice.
+The spectrum of real numbers is Hermitian, so half of its last axis is enough. The transforms to and from this half are
+transposes of each other up to multiplicities: frequency 0, and n/2 for even n, occur once in the whole spectrum. Every other
+frequency also stands for its conjugate, and occurs twice.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from chainrule._src.tape.node import Node
 
 raw = np.fft
 
-#: The ``norm`` that gives one direction the scale which a ``norm`` gives the other.
+#: The ``norm`` that gives the other direction the same scale.
 OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 _OTHER = "'forward' if norm == 'backward' else 'backward' if norm == 'forward' else 'ortho'"
 
 
 def multiplicity(n: int, axis: int) -> AnyArray:
-    """How often each frequency of the half spectrum occurs in that of n points; broadcasts along ``axis``."""
-    times = np.full((n // 2 + 1, *(1,) * (-axis - 1)), 2.0, np.float32)  # exact, and widens nothing
+    """Return how often each frequency of the half spectrum occurs in the spectrum of n points, along ``axis``."""
+    times = np.full((n // 2 + 1, *(1,) * (-axis - 1)), 2.0, np.float32)  # exact, and float32 does not widen a dtype
     times[0] = 1.0
     if n % 2 == 0:
         times[-1] = 1.0
@@ -54,7 +55,7 @@ def _name(params: Params, node: Node) -> str:
     structure="axis",
 )
 def fft_c2c(x: AnyArray, *, axes: tuple[int, ...], norm: str, inverse: bool) -> AnyArray:
-    """The Fourier transform over axes, or its inverse."""
+    """Return the Fourier transform over axes, or its inverse."""
     if len(axes) == 1:
         return (raw.ifft if inverse else raw.fft)(x, None, axes[0], norm)
     return (raw.ifftn if inverse else raw.fftn)(x, None, axes, norm)
@@ -80,7 +81,7 @@ def fft_c2c(x: AnyArray, *, axes: tuple[int, ...], norm: str, inverse: bool) -> 
     structure="axis",
 )
 def fft_r2c(x: AnyArray, *, axes: tuple[int, ...], norm: str) -> AnyArray:
-    """The Fourier transform of real numbers over axes: half of it, up to frequency n/2 of the last of them."""
+    """Return half of the Fourier transform of real numbers over axes, up to frequency n/2 of the last axis."""
     if len(axes) == 1:
         return raw.rfft(x, None, axes[0], norm)
     return raw.rfftn(x, None, axes, norm)
@@ -108,9 +109,9 @@ def _c2r_transpose(g: AnyArray, x_dtype: NumpyDType, *, axes: tuple[int, ...], n
     structure="axis",
 )
 def fft_c2r(x: AnyArray, *, axes: tuple[int, ...], norm: str, n: int) -> AnyArray:
-    """The inverse transform over axes of half a spectrum, to n real points along the last of them.
+    """Return the inverse transform of half a spectrum over axes, to n real points along the last axis.
 
-    The imaginary parts at frequencies 0 and n/2 of that axis do not count; their gradient is 0.
+    The imaginary parts at frequencies 0 and n/2 of that axis are ignored; their gradient is 0.
     """
     if len(axes) == 1:
         return raw.irfft(x, n, axes[0], norm)

@@ -1,4 +1,4 @@
-"""Reading and writing by index. Reading is linear, and its transpose adds into zeros."""
+"""Read and write by index. Reading is linear, and its transpose adds into zeros."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ndarray = np.ndarray
 
 
 def _last_kind(index: tuple[object, ...]) -> str:
-    """PyTorch takes an index apart, item by item; this is the name of the last part that does something."""
+    """Return the name of the last effective step of an index: PyTorch applies an index item by item."""
     if len(index) == 1 and isinstance(index[0], slice):
         return "SliceBackward0"
     for item in reversed(index):
@@ -66,9 +66,9 @@ _BASIC = [
     samples=_BASIC,
 )
 def getitem(x: Any, *, index: Any) -> Any:
-    """A basic index: integers, slices, None and Ellipsis. The result is a view."""
+    """Apply a basic index: integers, slices, None and Ellipsis. The result is a view."""
     part = x[index]
-    return x[(*index, Ellipsis)] if isinstance(part, np.generic) else part  # 0-d, but still a view
+    return x[(*index, Ellipsis)] if isinstance(part, np.generic) else part  # with Ellipsis a 0-d result is a view
 
 
 @linear(
@@ -83,7 +83,7 @@ def getitem(x: Any, *, index: Any) -> Any:
     structure="selection",
 )
 def embed(x: AnyArray, *, shape: object, index: object) -> AnyArray:
-    """Zeros of a shape, with x at a basic index."""
+    """Return zeros of a shape, with x written at a basic index."""
     if type(x) is Foreign:
         return x.by_row("embed", placed, shape=shape, index=index)
     out = np.zeros(shape, x.dtype)
@@ -95,12 +95,12 @@ def embed(x: AnyArray, *, shape: object, index: object) -> AnyArray:
 
 
 def _unique(index: tuple[object, ...]) -> bool:
-    """Whether an index of arrays names no element twice: one of masks alone does not."""
+    """Return whether an index of arrays selects no element twice: all its arrays are masks."""
     return all(i.dtype == bool for i in index if isinstance(i, ndarray))
 
 
 def _array_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: int, params: Params) -> AnyArray:
-    """An index may move the axes it indexes to the front, so the batch axis goes last, where no index reaches it."""
+    """Move the batch axis last, where no index reaches it: an index may move the axes that it indexes to the front."""
     params = dict(params)
     payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
     index = params["index"]
@@ -109,7 +109,7 @@ def _array_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: i
         params["shape"] = (*params["shape"], size)
     moved = [np.moveaxis(p, 0, -1) for p in payloads]
     out = np.moveaxis(prim(*moved, **params), -1, 0)
-    if params.get("order") == "K" and len(shape_of(out)) > 2:  # each example by itself
+    if params.get("order") == "K" and len(shape_of(out)) > 2:  # lay out each example by itself
         return laid_along(out, [0, *[k for k in slowest_first(out) if k]])
     return out
 
@@ -129,7 +129,7 @@ _ADVANCED = [
 
 
 def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
-    """The axis, and the places along it, that an index of one array among full slices says; None for any other."""
+    """Return (axis, indices along it) for an index of one array and full slices; None for any other index."""
     axis = None
     for k, item in enumerate(index):
         if is_array(item) and axis is None:
@@ -147,8 +147,8 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
 _FULL = slice(None)
 
 
-def _first_alone(x: NumpyArray, index: tuple[object, ...]) -> bool:
-    """Whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
+def _only_first_axis(x: NumpyArray, index: tuple[object, ...]) -> bool:
+    """Return whether only the first axis of a C-contiguous array is indexed: then NumPy's result is C-contiguous, too."""
     return x.flags.c_contiguous and is_array(index[0]) and not any(is_array(item) for item in index[1:])
 
 
@@ -159,8 +159,8 @@ def _first_alone(x: NumpyArray, index: tuple[object, ...]) -> bool:
     samples=_ADVANCED,
 )
 def index(x: Any, *, index: Any, order: Any = "C") -> Any:
-    """An index with integer or boolean arrays, as NumPy reads it. The result is a copy: in the order of x's memory, or ("K") as NumPy's."""
-    if not is_array(x) or (order == "K" and not _first_alone(x, index)):
+    """Index with integer or boolean arrays, as NumPy does. The copy is laid out like x, or as NumPy's result ("K")."""
+    if not is_array(x) or (order == "K" and not _only_first_axis(x, index)):
         return x[index]
     along = _along_one_axis(x, index)
     if along is not None:
@@ -169,7 +169,7 @@ def index(x: Any, *, index: Any, order: Any = "C") -> Any:
     return np.ascontiguousarray(out) if x.flags.c_contiguous and is_array(out) and out.ndim else out
 
 
-read = index  # by a name that a rule's parameter ``index`` does not hide
+read = index  # an alias that a rule's parameter ``index`` does not shadow
 
 
 @linear(
@@ -186,7 +186,7 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
     structure="scatter",
 )
 def add_at(x: AnyArray, *, shape: object, index: object) -> AnyArray | None:
-    """Zeros of a shape, with x added at an index; what meets at one place is summed."""
+    """Return zeros of a shape, with x added at an index; values for the same element are summed."""
     if not writable(x):
         return summed_at(x, shape, index)
     out = zeros_beside(x, shape, x.dtype)
@@ -200,7 +200,7 @@ def add_at(x: AnyArray, *, shape: object, index: object) -> AnyArray | None:
 def _put_values(
     g: AnyArray, x_shape: tuple[int, ...], values_shape: tuple[int, ...], *, index: tuple[Any, ...], accumulate: bool
 ) -> AnyArray:
-    """What the values get; of several that were written to one element, the last, which stayed."""
+    """Return the cotangent of the values; of several values written to one element, only the last gets it."""
     part = read(g, index=index)
     if not accumulate and not _unique(index):
         places = np.arange(math.prod(shape_of(part))).reshape(shape_of(part))
@@ -237,13 +237,13 @@ def _put_values(
     },
 )
 def index_put(x: AnyArray, values: AnyArray, *, index: tuple[Any, ...], accumulate: bool) -> AnyArray | None:
-    """x with values written (or added) at an index."""
+    """Return x with values written (or added) at an index."""
     if not (is_array(x) and is_array(values)):
         return x + summed_at(values, shape_of(x), index) if accumulate else written_at(x, values, index)
     out = np.array(x, order="K", copy=True)
     if accumulate:
         if out.ndim == values.ndim == len(index) == 1 and np.ndim(index[0]) > 1:
-            # NumPy (2.4) adds a row of values once, though each row of indices gets it
+            # NumPy (2.4) adds a row of values once, although each row of indices should get it
             values = np.broadcast_to(values, index[0].shape)
         np.add.at(out, index, values)
     else:
@@ -260,24 +260,24 @@ def index_put(x: AnyArray, values: AnyArray, *, index: tuple[Any, ...], accumula
     structure="selection",
 )
 def gather(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
-    """``np.take_along_axis``: one element of x per index, along an axis."""
+    """Return one element of x per index along an axis, as ``np.take_along_axis``."""
     return along(x, index, axis)
 
 
 def along(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
-    """``np.take_along_axis``, also at an index of another library's."""
+    """Call ``np.take_along_axis``, or its counterpart for an index of another library."""
     return chosen_along(x, index, axis) if is_foreign_index(index) else np.take_along_axis(x, index, axis)
 
 
 def _grid(index: AnyArray, axis: int) -> tuple[AnyArray, ...]:
-    """The index arrays that address every element of ``index``'s shape, with ``index`` along ``axis``."""
+    """Return the index arrays for all positions in ``index``'s shape, with ``index`` itself along ``axis``."""
     grid = list(np.indices(index.shape, sparse=True))
     grid[axis] = index
     return tuple(grid)
 
 
 def reached(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
-    """x, cut to the index's sizes along the other axes: all that the index can read or write."""
+    """Crop x to the index's sizes along the other axes: the part that the index can read or write."""
     sizes, ends = shape_of(x), shape_of(index)
     if sizes[:axis] == ends[:axis] and sizes[axis:][1:] == ends[axis:][1:]:
         return x
@@ -295,7 +295,7 @@ def reached(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     structure={"x": "diagonal", "src": "scatter"},
 )
 def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
-    """x with every element of src added at its index along an axis."""
+    """Return x with every element of src added at its index along an axis."""
     if is_foreign_index(index):
         added = summed_by_along(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
         return x + added if shape_of(added) == shape_of(x) else x + placed(added, shape_of(x), _corner(added))
@@ -306,7 +306,7 @@ def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> An
         steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
         grid = _grid(places(index, out.shape[axis], axis), axis)
         at = sum(i * step for i, step in zip(grid, steps, strict=True))
-        # Quicker than along each axis.
+        # faster than indexing along each axis
         np.add.at(out.reshape(-1), at.ravel(), np.broadcast_to(src, index.shape).ravel())
     return out
 
@@ -324,7 +324,7 @@ def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> An
     structure="selection",
 )
 def scatter(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
-    """x with every element of src written at its index along an axis."""
+    """Return x with every element of src written at its index along an axis."""
     if not (is_array(x) and is_array(src)) and is_array(index):
         return written_at(x, src, _grid(index, axis)) if index.size else x
     x = beside(innermost(index), x) if is_array(x) else x
@@ -339,15 +339,15 @@ def _corner(x: AnyArray) -> tuple[slice, ...]:
 
 
 def places(index: Any, n: int, axis: int) -> Any:
-    """Integers into an axis of length n, counted from its front.
+    """Convert integer indices along an axis of length n to nonnegative ones.
 
     Raises:
-        IndexError: one lies outside (also where only some of the examples of a transformation have it).
+        IndexError: an index is out of range (also if it is in some of the examples of a transformation only).
     """
-    if is_foreign_index(index):  # where its numbers lie, nobody knows yet
+    if is_foreign_index(index):  # the values may not be computed yet
         return index
     index = np.asarray(index) if isinstance(index, np.generic) else index
-    if is_recorded(index):  # a plan has to look again
+    if is_recorded(index):  # a compiled function has to check again
         return index.on_numbers(_FromFront(n, axis))
     outside = Outside(n, -n)
     if holds_of(index, outside):
@@ -356,7 +356,7 @@ def places(index: Any, n: int, axis: int) -> Any:
 
 
 class Outside(NamedTuple):
-    """Whether there are integers that are no places along an axis of n elements, where ``low`` is the first."""
+    """A check whether some integers are out of range for an axis of n elements; ``low`` is the smallest valid index."""
 
     n: int
     low: int
@@ -370,7 +370,7 @@ class Outside(NamedTuple):
 
 
 class _FromFront(NamedTuple):
-    """``places`` of plain integers."""
+    """``places`` as a function of plain integers, for recording."""
 
     n: int
     axis: int
@@ -384,9 +384,9 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: in
     axis = params["axis"]
     if not batched[1]:
         return prim(x, index, axis=axis)
-    if not batched[0]:  # the index's axes, its batch axis among them, come to stand where the axis was
+    if not batched[0]:  # the index's axes, with its batch axis, replace the indexed axis
         return np.moveaxis(prim(x, index, axis=axis), len(shape_of(x)) + axis, 0)
-    # One flat axis of size·n, and every example's indices moved into its own part of it.
+    # Merge the batch axis and the indexed axis into one of size·n, and add each example's offset to its indices.
     first = np.moveaxis(x, axis, 1)
     shape = shape_of(first)
     n = shape[1]
@@ -395,7 +395,7 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: in
     offsets = np.reshape(np.arange(size) * n, (size, *(1,) * (len(shape_of(index)) - 1)))
     taken = prim(flat, places(index, n, len(shape_of(x)) - 1 + axis) + offsets, axis=-len(rest) - 1)
     extra = len(shape_of(index)) - 1
-    position = len(shape_of(x)) + axis  # where the index axes belong, counted with the batch axis in front
+    position = len(shape_of(x)) + axis  # the final position of the index axes, counted with the batch axis in front
     return np.moveaxis(taken, tuple(range(1, 1 + extra)), tuple(range(position, position + extra))) if extra else taken
 
 
@@ -412,7 +412,7 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: in
     structure="selection",
 )
 def take(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
-    """``np.take``: the entries of x at indices along an axis, which the index's axes replace."""
+    """Return the entries of x at indices along an axis, as ``np.take``; the index's axes replace the axis."""
     return chosen(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
 
 
@@ -445,7 +445,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     structure="scatter",
 )
 def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArray:
-    """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
+    """Apply the transpose of ``take``: add the entries of x at their indices to zeros of ``length`` along the axis."""
     shape = x.shape
     n = index.ndim
     after = -axis - 1
@@ -455,6 +455,6 @@ def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArra
     if not writable(x):
         return summed_at(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
     out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
-    if x.size:  # NumPy looks at indices along an empty axis even where there is nothing to add
+    if x.size:  # NumPy checks indices along an empty axis even where there is nothing to add
         np.add.at(out, (*(slice(None),) * start, index), x)
     return out

@@ -1,8 +1,8 @@
 """Linear algebra: inverses, solutions, determinants and Cholesky factors of the matrices in the last two axes.
 
-The formulas are those of Giles (2008), "An extended collection of matrix derivative results for forward and reverse
-mode algorithmic differentiation", extended to complex matrices, and for Cholesky those of Murray (2016). The rules are
-products and solutions again, so they can be differentiated, too.
+The formulas are from Giles (2008), "An extended collection of matrix derivative results for forward and reverse
+mode algorithmic differentiation", extended to complex matrices; for Cholesky from Murray (2016). The rules consist of
+products and solutions, so they are differentiable, too.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ raw = np.linalg
 
 
 def H(x: AnyArray) -> AnyArray:
-    """The conjugate transpose of the matrices in the last two axes."""
+    """Return the conjugate transpose of the matrices in the last two axes."""
     return conjugate(x.mT)
 
 
 def eye(n: int, x: AnyArray) -> Any:
-    """The identity in the real dtype of ``x``."""
+    """Return the identity in the real dtype of ``x``."""
     return np.eye(n, dtype=np.dtype(x.dtype.type(0).real.dtype))
 
 
 def _at_matrix(x: AnyArray) -> Any:
-    """One number per matrix, shaped to multiply matrices."""
+    """Reshape one number per matrix so that it multiplies matrices."""
     return np.reshape(x, (*shape_of(x), 1, 1))
 
 
 def _trace_of_product(a: AnyArray, b: AnyArray) -> AnyArray:
-    """tr(aᵀb) for each matrix."""
+    """Return tr(aᵀb) for each matrix."""
     return np.sum(a * b, axis=(-2, -1))
 
 
 def is_zero(g: AnyArray) -> bool:
-    """Whether a cotangent is known to be zero: what the engine fills in for an output nobody used."""
+    """Return whether a cotangent is an array of zeros, as the engine fills in for an unused output."""
     return is_array(g) and not g.any()
 
 
 def _batch_element(index: tuple[int, ...], x: AnyArray) -> str:
-    """PyTorch's words for which matrix of a batch it was."""
+    """Return PyTorch's text for the position of a matrix in a batch."""
     if x.ndim == 2:
         return ""
     return f"(Batch element {int(np.ravel_multi_index(index, x.shape[:-2]))}): "
@@ -60,7 +60,7 @@ def _batch_element(index: tuple[int, ...], x: AnyArray) -> str:
 
 
 def dependent_column(matrix: AnyArray) -> int:
-    """The first column that depends on those before it, counted from 1."""
+    """Return the first column that is linearly dependent on those before it, counted from 1."""
     for k in range(1, matrix.shape[-1] + 1):
         if raw.matrix_rank(matrix[:, :k]) < k:
             return k
@@ -85,7 +85,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
     structure="ab:ij",
 )
 def inv(x: AnyArray) -> AnyArray | None:
-    """The inverse of every matrix."""
+    """Return the inverse of every matrix."""
     try:
         return gufuncs.inv(x)
     except raw.LinAlgError:
@@ -103,7 +103,7 @@ def inv(x: AnyArray) -> AnyArray | None:
     structure={"x": "ab:ij", "y": "kj:ij"},
 )
 def solve(x: AnyArray, y: AnyArray) -> AnyArray | None:
-    """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
+    """Return the matrix X with x @ X = y; both operands are matrices with the same leading axes."""
     try:
         return gufuncs.solve(x, y)
     except raw.LinAlgError:
@@ -111,7 +111,7 @@ def solve(x: AnyArray, y: AnyArray) -> AnyArray | None:
 
 
 def _triangle(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
-    """The triangle that counts, with ones on its diagonal if ``unit``."""
+    """Return the selected triangle, with ones on its diagonal if ``unit``."""
     if unit:
         part = np.triu(x, 1) if upper else np.tril(x, -1)
         return part + np.eye(shape_of(x)[-1], dtype=x.dtype)
@@ -119,22 +119,22 @@ def _triangle(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
 
 
 def _within(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
-    """Zero outside the triangle whose elements count."""
+    """Set the elements outside of the selected triangle to zero."""
     return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
 
 
 def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> AnyArray | None:
-    """The solution with the conjugate transpose of a triangular matrix."""
+    """Solve with the conjugate transpose of a triangular matrix."""
     return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
 
 
 def over(x: AnyArray, u: AnyArray) -> AnyArray | None:
-    """x·u⁻¹ for an upper triangular u."""
+    """Return x·u⁻¹ for an upper triangular u."""
     return H(transposed_solution(u, H(x), True, False))
 
 
 def over_transposed(x: AnyArray, u: AnyArray) -> AnyArray | None:
-    """x·u⁻ᴴ for an upper triangular u."""
+    """Return x·u⁻ᴴ for an upper triangular u."""
     return H(solve_triangular(u, H(x), upper=True, unitriangular=False))
 
 
@@ -169,12 +169,12 @@ _TRIANGLES = [
     structure={"x": "ab:ij", "y": "kj:ij"},
 )
 def solve_triangular(x: AnyArray, y: AnyArray, *, upper: bool, unitriangular: bool) -> AnyArray | None:
-    """The matrix X with T @ X = y, where T is the upper or lower triangle of x."""
+    """Return the matrix X with T @ X = y, where T is the upper or lower triangle of x."""
     return _substituted(_triangle(x, upper, unitriangular), y, upper)
 
 
 def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:
-    """x⁻¹ @ y of triangular matrices, by halves: NumPy's solve would decompose them first, which is most of its work."""
+    """Return x⁻¹ @ y for triangular x, by recursive halving. NumPy's ``solve`` would spend most of its time in an LU."""
     n = x.shape[-1]
     if n <= _SMALL:
         return solve.value(x, y)
@@ -185,17 +185,17 @@ def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:
     return np.concatenate((rest, known) if upper else (known, rest), axis=-2)
 
 
-_SMALL = 32  # up to that size decomposing costs nothing that could be seen
+_SMALL = 32  # largest size at which the LU decomposition takes no measurable time
 
 
 # -- determinants ----------------------------------------------------------------------------------------------------
 
 
 def _cofactors(x: Any, out: Any) -> AnyArray:
-    """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
+    """Return ∂det/∂x: det(x)·x⁻ᵀ, or for stacks with a singular matrix, products of the other singular values."""
     if is_recorded(x) or is_recorded(out):
         if is_recorded(x) and _has_inverse(x.inside):
-            # This fails in a replay with a singular matrix: then it is not replayed.
+            # A replay with a singular matrix fails here, and then runs eagerly instead.
             return _at_matrix(out) * inv(x).mT
         return in_one(_cofactors, x, out)
     if type(x) is ndarray:
@@ -228,7 +228,7 @@ def _has_zero(x: AnyArray) -> AnyArray:
 
 
 def _not_invertible(x: AnyArray) -> AnyArray:
-    """Which matrices have no inverse."""
+    """Return a mask of the matrices that have no inverse."""
     try:
         raw.inv(x)
     except raw.LinAlgError:
@@ -237,7 +237,7 @@ def _not_invertible(x: AnyArray) -> AnyArray:
 
 
 def _adjugate(x: AnyArray) -> AnyArray:
-    """det(x)·x⁻¹ as the polynomial of x that it is (Faddeev and LeVerrier): right to any order, also for singular x."""
+    """Return det(x)·x⁻¹ as a polynomial of x (Faddeev–LeVerrier): derivatives of all orders hold, also for singular x."""
     n = shape_of(x)[-1]
     eye = np.eye(n, dtype=x.dtype)
     out = eye + 0 * x
@@ -258,15 +258,15 @@ def _adjugate(x: AnyArray) -> AnyArray:
     structure="ab:",
 )
 def det(x: AnyArray) -> AnyArray:
-    """The determinant of every matrix. The derivative is right for singular matrices, too."""
+    """Return the determinant of every matrix. The derivative holds for singular matrices, too."""
     return raw.det(x)
 
 
 def _inv_or_nan(x: AnyArray, logabsdet: AnyArray) -> AnyArray:
-    """The inverse, and nan for singular matrices. Where there are none a recording has the matrix that was factored before."""
-    known = getattr(logabsdet, "inside", None) if is_recorded(logabsdet) else logabsdet
-    if isinstance(known, (ndarray, np.generic)) and not (known == -np.inf).any():
-        return inv(x)  # a replay in which it fails is done again by the other way
+    """Return the inverse, and NaN for singular matrices. If none is singular, invert x itself: a trace reuses its factors."""
+    value = getattr(logabsdet, "inside", None) if is_recorded(logabsdet) else logabsdet
+    if isinstance(value, (ndarray, np.generic)) and not (value == -np.inf).any():
+        return inv(x)  # if this fails in a replay, the function runs eagerly
     return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
 
 
@@ -300,7 +300,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: AnyArray, logabsdet: AnyArray) 
     remedy="the matrix is singular: its log-determinant is -inf and has no gradient, so add a small number to the diagonal",
 )
 def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
-    """Sign and logarithm of the absolute value of the determinant of every matrix."""
+    """Return the sign and the logarithm of the absolute value of the determinant of every matrix."""
     sign, logabsdet = gufuncs.slogdet(x)
     return unscalar(sign), unscalar(logabsdet)
 
@@ -309,12 +309,12 @@ def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
 
 
 def _half(x: AnyArray) -> AnyArray:
-    """The lower triangle, with half of the diagonal."""
+    """Return the lower triangle, with half of the diagonal."""
     return np.tril(x) - 0.5 * x * eye(shape_of(x)[-1], x)
 
 
 def hermitian(x: AnyArray) -> AnyArray:
-    """The Hermitian part: a matrix that stays Hermitian moves in no other direction."""
+    """Return the Hermitian part: the projection of a derivative on the space of Hermitian matrices."""
     return 0.5 * (x + H(x))
 
 
@@ -330,7 +330,7 @@ def _cholesky_jvp(t: AnyArray, out: AnyArray) -> AnyArray:
 
 
 def bad_minor(matrix: AnyArray) -> int:
-    """The order of the first leading minor that is not positive definite; 0 if all are."""
+    """Return the order of the first leading minor that is not positive definite; 0 if all are."""
     for k in range(1, matrix.shape[-1] + 1):
         try:
             raw.cholesky(matrix[:k, :k])
@@ -360,7 +360,7 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
     structure="ab:ij",
 )
 def cholesky(x: AnyArray) -> AnyArray | None:
-    """The lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
+    """Return the lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
     try:
         return raw.cholesky(x)
     except raw.LinAlgError:

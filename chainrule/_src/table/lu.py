@@ -1,10 +1,10 @@
-"""LU factors with row exchanges, of the matrices in the last two axes.
+"""LU decomposition with partial pivoting, of the matrices in the last two axes.
 
-NumPy has no function for them. Its LAPACK has one, which is called where it is found. Else, and for small matrices, whole stacks
-at a time, elimination is recursive over the columns (Toledo, 1997, "Locality of reference in LU decomposition with partial
-pivoting"), so that nearly all work is products of matrices. The rules are those of Giles (2008), extended to matrices
-that are not square: with k = min(m, n), the first k rows of L and columns of U carry a square decomposition, and what
-is left of either follows by one triangular solution.
+NumPy has no public function for it. If NumPy's own LAPACK can be called directly, it is. Otherwise, and for small matrices
+(whole stacks at a time), columns are eliminated recursively (Toledo, 1997, "Locality of reference in LU decomposition with
+partial pivoting"), so that nearly all work is matrix products. The rules are those of Giles (2008), extended to
+non-square matrices. With k = min(m, n), the first k rows of L and columns of U are a square decomposition; the rest of
+either factor follows by one triangular solution.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from chainrule._src.table.linalg import (
 from chainrule._src.tape.foreign import Foreign, beside
 
 ndarray = np.ndarray
-_NARROW = 8  # that few columns are eliminated one by one
+_NARROW = 8  # up to this width, columns are eliminated one by one
 
 
 def _swapped(x: Any, k: int, other: Any) -> None:
@@ -46,7 +46,7 @@ def _swapped(x: Any, k: int, other: Any) -> None:
 
 
 def _by_lapack(x: Any, pivots: Any) -> bool:
-    """Decompose a stack of matrices in place by NumPy's own LAPACK, if it can be called for matrices of this size and dtype."""
+    """Decompose a stack of matrices in place with NumPy's LAPACK; return whether it can be called for this size and dtype."""
     m, n = x.shape[1:]
     kind = {"f": "s", "d": "d", "F": "c", "D": "z"}.get(x.dtype.char)
     getrf = lapack_function(f"{kind}getrf_", 6) if kind and min(m, n) > _NARROW else None
@@ -56,7 +56,7 @@ def _by_lapack(x: Any, pivots: Any) -> bool:
     integer = np.dtype(f"i{getrf.bits // 8}")
     exchanges, (rows, width, info) = np.empty(pivots.shape, integer), np.array([m, n, 0], integer)[:, None]
     for matrix, places in zip(columns, exchanges, strict=True):
-        getrf(rows, width, matrix, rows, places, info)  # a zero among the pivots is found by whoever asks for it
+        getrf(rows, width, matrix, rows, places, info)  # the caller checks for zeros among the pivots
     x[:] = columns.swapaxes(1, 2)
     pivots[:] = exchanges - 1
     return True
@@ -84,11 +84,11 @@ def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
 
 
 def order_of(pivots: AnyArray, rows: int) -> AnyArray:
-    """The order in which exchanges of rows (0-based, one after the other) leave the rows."""
+    """Return the row order after a sequence of row exchanges (0-based)."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (flat.shape[0], 1))
-    if len(flat) < flat.shape[1]:  # few long ones: one after the other
-        for i, exchanges in enumerate(np.asarray(flat).tolist()):  # of arrays elsewhere: an error, not a copy
+    if len(flat) < flat.shape[1]:  # few long sequences: one after the other
+        for i, exchanges in enumerate(np.asarray(flat).tolist()):  # for foreign arrays an error, not a copy
             row = order[i].tolist()
             for k, other in enumerate(exchanges):
                 row[k], row[other] = row[other], row[k]
@@ -101,15 +101,15 @@ def order_of(pivots: AnyArray, rows: int) -> AnyArray:
 
 @discrete(samples=[call(np.array([3, 2, 3]), rows=4), call(np.array([[2, 2], [1, 2]]), rows=2)])
 def row_order(pivots: AnyArray, *, rows: int) -> AnyArray | None:
-    """The order of the rows after exchanges, which are counted from 1 as LAPACK does."""
+    """Return the row order after row exchanges, which are counted from 1 as in LAPACK."""
     return order_of(pivots.astype(np.int64) - 1, rows)
 
 
-# -- what cannot be decomposed ---------------------------------------------------------------------------------------
+# -- which matrices cannot be decomposed -----------------------------------------------------------------------------
 
 
 def _info(x: AnyArray, of_one: Callable[[Any], int]) -> AnyArray | None:
-    numbers = x.inside if type(x) is Foreign else x  # an error of what is still to be computed: nothing would be found
+    numbers = x.inside if type(x) is Foreign else x  # an error for arrays that are not computed yet
     found = np.zeros(x.shape[:-2], np.int32)
     for index in np.ndindex(found.shape):
         found[index] = of_one(numbers[index])
@@ -126,13 +126,13 @@ def _singular(matrix: AnyArray) -> int:
 
 @discrete(samples=[call((2, 3, 3))])
 def inverse_info(x: AnyArray) -> AnyArray | None:
-    """For each matrix 0, or the column that depends on those before it, counted from 1."""
+    """Return 0 for each invertible matrix, else its first linearly dependent column, counted from 1."""
     return _info(x, _singular)
 
 
 @discrete(samples=[call((2, 3, 3))])
 def cholesky_info(x: AnyArray) -> Any:
-    """For each matrix 0, or the order of the first leading minor that is not positive."""
+    """Return 0 for each positive definite matrix, else the order of its first leading minor that is not positive."""
     return _info(x, bad_minor)
 
 
@@ -140,20 +140,20 @@ def cholesky_info(x: AnyArray) -> Any:
 
 
 def _parts(lu: AnyArray, k: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
-    """L₁ (unit lower), L₂ below it, U₁ (upper), U₂ beside it."""
+    """Split the compact factors: L₁ (unit lower), L₂ below it, U₁ (upper), U₂ to its right."""
     square = lu[..., :k, :k]
     return np.tril(square, -1) + eye(k, lu), lu[..., k:, :k], np.triu(square), lu[..., :k, k:]
 
 
-def _blocks(square: AnyArray, beside: AnyArray | None, below: AnyArray | None, m: int, n: int) -> AnyArray:
-    """[[square, beside], [below]], of which one is empty."""
+def _blocks(square: AnyArray, right: AnyArray | None, below: AnyArray | None, m: int, n: int) -> AnyArray:
+    """Assemble [[square, beside], [below]], of which one part is empty."""
     if n > m:
-        return np.concatenate([square, beside], axis=-1)
+        return np.concatenate([square, right], axis=-1)
     return np.concatenate([square, below], axis=-2) if m > n else square
 
 
 def reordered(x: AnyArray, order: AnyArray) -> AnyArray:
-    """The rows in another order."""
+    """Reorder the rows."""
     return np.take_along_axis(x, np.broadcast_to(order[..., None], shape_of(x)), axis=-2)
 
 
@@ -213,7 +213,7 @@ _TEXT = (
     structure="ab:ij,k,l",
 )
 def lu_factor(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """The factors of x[order] = L @ U in one matrix (L without its unit diagonal), and the exchanges of rows."""
+    """Return the factors of x[order] = L @ U in one matrix (L without its unit diagonal), the pivots and the order."""
     m, n = x.shape[-2:]
     k = min(m, n)
     given = x.reshape(math.prod(x.shape[:-2]), m, n)

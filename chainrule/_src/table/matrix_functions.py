@@ -1,4 +1,4 @@
-"""Functions of matrices that SciPy computes, as rows. The module loads when it is first used."""
+"""Matrix functions computed by SciPy, as primitives. The module is loaded at first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def scipy_linalg() -> Any:
 
 
 def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> AnyArray:
-    """The derivative of a function at x in the direction t: a block of its value at [[x, t], [0, x]].
+    """Return the derivative of a matrix function at x in direction t: a block of its value at [[x, t], [0, x]].
 
     R. Mathias, A chain rule for matrix functions and applications (1996).
     """
@@ -39,7 +39,7 @@ def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> AnyArray
     listed=False,
 )
 def matrix_function(x: Any, *, name: Any, options: Any) -> AnyArray:
-    """A function of a matrix, of those in ``scipy.linalg`` that are so for the conjugate transpose, too."""
+    """Apply a function of ``scipy.linalg`` that commutes with the conjugate transpose."""
     x = np.asarray(x)
     found = getattr(scipy_linalg(), name)(x, *options)
     return found if found.dtype.kind == "c" or x.dtype.kind != "f" else found.astype(x.dtype, copy=False)
@@ -62,46 +62,47 @@ def matrix_function(x: Any, *, name: Any, options: Any) -> AnyArray:
     listed=False,
 )
 def sylvester(x: AnyArray, y: AnyArray, z: AnyArray) -> AnyArray:
-    """The matrix X with ``x X + X y = z``."""
+    """Return the matrix X with ``x X + X y = z``."""
     return scipy_linalg().solve_sylvester(np.asarray(x), np.asarray(y), np.asarray(z))
 
 
-# -- Riccati's equations -----------------------------------------------------------------------------------------------
+# -- Riccati equations -------------------------------------------------------------------------------------------------
 #
-# With the gain K and the closed loop A - B K, a tangent of X solves Lyapunov's equation (of a discrete system: Stein's) whose
-# right-hand side is dAᴴ M + Mᴴ dA - Mᴴ dB K - Kᴴ dBᴴ M + dQ + Kᴴ dR K, where M is X (of a discrete system: X (A - B K)).
+# With the gain K and the closed loop A - B K, a tangent of X solves a Lyapunov equation (for a discrete system, a Stein
+# equation). Its right-hand side is dAᴴ M + Mᴴ dA - Mᴴ dB K - Kᴴ dBᴴ M + dQ + Kᴴ dR K. M is X, or X (A - B K) for a discrete
+# system.
 # T.-C. Kao and G. Hennequin, Automatic differentiation of Sylvester, Lyapunov, and algebraic Riccati equations (2020).
 
 
-def _closed(a: AnyArray, b: AnyArray, r: AnyArray, x: AnyArray, discrete: bool) -> tuple[Any, Any, Any]:
-    """The gain K, the closed loop and M."""
+def _closed_loop(a: AnyArray, b: AnyArray, r: AnyArray, x: AnyArray, discrete: bool) -> tuple[Any, Any, Any]:
+    """Return the gain K, the closed loop and M."""
     k = solve(r + H(b) @ x @ b, H(b) @ x @ a) if discrete else solve(r, H(b) @ x)
     closed = a - b @ k
     return k, closed, x @ closed if discrete else x
 
 
 def discrete_lyapunov(a: AnyArray, q: AnyArray) -> AnyArray:
-    """X with ``a X aᴴ - X + q = 0``, by elimination in n² unknowns."""
+    """Return X with ``a X aᴴ - X + q = 0``, by solving a linear system of n² unknowns."""
     n = shape_of(a)[0]
     return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, np.conj(a)), np.reshape(q, (n * n,))), (n, n))
 
 
-def _settled(closed: AnyArray, w: AnyArray, discrete: bool) -> AnyArray:
-    """X with ``closed X + X closedᴴ + w = 0``, or of a discrete system ``closed X closedᴴ - X + w = 0``."""
+def _solve_lyapunov(closed: AnyArray, w: AnyArray, discrete: bool) -> AnyArray:
+    """Return X with ``closed X + X closedᴴ + w = 0``, or for a discrete system ``closed X closedᴴ - X + w = 0``."""
     return discrete_lyapunov(closed, w) if discrete else sylvester(closed, H(closed), -w)
 
 
 def _riccati_shared(
     g: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out: AnyArray, discrete: bool
 ) -> tuple[Any, Any, Any]:
-    k, closed, m = _closed(a, b, r, out, discrete)
-    return _settled(closed, hermitian(g), discrete), k, m
+    k, closed, m = _closed_loop(a, b, r, out, discrete)
+    return _solve_lyapunov(closed, hermitian(g), discrete), k, m
 
 
 def _riccati_tangent(right: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out: AnyArray, discrete: bool) -> AnyArray:
-    k, closed, m = _closed(a, b, r, out, discrete)
+    k, closed, m = _closed_loop(a, b, r, out, discrete)
     half = right(k, m)
-    return _settled(H(closed), half + H(half), discrete)
+    return _solve_lyapunov(H(closed), half + H(half), discrete)
 
 
 @opaque(
@@ -123,6 +124,6 @@ def _riccati_tangent(right: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out
     listed=False,
 )
 def riccati(a: AnyArray, b: AnyArray, q: AnyArray, r: AnyArray, *, discrete: AnyArray) -> AnyArray:
-    """The stabilizing solution X of Riccati's equation; q and r are Hermitian, and derivatives are by their Hermitian parts."""
+    """Return the stabilizing solution X of a Riccati equation; q and r must be Hermitian, and so are their gradients."""
     solver = getattr(scipy_linalg(), "solve_discrete_are" if discrete else "solve_continuous_are")
     return solver(*map(np.asarray, (a, b, q, r)))

@@ -1,4 +1,4 @@
-"""Memory shown in another way: with strides of the caller's, and complex numbers as pairs of real ones."""
+"""Views of the same memory: arbitrary strides, and complex numbers as pairs of real numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ndarray = np.ndarray
 
 
 def places(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
-    """Where the elements of a strided view are, counted from the start of the memory."""
+    """Return the offsets of a strided view's elements from the start of the memory."""
     steps = [np.arange(n) * s for n, s in zip(size, stride, strict=True)]
     grid = np.ix_(*steps) if steps else ()
     return np.asarray(offset + sum(grid, np.zeros(size, np.int64)), np.int64)
 
 
 def elements_at(x_shape: tuple[int, ...], x_stride: tuple[int, ...], wanted: TensorLike) -> AnyArray:
-    """Which elements, counted in their order, are at places in memory that are counted from the first; −1 where none is."""
+    """Return the indices, in element order, of the elements at memory offsets from the first element; −1 where none is."""
     there = places(x_shape, x_stride, 0).reshape(-1)
     order = np.argsort(there, kind="stable")
     found = order[np.searchsorted(there, wanted, sorter=order).clip(max=there.size - 1)]
@@ -39,7 +39,7 @@ def _elements(
     offset: int,
     x_stride: tuple[int, ...] | None,
 ) -> AnyArray:
-    """Which elements of x a strided view shows."""
+    """Return which elements of x a strided view contains."""
     wanted = places(size, stride, offset)
     return wanted if x_stride is None else elements_at(x_shape, x_stride, wanted)
 
@@ -88,12 +88,12 @@ def _strided_batch(
     ],
 )
 def as_strided(x: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) -> AnyArray:
-    """The elements at offset + Σ index·stride, counted in memory from the first of x; ``x_stride`` is None if x is contiguous."""
+    """Return the elements at memory offsets offset + Σ index·stride from x's first; ``x_stride`` is None if x is contiguous."""
     if is_array(x) and x.flags.c_contiguous and all(size) and x_stride is None:
         start = x.reshape(-1)[offset:]
         return strided(start, size, tuple(s * x.itemsize for s in stride))
     if is_array(x) and x_stride is not None and x.strides == tuple(s * x.itemsize for s in x_stride) and all(size):
-        at = np.unravel_index(int(elements_at(x.shape, x_stride, offset)), x.shape)  # where the view begins
+        at = np.unravel_index(int(elements_at(x.shape, x_stride, offset)), x.shape)  # the first element of the view
         return strided(x[(*at, ...)], size, tuple(s * x.itemsize for s in stride))
     return take(np.reshape(x, (-1,)), _elements(shape_of(x), size, stride, offset, x_stride), axis=-1)
 
@@ -106,7 +106,7 @@ def as_strided(x: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) ->
     structure=":r",
 )
 def view_as_real(x: Any) -> AnyArray:
-    """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
+    """Return complex numbers as pairs of real ones along a new last axis. Real numbers are paired with zeros."""
     if not is_array(x) or x.dtype.kind != "c":
         return np.stack([np.real(x), np.imag(x)], axis=-1)
     return x[..., None].view(np.float32 if x.dtype == np.complex64 else np.float64)
@@ -120,7 +120,7 @@ def view_as_real(x: Any) -> AnyArray:
     structure="r:",
 )
 def view_as_complex(x: Any) -> AnyArray:
-    """Pairs of real numbers along the last axis, as complex ones."""
+    """Return pairs of real numbers along the last axis as complex numbers."""
     if not is_array(x) or x.strides[-1] != x.itemsize:
         return x[..., 0] + 1j * x[..., 1]
     return x.view(np.complex64 if x.dtype == np.float32 else np.complex128)[..., 0]

@@ -1,7 +1,7 @@
 """The primitives of neural networks: activations, losses, an affine map, standardization.
 
-Each activation is one pass with its own partial, where a composition would leave a node per step. The losses reduce as
-they go. Everything else in ``chainrule.nn.functional`` is composed.
+Each activation is one primitive with its own partial; a composition would add a node per step to the graph. The losses
+include their reduction. All other functions of ``chainrule.nn.functional`` are compositions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 
 def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float) -> AnyArray:
-    decay = (alpha * scale * input_scale) * np.exp(np.where(x >= 0, 0, x) * input_scale)  # at 0 it has no slope
+    decay = (alpha * scale * input_scale) * np.exp(np.where(x >= 0, 0, x) * input_scale)  # constant for x ≥ 0
     return np.where(x <= 0, decay, scale)
 
 
@@ -46,7 +46,7 @@ def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float)
     accepts="f",
 )
 def elu(x: AnyArray, *, alpha: TensorLike, scale: TensorLike, input_scale: TensorLike) -> AnyArray:
-    """scale·x where x is positive, else scale·alpha·(exp(input_scale·x) − 1)."""
+    """Return scale·x where x is positive, else scale·alpha·(exp(input_scale·x) − 1)."""
     return np.where(x > 0, scale * x, (alpha * scale) * np.expm1(np.minimum(0, x) * input_scale)).astype(x.dtype)
 
 
@@ -57,7 +57,7 @@ def elu(x: AnyArray, *, alpha: TensorLike, scale: TensorLike, input_scale: Tenso
     tied=True,
 )
 def hardtanh(x: AnyArray, *, min_val: TensorLike, max_val: TensorLike) -> AnyArray:
-    """x limited to [min_val, max_val]. At a bound the derivative is 0."""
+    """Limit x to [min_val, max_val]. At a bound the derivative is 0."""
     if x.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     return np.minimum(max_val, np.maximum(min_val, x))
@@ -70,7 +70,7 @@ def _silu_partial(x: AnyArray) -> AnyArray:
 
 @elementwise(d=_silu_partial, formula="g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", accepts="fc")
 def silu(x: object) -> AnyArray:
-    """x·sigmoid(x)."""
+    """Return x·sigmoid(x)."""
     return x * sigmoid(x)
 
 
@@ -85,7 +85,7 @@ def _mish_partial(x: AnyArray) -> AnyArray:
     accepts="f",
 )
 def mish(x: object) -> AnyArray:
-    """x·tanh(log(1 + exp(x)))."""
+    """Return x·tanh(log(1 + exp(x)))."""
     return x * np.tanh(np.logaddexp(x, 0))
 
 
@@ -108,7 +108,7 @@ def _gelu_partial(x: AnyArray, *, approximate: str) -> AnyArray:
     accepts="f",
 )
 def gelu(x: object, *, approximate: str) -> AnyArray:
-    """x·Φ(x) with the normal distribution function Φ, or its approximation with tanh (Hendrycks and Gimpel, 2016)."""
+    """Return x·Φ(x) with the normal distribution function Φ, or its tanh approximation (Hendrycks and Gimpel, 2016)."""
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + erf(_ROOT_HALF * x))
@@ -122,7 +122,7 @@ def gelu(x: object, *, approximate: str) -> AnyArray:
     tied=True,
 )
 def hardsigmoid(x: object) -> AnyArray:
-    """x/6 + 1/2, limited to [0, 1]."""
+    """Return x/6 + 1/2, limited to [0, 1]."""
     return np.minimum(np.maximum(x + 3, 0), 6) / 6
 
 
@@ -133,13 +133,13 @@ def hardsigmoid(x: object) -> AnyArray:
     accepts="f",
 )
 def hardswish(x: object) -> AnyArray:
-    """x·hardsigmoid(x)."""
+    """Return x·hardsigmoid(x)."""
     return x * np.minimum(np.maximum(x + 3, 0), 6) / 6
 
 
 @elementwise(d=lambda x: sigmoid(-x), accepts="f")
 def log_sigmoid(x: object) -> AnyArray:
-    """log(sigmoid(x)), without overflow."""
+    """Return log(sigmoid(x)), computed without overflow."""
     return np.minimum(x, 0) - np.log1p(np.exp(-np.absolute(x)))
 
 
@@ -153,22 +153,22 @@ _shrinking = elementwise(
 
 @_shrinking
 def hardshrink(x: AnyArray, *, lambd: TensorLike) -> AnyArray:
-    """x where |x| is over lambd, else 0."""
+    """Return x where |x| is larger than lambd, else 0."""
     return np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)
 
 
 @_shrinking
 def softshrink(x: object, *, lambd: object) -> AnyArray:
-    """x moved towards 0 by lambd, and 0 within lambd of it."""
+    """Move x towards 0 by lambd; return 0 where |x| is at most lambd."""
     return x - np.minimum(lambd, np.maximum(-lambd, x))
 
 
 # -- losses, element by element --------------------------------------------------------------------------------------
 
 
-def _limited(away: object, delta: float) -> AnyArray:
-    """The differences, limited to ±delta; from there on they have no slope."""
-    return np.where(np.absolute(away) < delta, away, delta * np.sign(away))
+def _limited(difference: object, delta: float) -> AnyArray:
+    """Limit the differences to ±delta; outside, the derivative is 0."""
+    return np.where(np.absolute(difference) < delta, difference, delta * np.sign(difference))
 
 
 @elementwise(
@@ -179,7 +179,7 @@ def _limited(away: object, delta: float) -> AnyArray:
     accepts="f",
 )
 def huber_loss(x: object, y: object, *, delta: TensorLike) -> AnyArray:
-    """(x − y)²/2 where |x − y| is under delta, else delta·(|x − y| − delta/2)."""
+    """Return (x − y)²/2 where |x − y| is below delta, else delta·(|x − y| − delta/2)."""
     size = np.absolute(x - y)
     return np.where(size < delta, 0.5 * size * size, delta * (size - 0.5 * delta)).astype(size.dtype)
 
@@ -195,7 +195,7 @@ def huber_loss(x: object, y: object, *, delta: TensorLike) -> AnyArray:
     accepts="f",
 )
 def binary_cross_entropy(x: object, y: object) -> AnyArray:
-    """−y·log(x) − (1 − y)·log(1 − x), with the logarithms limited to −100 from below."""
+    """Return −y·log(x) − (1 − y)·log(1 − x), with the logarithms limited to −100 from below."""
     with np.errstate(divide="ignore"):
         out = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
     return out.astype(np.result_type(x, y), copy=False)
@@ -203,12 +203,12 @@ def binary_cross_entropy(x: object, y: object) -> AnyArray:
 
 @elementwise(d={"x": lambda x, y: sigmoid(x) - y, "y": lambda x: -x}, aliases={"y": "target"}, accepts="f")
 def binary_cross_entropy_with_logits(x: object, y: object) -> AnyArray:
-    """The binary cross entropy of sigmoid(x), without overflow."""
+    """Return the binary cross entropy of sigmoid(x), computed without overflow."""
     out = (1 - y) * x - np.minimum(x, 0) + np.log1p(np.exp(-np.absolute(x)))
     return out.astype(np.result_type(x, y), copy=False)
 
 
-# -- losses that reduce ----------------------------------------------------------------------------------------------
+# -- losses with a reduction -----------------------------------------------------------------------------------------
 
 
 def _divisor(shape: tuple[int, ...], ndim: int, mean: bool) -> float:
@@ -216,7 +216,7 @@ def _divisor(shape: tuple[int, ...], ndim: int, mean: bool) -> float:
 
 
 def _weighted_gap(g: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
-    """∂loss/∂x: 2·(x − y)·g / n."""
+    """Return ∂loss/∂x: 2·(x − y)·g / n."""
     scale = g * (2 / _divisor(shape_of(x), ndim, mean))
     lead = shape_of(scale)
     if lead:
@@ -247,7 +247,7 @@ def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool
     structure=lambda params: "abcdefghijklmnopqrstuvwxyz"[: params["ndim"]] + ":",
 )
 def mse_loss(x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
-    """The mean (or sum) of the squares of x − y over the last ``ndim`` axes; both operands have one shape and dtype."""
+    """Return the mean (or sum) of (x − y)² over the last ``ndim`` axes; both operands have the same shape and dtype."""
     away = np.subtract(x, y)
     if away.ndim == ndim:
         flat = away.reshape(-1)
@@ -260,7 +260,7 @@ def mse_loss(x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
 def _picks_batch(
     prim: Primitive, payloads: list[TensorLike], batched: list[bool], size: int, params: Params
 ) -> AnyArray:
-    """Scores and classes get the batch axis; weights only need a rank that fits, for they are multiplied in."""
+    """Give scores and classes the batch axis; weights are multiplied in, so they only need a rank that broadcasts."""
     x, index, coef = payloads
     x = x if batched[0] else broadcast_batch(x, size)
     index = index if batched[1] else broadcast_batch(index, size)
@@ -270,14 +270,14 @@ def _picks_batch(
 
 
 def _picked(x: AnyArray, index: AnyArray) -> AnyArray:
-    """For every row of scores the one that its class picks."""
+    """Return the score of its class for every row of scores."""
     if is_array(x) and is_array(index) and x.ndim == 2:
         return x[np.arange(x.shape[0]), index]
     return np.take_along_axis(x, index[..., None], axis=-1)[..., 0]
 
 
 def _per_row(g: AnyArray, coef: TensorLike, reduce: bool) -> AnyArray:
-    """The cotangent of each row's picked score, with an axis for the scores."""
+    """Return the cotangent of each row's score of its class, with an axis for the scores."""
     return ((g[..., None] if reduce else g) * coef)[..., None]
 
 
@@ -308,7 +308,7 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
     structure={"x": lambda params: "nc:" if params["reduce"] else "nc:n"},
 )
 def nll_loss(x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
-    """coef·x[index] for every row of x (n, classes), summed over the rows if reduce is true."""
+    """Return coef·x[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
     terms = (_picked(x, index) * coef).astype(x.dtype, copy=False)
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
@@ -346,9 +346,9 @@ def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: AnyArray, coef: TensorLi
     structure={"x": lambda params: "nc:" if params["reduce"] else "nc:n"},
 )
 def cross_entropy(x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
-    """coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if reduce is true."""
-    away = x - height(x, -1)
-    terms = (_picked(away, index) - np.log(np.add.reduce(np.exp(away), axis=-1))) * coef
+    """Return coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
+    shifted = x - height(x, -1)
+    terms = (_picked(shifted, index) - np.log(np.add.reduce(np.exp(shifted), axis=-1))) * coef
     terms = terms.astype(x.dtype, copy=False)
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
@@ -359,7 +359,7 @@ def cross_entropy(x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: boo
 def _linear_batch(
     prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
 ) -> AnyArray:
-    """Examples of one layer are rows of one product."""
+    """Merge the examples of one layer into the rows of one product."""
     x, weight, bias = payloads
     if batched == [True, False, False]:
         n, k = shape_of(x)[-2:]
@@ -389,7 +389,7 @@ def _linear_batch(
     structure="ik,jk,j->ij",
 )
 def linear(x: Any, weight: Any, bias: Any) -> AnyArray:
-    """x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""
+    """Return x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""
     if x.ndim == 2 and is_array(x) and is_array(weight) and is_array(bias):
         out = x.dot(weight.T)
         out += bias
@@ -402,10 +402,10 @@ def _mean(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
 
 
 def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> AnyArray:
-    """The derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
-    away = x - _mean(x, axis)
-    scale = 1 / np.sqrt(_mean(away * away, axis) + eps)
-    out = away * scale
+    """Apply the derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
+    deviations = x - _mean(x, axis)
+    scale = 1 / np.sqrt(_mean(deviations * deviations, axis) + eps)
+    out = deviations * scale
     return (g - _mean(g, axis) - out * _mean(g * out, axis)) * scale
 
 
@@ -426,7 +426,7 @@ def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, na
     remedy="the elements are equal, so their variance is 0: take an eps above 0",
 )
 def standardize(x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> AnyArray:
-    """(x − mean) / √(variance + eps) over axes."""
-    away = x - _mean(x, axis)
-    away *= 1 / np.sqrt(_mean(away * away, axis) + eps)
-    return away
+    """Return (x − mean) / √(variance + eps) over axes."""
+    deviations = x - _mean(x, axis)
+    deviations *= 1 / np.sqrt(_mean(deviations * deviations, axis) + eps)
+    return deviations

@@ -1,7 +1,7 @@
-"""Putting elements in their places without writing into memory: for arrays of other libraries, which are not written.
+"""Scatter without writing into memory, for read-only arrays of other libraries.
 
-The rows that scatter have these forms beside those that write. They are pads, concatenations, and reads along an axis at
-places that NumPy knows, so what comes out is lazy, on the GPU or sparse, as what went in.
+The primitives that scatter call these functions where they cannot write. They consist of pads, concatenations, and reads
+along an axis at constant indices, so a lazy, GPU or sparse operand gives a result of the same kind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ndarray = np.ndarray
 
 
 def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> Any:
-    """Zeros of a shape, with x at a basic index."""
+    """Return zeros of a shape, with x at a basic index."""
     spans = [_span(item, n) for item, n in zip(_for_every_axis(index, len(shape)), shape, strict=True)]
     sizes = tuple(map(len, spans))
     if not math.prod(sizes):
@@ -39,7 +39,7 @@ def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> An
 
 
 def _for_every_axis(index: tuple[Any, ...], ndim: int) -> list[Any]:
-    """The integers and slices of an index, one for every axis that it is for."""
+    """Return the integers and slices of an index, one for every axis that it indexes."""
     items = [item for item in index if item is not None]
     at = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
     rest = items[at + 1 :]
@@ -54,7 +54,7 @@ def _span(item: AnyArray, n: int) -> range:
 
 
 def _spread(x: AnyArray, axis: int, step: int) -> Any:
-    """x with zeros between its elements along an axis, so that they stand ``step`` apart."""
+    """Insert zeros between the elements of x along an axis, so that they are ``step`` apart."""
     shape = shape_of(x)
     n = shape[axis]
     gaps = [(0, 0)] * (len(shape) + 1)
@@ -64,19 +64,19 @@ def _spread(x: AnyArray, axis: int, step: int) -> Any:
 
 
 def replaced(base: AnyArray, part: AnyArray, steps: AnyArray) -> Any:
-    """The base, with the region that a view shows (taken by ``steps``, rows and their parameters) replaced by ``part``."""
+    """Return the base with the region of a view replaced by ``part``; ``steps`` (primitives, parameters) take the view."""
     there = _put_back(np.ones_like(part, dtype=bool), shape_of(base), steps)
     return np.where(there, _put_back(part, shape_of(base), steps), base)
 
 
 def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
-    """Zeros of a shape, with ``part`` where the steps lead: each is a move of elements, whose transpose puts them back."""
-    shown: Any = np.broadcast_to(False, shape)  # an array of no memory, for its shapes
+    """Return zeros of a shape, with ``part`` in the region that ``steps`` select: apply the steps' transposes."""
+    viewed: Any = np.broadcast_to(False, shape)  # an array without memory, used for its shapes
     way = []
     for row, params in steps:
-        way.append((row, params, shown))
-        shown = row.value(shown, **params)
-    part = np.broadcast_to(part, shown.shape)
+        way.append((row, params, viewed))
+        viewed = row.value(viewed, **params)
+    part = np.broadcast_to(part, viewed.shape)
     for row, params, before in reversed(way):
         part = read(row, row.vjps["x"], {"g": part, "x": before, **params})
     return part
@@ -86,7 +86,7 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
 
 
 def summed_along(x: AnyArray, places: NumpyArray, length: int, axis: int) -> AnyArray:
-    """Zeros of ``length`` along an axis, with the entries of x added at their places; what meets is summed in pairs."""
+    """Return zeros of ``length`` along an axis, with the entries of x added at their indices; duplicates are summed pairwise."""
     axis %= len(shape_of(x))
     order = np.argsort(places, kind="stable")
     places = places[order]
@@ -101,7 +101,7 @@ def summed_along(x: AnyArray, places: NumpyArray, length: int, axis: int) -> Any
 
 
 def _pairs(places: NumpyArray) -> tuple[Any, Any]:
-    """Every other one of those that have one place, and its neighbour (the number of all, where it has none)."""
+    """Pair up equal neighbours: return every other index of each run, and its neighbour (or the length if it has none)."""
     starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
     rank = np.arange(places.size) - np.repeat(starts, np.diff(np.r_[starts, places.size]))
     first = np.flatnonzero(rank % 2 == 0)
@@ -116,7 +116,7 @@ def _with_zero(x: AnyArray, axis: int) -> AnyArray:
 
 
 def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-    """Zeros of a shape, with x added at an index of arrays."""
+    """Return zeros of a shape, with x added at an index of arrays."""
     along = _one_array(index, shape)
     if along is not None:
         axis, places = along
@@ -129,7 +129,7 @@ def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> An
 
 
 def written_at(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> Any:
-    """x with values written at an index of arrays: of several for one place, the last."""
+    """Return x with values written at an index of arrays; of several values for one element the last is kept."""
     shape = shape_of(x)
     along = _one_array(index, shape)
     if along is not None and along[1].ndim == 1:
@@ -147,19 +147,19 @@ def written_at(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> Any:
 
 
 def _last(places: NumpyArray, n: int) -> tuple[Any, Any]:
-    """Which of n places are written, and by which of the values (some value where none is)."""
+    """Return which of n elements are written, and the position of the value for each (an arbitrary one if not written)."""
     source = np.full(n, -1)
     source[places] = np.arange(places.size)
     return source >= 0, np.maximum(source, 0)
 
 
 def _positions(shape: tuple[int, ...], index: object) -> NumpyArray:
-    """Where the elements at an index are, counted over the whole array."""
+    """Return the flat indices of the elements at an index."""
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
 
 
 def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, NumpyArray] | None:
-    """The axis, and the places along it, of an index of one array of integers among full slices."""
+    """Return (axis, indices along it) for an index of one integer array and full slices; None for any other index."""
     arrays = [item for item in index if isinstance(item, ndarray)]
     if len(arrays) != 1 or arrays[0].dtype == bool or any(item is None for item in index):
         return None
@@ -174,13 +174,13 @@ def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, Num
     return axis, arrays[0] % max(shape[axis], 1)
 
 
-# -- at indices that are another library's -------------------------------------------------------------------------------
+# -- at index arrays of another library ----------------------------------------------------------------------------------
 
 
 def chosen(x: Any, index: Index, axis: int) -> Any:
-    """``np.take`` with an index of another library's: a sum of all entries of x, where each is chosen.
+    """Compute ``np.take`` with an index of another library, as a sum over all entries of x, masked by the index.
 
-    Where an index lies outside, nobody can know before it is computed: what is read there is nan.
+    Whether an index is out of range is unknown before it is computed: the result there is NaN.
     """
     ndim = len(shape_of(x))
     axis %= ndim
@@ -188,46 +188,46 @@ def chosen(x: Any, index: Index, axis: int) -> Any:
     own = len(shape_of(index))
     last = np.moveaxis(x, axis, -1)
     last = np.reshape(last, (*shape_of(last)[:axis], *(1,) * own, *shape_of(last)[axis:]))
-    is_it = np.reshape(_is_it(index, n), (*shape_of(index), *(1,) * (ndim - 1 - axis), n))
-    return _checked(np.sum(np.where(is_it, last, np.zeros((), x.dtype)), axis=-1), np.any(is_it, axis=-1))
+    selected = np.reshape(_one_hot(index, n), (*shape_of(index), *(1,) * (ndim - 1 - axis), n))
+    return _nan_where_not(np.sum(np.where(selected, last, np.zeros((), x.dtype)), axis=-1), np.any(selected, axis=-1))
 
 
 def chosen_along(x: Any, index: Any, axis: int) -> Any:
-    """``np.take_along_axis`` with an index of another library's."""
+    """Compute ``np.take_along_axis`` with an index of another library."""
     n = shape_of(x)[axis]
-    is_it = _is_it(np.moveaxis(index, axis, -1), n)
-    parts = np.sum(np.where(is_it, np.moveaxis(x, axis, -1)[..., None, :], np.zeros((), x.dtype)), axis=-1)
-    return np.moveaxis(_checked(parts, np.any(is_it, axis=-1)), -1, axis)
+    selected = _one_hot(np.moveaxis(index, axis, -1), n)
+    parts = np.sum(np.where(selected, np.moveaxis(x, axis, -1)[..., None, :], np.zeros((), x.dtype)), axis=-1)
+    return np.moveaxis(_nan_where_not(parts, np.any(selected, axis=-1)), -1, axis)
 
 
 def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
-    """The transpose of ``chosen``."""
+    """Apply the transpose of ``chosen``."""
     ndim, own = len(shape_of(x)), len(shape_of(index))
     first = ndim + axis - own + 1
-    is_it = np.moveaxis(_is_it(index, length), -1, 0)
-    is_it = np.reshape(is_it, (length, *shape_of(index), *(1,) * (ndim - first - own)))
-    parts = np.where(is_it, np.expand_dims(x, first), np.zeros((), x.dtype))
+    selected = np.moveaxis(_one_hot(index, length), -1, 0)
+    selected = np.reshape(selected, (length, *shape_of(index), *(1,) * (ndim - first - own)))
+    parts = np.where(selected, np.expand_dims(x, first), np.zeros((), x.dtype))
     return np.sum(parts, axis=tuple(range(first + 1, first + 1 + own))) if own else parts
 
 
 def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
-    """The transpose of ``chosen_along``."""
-    is_it = _is_it(np.moveaxis(index, axis, -1), length)
-    parts = np.where(is_it, np.moveaxis(x, axis, -1)[..., None], np.zeros((), x.dtype))
+    """Apply the transpose of ``chosen_along``."""
+    selected = _one_hot(np.moveaxis(index, axis, -1), length)
+    parts = np.where(selected, np.moveaxis(x, axis, -1)[..., None], np.zeros((), x.dtype))
     return np.moveaxis(np.sum(parts, axis=-2), -1, axis)
 
 
-def _is_it(index: AnyArray, n: int) -> Any:
-    """[..., k]: whether the index is k, counted from the front or from the end."""
+def _one_hot(index: AnyArray, n: int) -> Any:
+    """Return [..., k]: whether the index is k, counted from the front or from the end."""
     numbers = np.arange(n)
     index = np.expand_dims(index, -1)
     return (index == numbers) | (index == numbers - n)
 
 
-def _checked(x: AnyArray, found: AnyArray) -> Any:
+def _nan_where_not(x: AnyArray, found: AnyArray) -> Any:
     return np.where(found, x, np.nan) if x.dtype.kind in "fc" else x
 
 
 def is_foreign_index(index: AnyArray) -> bool:
-    """Whether an index is an array of another library, whose numbers are not known while the operation is built."""
+    """Return whether an index is an array of another library, whose values are unknown while the operation is built."""
     return type(index) is Foreign and not writable(index)

@@ -1,4 +1,4 @@
-"""Which element of every window, or row of every bag, is the largest. Taking it is ``gather``, and so are its derivatives."""
+"""The argmax of every window or bag. Pooling then is ``gather`` at these indices, and so are its derivatives."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
 
 
-def _even(places: AnyArray) -> AnyArray | slice:
-    """Indices as a slice, if they are evenly spaced."""
+def _as_slice(places: AnyArray) -> AnyArray | slice:
+    """Return evenly spaced indices as a slice, others unchanged."""
     if not places.size:
         return slice(0, 0)
     steps = np.diff(places)
@@ -29,22 +29,22 @@ def _even(places: AnyArray) -> AnyArray | slice:
 
 
 class _Tap(NamedTuple):
-    """One place in the windows of a grid: which windows have it (None: all), and where it is in them."""
+    """One position in the windows of a grid: which windows contain it (None: all), and its offset in them."""
 
     windows: tuple[Any, ...] | None
     indices: tuple[Any, ...]
 
 
 class _Plan(NamedTuple):
-    """All that follows from the places of windows alone."""
+    """All data that depend on the window positions only."""
 
     taps: list[_Tap]
-    first: Any  # for every window the number of the first tap that it has
-    table: Any  # for every tap and window the position, in the flattened axes
+    first: Any  # for every window the number of its first tap
+    table: Any  # for every tap and window the index in the flattened axes
 
 
-def _planned(places: tuple[AnyArray, ...], spatial: tuple[int, ...]) -> _Plan:
-    """The plan of a grid of windows: programs have few, and use them again and again."""
+def _cached_plan(places: tuple[AnyArray, ...], spatial: tuple[int, ...]) -> _Plan:
+    """Return the cached plan of a grid of windows: programs use few grids, and use them repeatedly."""
     return _plan(tuple([(p.shape, p.astype(np.int64, copy=False).tobytes()) for p in places]), spatial)
 
 
@@ -63,8 +63,8 @@ def _plan(about: tuple[tuple[tuple[int, int], bytes], ...], spatial: tuple[int, 
 
 
 def _crossed(places: list[AnyArray]) -> tuple[Any, ...]:
-    """The index of a grid in the last axes: slices, where all of ``places`` are evenly spaced."""
-    even = [_even(p) for p in places]
+    """Return the index of a grid in the last axes: slices if all of ``places`` are evenly spaced."""
+    even = [_as_slice(p) for p in places]
     return (Ellipsis, *(even if all(type(p) is slice for p in even) else np.ix_(*places)))
 
 
@@ -73,16 +73,16 @@ def _lowest(dtype: NumpyDType) -> float:
 
 
 def _positions(places: tuple[AnyArray, ...] | list[AnyArray], spatial: tuple[int, ...] | list[int]) -> Any:
-    """Where a grid's elements are in the flattened axes."""
+    """Return the indices of a grid's elements in the flattened axes."""
     steps = [math.prod(spatial[i + 1 :]) for i in range(len(spatial))]
     return sum(np.ix_(*[np.asarray(p) * n for p, n in zip(places, steps, strict=True)]))
 
 
 @discrete(samples=[call((2, 3, 4), **_PLACES), call((3, 4), **_PLACES)])
 def window_argmax(x: Any, *, places: tuple[AnyArray, ...]) -> AnyArray:
-    """The position, in the flattened last axes, of every window's largest element: the first of several, or a nan.
+    """Return the index, in the flattened last axes, of every window's largest element: the first of several, or a NaN.
 
-    ``places`` holds for each of these axes the indices of its windows, (windows, kernel), −1 where there is nothing.
+    ``places`` holds for each of these axes the indices of its windows, (windows, kernel), with −1 for padding.
     """
     lead, spatial = x.shape[: x.ndim - len(places)], x.shape[x.ndim - len(places) :]
     counts = [len(p) for p in places]
@@ -90,9 +90,9 @@ def window_argmax(x: Any, *, places: tuple[AnyArray, ...]) -> AnyArray:
         return np.zeros((*lead, *counts), np.int64)
     if not is_array(x):
         return _argmax_of_windows(x, places)
-    taps, first, table = _planned(places, spatial)
+    taps, first, table = _cached_plan(places, spatial)
     best = np.full((*lead, *counts), _lowest(x.dtype), x.dtype)
-    chosen = np.empty(best.shape, np.min_scalar_type(len(taps)))  # the number of the best tap, which only grows
+    chosen = np.empty(best.shape, np.min_scalar_type(len(taps)))  # the number of the best tap so far
     chosen[...] = first
     may_be_nan = x.dtype.kind == "f" and np.isnan(x.max())
     for number, tap in enumerate(taps):
@@ -115,12 +115,12 @@ def window_argmax(x: Any, *, places: tuple[AnyArray, ...]) -> AnyArray:
 
 
 def _argmax_of_windows(x: AnyArray, places: AnyArray) -> Any:
-    """The same for other libraries' arrays: every window a line of its own, and the largest of each line."""
+    """Compute ``window_argmax`` for arrays of other libraries: copy every window to a line, and take the argmax of each."""
     spatial = x.shape[x.ndim - len(places) :]
     axes = len(places)
     windows: Any = 0
     there: Any = True
-    for k, (p, n) in enumerate(zip(places, spatial, strict=True)):  # (windows, kernel) of this axis among those of all
+    for k, (p, n) in enumerate(zip(places, spatial, strict=True)):  # p: (windows, kernel) of this axis
         shape = [1] * (2 * axes)
         shape[k], shape[axes + k] = np.shape(p)
         along = np.reshape(p, shape)
@@ -136,7 +136,7 @@ def _argmax_of_windows(x: AnyArray, places: AnyArray) -> Any:
 
 @discrete(samples=[call((5, 2), members=np.array([0, 1, 3, 4]), ends=np.array([0, 2, 2, 4]))])
 def bag_argmax(x: AnyArray, *, members: AnyArray, ends: Any) -> AnyArray:
-    """For each bag and column the first row whose element is the largest; 0 for an empty bag.
+    """Return for each bag and column the first row with the largest element; 0 for an empty bag.
 
     Bag i holds the rows ``members[ends[i] : ends[i + 1]]`` of x (rows, columns).
     """

@@ -19,9 +19,9 @@ ndarray = np.ndarray
 
 
 def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> AnyArray:
-    """A reduced array with its reduced axes back, of length 1."""
+    """Reinsert the reduced axes of a reduced array, with length 1."""
     ndim = len(x_shape)
-    if keepdims or len(axis) == ndim:  # a single number broadcasts as it is
+    if keepdims or len(axis) == ndim:  # a single number broadcasts without them
         return g
     gone = {a % ndim for a in axis}
     shape = tuple(1 if i in gone else n for i, n in enumerate(x_shape))
@@ -29,7 +29,7 @@ def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tu
 
 
 def broadcast_to(g: AnyArray, shape: tuple[int, ...]) -> AnyArray:
-    """``np.broadcast_to``, with a short cut for a single number."""
+    """Broadcast to a shape, with a fast path for a single number."""
     if type(g) is ndarray:
         if g.size == 1 and g.flags.c_contiguous:
             return ndarray(shape, g.dtype, g, 0, (0,) * len(shape))
@@ -40,7 +40,7 @@ def broadcast_to(g: AnyArray, shape: tuple[int, ...]) -> AnyArray:
 
 
 def count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
-    """How many elements meet in one, when a shape is reduced over axes."""
+    """Return how many elements a reduction over axes combines into one."""
     n = 1
     for a in axis:
         n *= shape[a]
@@ -66,7 +66,7 @@ _AXES_OR_EMPTY = [*_AXES, call((0, 3), axis=(-2,), keepdims=False)]
     structure="sum",
 )
 def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
-    """Sum over axes."""
+    """Return the sum over axes."""
     return added(x, axis, keepdims)
 
 
@@ -81,8 +81,8 @@ def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = Fa
     remedy="the mean of no elements is 0/0, so check the size first",
 )
 def mean(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
-    """Mean over axes."""
-    if x.dtype.char in "eF":  # whose sums overflow where their mean does not; which NumPy divides in complex128
+    """Return the mean over axes."""
+    if x.dtype.char in "eF":  # float16 sums overflow where the mean does not; NumPy divides complex64 in complex128
         return np.mean(x, axis=axis, keepdims=keepdims)
     return np.true_divide(added(x, axis, keepdims), _divisor(x, axis))
 
@@ -93,7 +93,7 @@ def _divisor(x: AnyArray, axis: tuple[int, ...]) -> float:
 
 
 def _divides(x: AnyArray, out: AnyArray) -> bool:
-    """Whether products without x are out / x: not where there are zeros, or a product left the range of its dtype."""
+    """Return whether out / x gives the products without x: there are no zeros, and no product overflowed or underflowed."""
     return bool(in_one(_is_regular, x, out))
 
 
@@ -111,7 +111,7 @@ def _prod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...],
 
 
 def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
-    """For every element the product of the others along the axes, right also where some are zero."""
+    """Return for every element the product of the others along the axes; zeros are handled correctly."""
     if not axis or not count(shape_of(x), axis):
         return np.ones_like(x)
     ndim = len(shape_of(x))
@@ -138,19 +138,19 @@ def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     structure="axis",
 )
 def prod(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
-    """Product over axes."""
+    """Return the product over axes."""
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
 
 
 def attains(x: AnyArray, out: AnyArray) -> AnyArray | bool:
-    """Which elements an extremum is: those equal to it; where it is NaN, those that are NaN."""
+    """Return a mask of the elements equal to the extremum; where it is NaN, of the elements that are NaN."""
     if type(out) is ndarray and not (out != out).any():
         return x == out
     return (x == out) | ((x != x) & (out != out))
 
 
 def extremum_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The cotangent of an extremum, shared evenly among the elements that attain it."""
+    """Share the cotangent of an extremum evenly among the elements that attain it."""
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
     mask = attains(x, out)
@@ -164,7 +164,7 @@ def extremum_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ..
 
 
 def _extremum_name(params: Params, node: Node) -> str:
-    return str(params.get("name") or node.prim.name.capitalize())  # max() says MaxBackward1
+    return str(params.get("name") or node.prim.name.capitalize())  # max() is named MaxBackward1
 
 
 EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
@@ -177,24 +177,24 @@ _extremum = opaque(
 
 @_extremum
 def amax(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, name: str = "") -> AnyArray:
-    """Maximum over axes; elements that tie share the gradient evenly."""
+    """Return the maximum over axes; tied elements share the gradient evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @_extremum
 def amin(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, name: str = "") -> AnyArray:
-    """Minimum over axes; elements that tie share the gradient evenly."""
+    """Return the minimum over axes; tied elements share the gradient evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 def _softmax_over(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """exp(x) / Σ exp(x). That x − out is exact only where out is small does not matter: what is lost cancels."""
+    """Return exp(x) / Σ exp(x). Where out is large, x − out is inexact, but the normalization cancels the error."""
     e = np.exp(x - restore_axes(out, axis, keepdims, shape_of(x)))
     return _portions(e, np.add.reduce(e, axis=axis, keepdims=True) if axis else e)
 
 
 def _portions(e: AnyArray, total: AnyArray) -> AnyArray:
-    """e / total, and e itself where the total is 0 or nan."""
+    """Return e / total, and e itself where the total is 0 or NaN."""
     return e / np.where((total != total) | (total == 0), 1, total)
 
 
@@ -211,11 +211,11 @@ def _portions(e: AnyArray, total: AnyArray) -> AnyArray:
     structure="axis",
 )
 def logsumexp(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """log Σ exp(x) over axes, without overflow."""
+    """Return log Σ exp(x) over axes, computed without overflow."""
     real = np.real(x) if x.dtype.kind == "c" else x
-    top = np.maximum.reduce(real, axis=axis, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0)
-    total = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
+    maximum = np.maximum.reduce(real, axis=axis, keepdims=True, initial=-np.inf)
+    maximum = np.where(np.isfinite(maximum), maximum, 0)
+    total = np.log(np.add.reduce(np.exp(x - maximum), axis=axis, keepdims=True)) + maximum
     return total if keepdims or not shape_of(x) else np.squeeze(total, axis)
 
 
@@ -223,10 +223,10 @@ _MANY, _NEAR = 4096, 16
 
 
 def height(x: AnyArray, axis: int) -> AnyArray:
-    """What to take away before exp, so that nothing overflows: the maxima along an axis.
+    """Return values to subtract before exp, so that it does not overflow: the maxima along an axis.
 
-    NumPy finds the maxima of many short rows slowly. Where all numbers are near each other one maximum does for all of
-    them, to within the rounding of a difference of 16.
+    NumPy is slow at the maxima of many short rows. If all numbers are close to each other, one maximum serves for all rows,
+    to within the rounding of a difference of 16.
     """
     if axis == -1 and x.size >= _MANY:
         if type(x) is ndarray:
@@ -239,20 +239,20 @@ def height(x: AnyArray, axis: int) -> AnyArray:
 
 
 def _heights(x: AnyArray) -> AnyArray:
-    """``height`` along the last axis, in one shape."""
+    """Return ``height`` along the last axis, always with that axis as length 1."""
     return np.array(np.broadcast_to(height(x, -1), (*shape_of(x)[:-1], 1)))
 
 
 _NO_MAXIMUM = (
-    "along one axis all elements are -inf, as where a mask leaves none, or one is inf. Leave one, or fill with a large negative "
-    "number, such as -1e4"
+    "all elements along an axis are -inf (for example, all are masked), or one is inf. Keep at least one, or fill with a large "
+    "negative number such as -1e4"
 )
 
 
 def dot_along(x: AnyArray, y: AnyArray, axis: int) -> AnyArray:
-    """Σ x·y along an axis, which stays, with length 1."""
+    """Return Σ x·y along an axis, which is kept with length 1."""
     if axis == -1 and is_array(x) and is_array(y) and x.dtype.char in "fd":
-        return np.vecdot(x, y)[..., None]  # in one pass
+        return np.vecdot(x, y)[..., None]  # one pass over the memory
     return np.add.reduce(x * y, axis=axis, keepdims=True)
 
 
@@ -267,7 +267,7 @@ def dot_along(x: AnyArray, y: AnyArray, axis: int) -> AnyArray:
     remedy=_NO_MAXIMUM,
 )
 def softmax(x: object, *, axis: Dims) -> AnyArray:
-    """exp(x) / Σ exp(x) along an axis, without overflow."""
+    """Return exp(x) / Σ exp(x) along an axis, computed without overflow."""
     e = np.exp(x - height(x, axis))
     e /= np.add.reduce(e, axis=axis, keepdims=True)
     return e
@@ -284,7 +284,7 @@ def softmax(x: object, *, axis: Dims) -> AnyArray:
     remedy=_NO_MAXIMUM,
 )
 def log_softmax(x: object, *, axis: Dims) -> AnyArray:
-    """x − log Σ exp(x) along an axis, without overflow."""
+    """Return x − log Σ exp(x) along an axis, computed without overflow."""
     x = x - height(x, axis)
     return x - np.log(np.add.reduce(np.exp(x), axis=axis, keepdims=True))
 
@@ -352,11 +352,11 @@ def _norm_jvp(
     structure="axis",
 )
 def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The norm (Σ |x|^ord)^(1/ord) over axes; the gradient where it is 0 is 0."""
+    """Return the norm (Σ |x|^ord)^(1/ord) over axes. The gradient is 0 where the norm is 0."""
     size = np.absolute(x)
-    if x.dtype == np.float16:  # whose squares and sums overflow where the norm does not
+    if x.dtype == np.float16:  # its squares and sums overflow where the norm does not
         return vector_norm.value(size.astype(np.float32), ord=ord, axis=axis, keepdims=keepdims).astype(np.float16)
-    if ord and count(x.shape, axis) == 1:  # neither its power overflows nor the sum
+    if ord and count(x.shape, axis) == 1:  # avoids overflow of the power and the sum
         return added(size, axis, keepdims)
     if ord == 2:
         return np.sqrt(added(np.square(size), axis, keepdims))
@@ -374,8 +374,8 @@ def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: boo
 # -- scans -----------------------------------------------------------------------------------------------------------
 
 
-def _from_the_end(g: AnyArray, axis: int) -> AnyArray:
-    """The cumulative sum, from the last element on."""
+def _reverse_cumsum(g: AnyArray, axis: int) -> AnyArray:
+    """Return the cumulative sum from the end to the start."""
     return np.flip(accumulated(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
 
 
@@ -383,20 +383,20 @@ _ALONG = [call((2, 3), axis=-1), call((3, 2), axis=-2), call((0, 2), axis=-2), c
 
 
 @linear(
-    transpose=lambda g, *, axis: _from_the_end(g, axis),
+    transpose=lambda g, *, axis: _reverse_cumsum(g, axis),
     formula="np.flip(np.cumsum(np.flip(g, axis), axis), axis)",
     samples=_ALONG,
     structure="scan",
 )
 def cumsum(x: AnyArray, *, axis: int) -> AnyArray:
-    """Running sum along an axis."""
+    """Return the running sum along an axis."""
     return accumulated(np.cumsum, x, axis)
 
 
 def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
     if is_array(x) and _divides(x, out):
         weighted = g * conjugate(out)
-        return _from_the_end(weighted, axis) / conjugate(x)
+        return _reverse_cumsum(weighted, axis) / conjugate(x)
     n = shape_of(x)[axis]
     x, g = np.swapaxes(x, axis, -1), np.swapaxes(g, axis, -1)
     parts = []
@@ -428,7 +428,7 @@ def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyAr
     structure="scan",
 )
 def cumprod(x: AnyArray, *, axis: int) -> AnyArray:
-    """Running product along an axis."""
+    """Return the running product along an axis."""
     return accumulated(np.cumprod, x, axis)
 
 
@@ -438,10 +438,10 @@ def _logcumsumexp_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> 
 
 
 def _running_portions(x: AnyArray, out: AnyArray) -> AnyArray:
-    """[i, k]: exp(x_k) / Σ_{j≤i} exp(x_j) for k ≤ i. (m × m pairs: each is at most 1, so nothing overflows.)"""
+    """Return [i, k]: exp(x_k) / Σ_{j≤i} exp(x_j) for k ≤ i, as m × m pairs. Each is at most 1, so nothing overflows."""
     earlier = np.tri(shape_of(x)[-1], dtype=bool)
     e = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
-    return _portions(e, np.add.reduce(e, axis=(-1,), keepdims=True))  # a total is 1, but where x − out was rounded
+    return _portions(e, np.add.reduce(e, axis=(-1,), keepdims=True))  # the totals are 1 up to the rounding of x − out
 
 
 def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
@@ -458,7 +458,7 @@ def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> 
     structure="scan",
 )
 def logcumsumexp(x: AnyArray, *, axis: int) -> AnyArray | None:
-    """Running log Σ exp along an axis, without overflow."""
+    """Return the running log Σ exp along an axis, computed without overflow."""
     if is_array(x):
         return np.logaddexp.accumulate(x, axis=axis)
     x = np.swapaxes(x, axis, -1)
@@ -473,31 +473,31 @@ def logcumsumexp(x: AnyArray, *, axis: int) -> AnyArray | None:
 
 @discrete(samples=_AXES, domain="bool")
 def any(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """Whether any element is nonzero."""
+    """Return whether any element is nonzero."""
     return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_AXES, domain="bool")
 def all(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """Whether all elements are nonzero."""
+    """Return whether all elements are nonzero."""
     return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_ONE_AXIS)
 def argmax(x: AnyArray, *, axis: int, keepdims: bool) -> AnyArray:
-    """Index of the first maximum along an axis."""
+    """Return the index of the first maximum along an axis."""
     return np.argmax(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_ONE_AXIS)
 def argmin(x: AnyArray, *, axis: int, keepdims: bool) -> AnyArray:
-    """Index of the first minimum along an axis."""
+    """Return the index of the first minimum along an axis."""
     return np.argmin(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=[call((2, 3), axis=-1, descending=False), call((3, 2), axis=-2, descending=True)])
 def argsort(x: AnyArray, *, axis: int, descending: bool) -> AnyArray:
-    """Indices that sort along an axis; ties keep their order."""
+    """Return the indices that sort along an axis; ties keep their order."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     return shape_of(x)[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)

@@ -1,4 +1,4 @@
-"""What meets at one place when elements are scattered: their product, or the best of them. (Sums are ``scatter_add``.)"""
+"""Scatter with a product, a maximum or a minimum as the reduction. (Sums are ``scatter_add``.)"""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ndarray = np.ndarray
 
 
 def at_index(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
-    """The element of x at every index."""
+    """Return the element of x at every index."""
     return gather(reached(x, index, axis), index, axis=axis)
 
 
 def products_alone(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -> AnyArray:
-    """At every place of x, the product of what is scattered there, without x."""
+    """Return for every element of x the product of the values scattered to it, without x."""
     return scatter_prod(np.ones_like(x), index, src, axis=axis)
 
 
 def products_of_others(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -> AnyArray:
-    """For every element of src, the product of all that it is multiplied with."""
+    """Return for every element of src the product of all other factors of its target."""
     if is_array(src) and src.all():
         return at_index(scatter_prod(x, index, src, axis=axis), index, axis) / src
     order = np.argsort(index, axis=axis, kind="stable")
@@ -36,9 +36,9 @@ def products_of_others(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -
 
 
 def _products_before(place: AnyArray, factor: AnyArray) -> AnyArray:
-    """For every factor the product of those before it that have its place, where places are sorted.
+    """Return for every factor the product of those before it with the same target; targets are sorted.
 
-    Without a division, so it is right, and so are its derivatives, where factors are zero: products of 1, 2, 4 … factors.
+    The products are built from products of 1, 2, 4 … factors, without division, so derivatives also hold for zero factors.
     """
     n, step = shape_of(place)[-1], 1
     out = np.concatenate(
@@ -75,7 +75,7 @@ def _products_before(place: AnyArray, factor: AnyArray) -> AnyArray:
     structure={"x": "diagonal", "src": "scatter"},
 )
 def scatter_prod(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
-    """x with every element of src multiplied into the place of its index along an axis."""
+    """Return x with every element of src multiplied into the element at its index along an axis."""
     out = copied(x)
     if index.size:
         np.multiply.at(out, _grid(index, axis), src)
@@ -85,17 +85,17 @@ def scatter_prod(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> A
 def _winners(
     x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, axis: int, include_self: bool
 ) -> tuple[AnyArray, ...]:
-    """Where x and src are the best at their place, and how many are."""
+    """Return masks of the elements of x and of src that are the best at their target, and how many are."""
     alone = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
     of_x, of_src = ((x == out) | alone) if include_self else alone, src == at_index(out, index, axis)
     number = scatter_add(of_x.astype(x.dtype), index, of_src.astype(x.dtype), axis=axis)
-    return of_x, of_src, np.where(number == 0, np.nan, number)  # none equals nan
+    return of_x, of_src, np.where(number == 0, np.nan, number)  # no element equals a NaN
 
 
 def best_vjp(
     g: AnyArray, x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, *, axis: int, include_self: bool
 ) -> tuple[AnyArray, ...]:
-    """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
+    """Share the cotangent of each target evenly among the best elements: return (x's shares, src's shares)."""
     of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
     share, unknown = g / number, number != number
     of_src = of_src | at_index(unknown, index, axis)
@@ -137,7 +137,7 @@ def _best_jvp_src(
 def scatter_best(
     x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int, largest: bool, include_self: bool
 ) -> AnyArray | None:
-    """x with the maximum (or minimum) at each place of itself and what is scattered there; ties share the gradient."""
+    """Return the maximum (or minimum) of each element of x and the values scattered to it; ties share the gradient."""
     out = copied(x)
     if not index.size:
         return out
@@ -150,7 +150,7 @@ def scatter_best(
 
 
 def _worst(dtype: NumpyDType, largest: bool) -> float:
-    """What every number beats."""
+    """Return the neutral element of the maximum (or minimum)."""
     if dtype.kind == "b":
         return not largest
     if dtype.kind == "f":

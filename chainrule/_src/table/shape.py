@@ -1,6 +1,6 @@
-"""Moves of elements: every one is linear, and its transpose puts the elements back.
+"""Moves of elements: each is linear, and its transpose moves the elements back.
 
-Axes are counted from the end. The rows marked ``view`` share memory with their operand where NumPy does.
+Axes are counted from the end. A primitive marked ``view`` shares memory with its operand where NumPy's function does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ndarray = np.ndarray
     samples=[call((2, 3), shape=(3, 2)), call((2, 3), shape=(6,)), call((), shape=(1, 1)), call((0, 3), shape=(3, 0))],
 )
 def view(x: AnyArray, *, shape: tuple[int, ...]) -> Any:
-    """The same elements in the same order, in another shape."""
+    """Return the same elements in the same order, in another shape."""
     return to_shape(x, shape)
 
 
@@ -44,7 +44,7 @@ def view(x: AnyArray, *, shape: tuple[int, ...]) -> Any:
     samples=[call((2, 3), shape=(3, 2))],
 )
 def unsafe_view(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
-    """``view`` of an array that nothing else refers to (the copy that a reshape had to make)."""
+    """Apply ``view`` to an array that has no other references (the copy made by a reshape)."""
     return to_shape(x, shape)
 
 
@@ -57,7 +57,7 @@ def unsafe_view(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
     samples=[call((2, 3), axes=(1, 0)), call((2, 3, 2), axes=(2, 0, 1))],
 )
 def permute(x: AnyArray, *, axes: tuple[int, ...]) -> AnyArray:
-    """The axes in another order."""
+    """Permute the axes."""
     return x.transpose(axes) if type(x) is ndarray else np.transpose(x, axes)
 
 
@@ -68,13 +68,13 @@ def permute(x: AnyArray, *, axes: tuple[int, ...]) -> AnyArray:
     samples=[call((2, 3), axis0=-1, axis1=-2), call((2, 3, 4), axis0=-3, axis1=-1)],
 )
 def transpose(x: AnyArray, *, axis0: int, axis1: int) -> AnyArray:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     return x.swapaxes(axis0, axis1) if type(x) is ndarray else np.swapaxes(x, axis0, axis1)
 
 
 @linear(transpose=lambda g: np.swapaxes(g, -1, -2), formula="g.T", view=True, moves=True, samples=[call((2, 3))])
 def t(x: AnyArray) -> AnyArray:
-    """The transpose of a matrix."""
+    """Transpose a matrix."""
     return x.swapaxes(-1, -2) if type(x) is ndarray else np.swapaxes(x, -1, -2)
 
 
@@ -85,8 +85,8 @@ def t(x: AnyArray) -> AnyArray:
     samples=[call((2, 3), axis=(-2,)), call((), axis=(-1,)), call((3,), axis=(-3, -1))],
 )
 def unsqueeze(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
-    """New axes of length 1."""
-    if len(axis) == 1:  # the quick way
+    """Insert axes of length 1."""
+    if len(axis) == 1:  # the fast path
         return x[(..., None, *(slice(None),) * (-axis[0] - 1))]
     return np.expand_dims(x, axis)
 
@@ -99,7 +99,7 @@ def unsqueeze(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
     naming=lambda params: f"SqueezeBackward{params.get('overload', 0)}",
 )
 def squeeze(x: AnyArray, *, axis: tuple[int, ...], overload: int = 0) -> AnyArray:
-    """Axes of length 1 removed."""
+    """Remove axes of length 1."""
     return np.squeeze(x, axis)
 
 
@@ -127,7 +127,7 @@ def expand(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
     """Broadcast to a shape, without copying."""
     out: Any = broadcast_to(x, shape)
     if type(x) is ndarray and x.size != 1 and out is not x:
-        out.flags.writeable = x.flags.writeable  # a part in which no element shows twice may be written to
+        out.flags.writeable = x.flags.writeable  # a part without repeated elements may be written to
     return out
 
 
@@ -137,7 +137,7 @@ def expand(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
     samples=[call((2, 3), axis=(-1,)), call((2, 3), axis=(-2, -1)), call((), axis=())],
 )
 def flip(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
-    """The order along axes reversed."""
+    """Reverse the order of the elements along axes."""
     flipped = np.flip(x, axis)
     return flipped.copy("C" if 0 in flipped.strides else "K") if isinstance(flipped, ndarray) else flipped
 
@@ -148,7 +148,7 @@ def flip(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
     samples=[call((2, 3), shift=(1,), axis=(-1,)), call((3, 3), shift=(2, -1), axis=(-2, -1))],
 )
 def roll(x: AnyArray, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> AnyArray:
-    """Elements shifted along axes, around the ends."""
+    """Shift the elements cyclically along axes."""
     if len(axis) == 1 and type(x) is ndarray and x.size and x.flags.c_contiguous:  # np.roll, without its checks
         tail = (slice(None),) * (-axis[0] - 1)
         cut = -shift[0] % x.shape[axis[0]]
@@ -168,7 +168,7 @@ def roll(x: AnyArray, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> AnyAr
     structure="selection",
 )
 def pad(x: AnyArray, *, widths: tuple[tuple[int, ...], ...], value: TensorLike) -> Any:
-    """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
+    """Pad the last ``len(widths)`` axes with a constant; negative widths crop."""
     shape = shape_of(x)
     n = len(shape) - len(widths)
     cut = tuple(slice(max(-a, 0), length - max(-b, 0)) for (a, b), length in zip(widths, shape[n:], strict=True))
@@ -196,7 +196,7 @@ def _cat_vjp(g: AnyArray, xs_shape: tuple[tuple[int, ...], ...], *, axis: int) -
     structure="selection",
 )
 def cat(*xs: AnyArray, axis: int) -> AnyArray | None:
-    """Arrays one after another along an axis."""
+    """Concatenate arrays along an axis."""
     return np.concatenate(xs, axis=axis)
 
 
@@ -206,7 +206,7 @@ def cat(*xs: AnyArray, axis: int) -> AnyArray | None:
     structure="selection",
 )
 def stack(*xs: Any, axis: SupportsIndex) -> Any:
-    """Arrays of one shape, side by side along a new axis."""
+    """Stack arrays of one shape along a new axis."""
     new_axis = (..., None, *(slice(None),) * (-axis - 1))
     return np.concatenate([x[new_axis] for x in xs], axis=axis)  # np.stack, without its checks
 
@@ -215,7 +215,7 @@ def stack(*xs: Any, axis: SupportsIndex) -> Any:
     transpose=lambda g, *, k: np.tril(g, k), samples=[call((3, 3), k=0), call((2, 3, 4), k=-1)], structure="selection"
 )
 def tril(x: AnyArray, *, k: int) -> AnyArray:
-    """The lower triangle of matrices; zeros elsewhere."""
+    """Return the lower triangle of matrices, with zeros elsewhere."""
     return np.tril(x, k)
 
 
@@ -225,7 +225,7 @@ def tril(x: AnyArray, *, k: int) -> AnyArray:
     structure="selection",
 )
 def triu(x: AnyArray, *, k: int) -> AnyArray:
-    """The upper triangle of matrices; zeros elsewhere."""
+    """Return the upper triangle of matrices, with zeros elsewhere."""
     return np.triu(x, k)
 
 
@@ -242,10 +242,10 @@ def triu(x: AnyArray, *, k: int) -> AnyArray:
     ],
 )
 def diagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int) -> AnyArray:
-    """A diagonal of two axes, as a last axis."""
+    """Return a diagonal of two axes as a last axis."""
     part = np.diagonal(x, offset, axis1, axis2)
     if type(x) is ndarray:
-        part.flags.writeable = x.flags.writeable  # NumPy has announced that it will do so itself
+        part.flags.writeable = x.flags.writeable  # a future NumPy will do so itself
     return part
 
 
@@ -260,7 +260,7 @@ def diagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int) -> AnyArray:
     structure="selection",
 )
 def undiagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int, sizes: tuple[int, ...]) -> AnyArray | None:
-    """Zeros of ``sizes`` along two axes, with the last axis of x on a diagonal of them."""
+    """Return zeros of ``sizes`` along two axes, with the last axis of x on one of their diagonals."""
     if not is_array(x):
         return _undiagonal_of(x, offset, axis1, axis2, sizes)
     batch = shape_of(x)[:-1]
@@ -278,7 +278,7 @@ def undiagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int, sizes: tuple
 
 
 def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tuple[int, int]) -> AnyArray:
-    """``undiagonal`` without writing: every row of the matrix is one element, where it is not zero."""
+    """Compute ``undiagonal`` without writing: each row of the matrix has one nonzero element."""
     n = shape_of(x)[-1]
     which = np.arange(sizes[0]) - max(-offset, 0)
     on = (which[:, None] == np.arange(sizes[1]) - max(offset, 0)) & ((which >= 0) & (which < n))[:, None]
@@ -294,7 +294,7 @@ def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tupl
 
 @linear(transpose=lambda g: g, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
 def clone(x: Any) -> Any:
-    """A copy, laid out as x is unless x is stretched."""
+    """Return a copy with the memory order of x; broadcast axes are materialized in C order."""
     if not is_array(x):
         return np.positive(x)
     stretched = 0 in x.strides and any([s == 0 and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
@@ -309,14 +309,14 @@ def clone(x: Any) -> Any:
     moves=True,
 )
 def laid(x: AnyArray, *, order: str, ndim: int) -> AnyArray:
-    """A copy whose last axes, ``ndim`` of them, lie in memory row by row ("C") or column by column ("F")."""
+    """Return a copy whose last ``ndim`` axes are in row-major ("C") or column-major ("F") order in memory."""
     lead = len(x.shape) - ndim
     axes = (*range(lead), *range(lead, lead + ndim)[:: 1 if order == "C" else -1])
     return np.transpose(np.copy(np.transpose(x, axes), order="C"), axes)
 
 
 def laid_along(a: AnyArray, order: list[int]) -> AnyArray:
-    """The array, or a copy where its axes are not in this order in memory, the slowest first."""
+    """Return the array, or a copy if its axes do not have this memory order (slowest first)."""
     shape = shape_of(a)
     if [k for k in order if shape[k] != 1] == [k for k in slowest_first(a) if shape[k] != 1]:
         return a
@@ -325,7 +325,7 @@ def laid_along(a: AnyArray, order: list[int]) -> AnyArray:
 
 
 def slowest_first(a: AnyArray) -> list[int]:
-    """The axes as they lie in memory."""
+    """Return the axes in memory order, slowest first."""
     steps = strides_of(a)
     return sorted(range(len(steps)), key=lambda k: -abs(steps[k]))
 
@@ -337,13 +337,13 @@ def slowest_first(a: AnyArray) -> list[int]:
     structure="diagonal",
 )
 def to_device(x: AnyArray, *, source: object, target: object) -> AnyArray:
-    """x in the memory of a GPU of this number, or (None) of the computer; ``source`` is where it lies."""
+    """Copy x to the GPU with the number ``target``, or to the host (None); ``source`` is where x is now."""
     return clone.value(x) if source == target else plain(gpu.moved(getattr(x, "payload", x), target))
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
 def alias(x: AnyArray) -> AnyArray:
-    """The tensor itself, as a view."""
+    """Return the tensor itself, as a view."""
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
 
 
@@ -355,20 +355,20 @@ def alias(x: AnyArray) -> AnyArray:
     structure="diagonal",
 )
 def cast(x: AnyArray, *, dtype: NumpyDType) -> AnyArray:
-    """The elements, in another dtype."""
+    """Cast the elements to another dtype."""
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = np.real(x)
     return x.astype(dtype)
 
 
-class _BatchedRow:
-    """Stands for a row in its own batching rule, to note what the rule has it do to a payload."""
+class _RecordingPrimitive:
+    """Stands for a primitive in its own batching rule, to record what the rule applies to a payload."""
 
     def __init__(self, row: Primitive, x: AnyArray, steps: list[Any]) -> None:
         self.row, self.x, self.steps = row, x, steps
 
     def __call__(self, y: AnyArray, **params: Any) -> Any:
-        if shape_of(y) != shape_of(self.x):  # the rule gave it axes first
+        if shape_of(y) != shape_of(self.x):  # the rule inserted axes first
             self.steps.append((view, {"shape": shape_of(y)}))
         self.steps.append((self.row, params))
         return self.row(y, **params)
@@ -380,10 +380,10 @@ class _BatchedRow:
 
 
 def _steps_batch(x: AnyArray, steps: Any, size: int) -> tuple[tuple[Primitive, Params], ...]:
-    """The steps that take, from a payload, what ``steps`` take from each example."""
+    """Return the steps that select from a payload what ``steps`` select from each example."""
     under_batch: list[Any] = []
     for row, params in steps:
-        x = row.batch(_BatchedRow(row, x, under_batch), (x,), (True,), size, params)
+        x = row.batch(_RecordingPrimitive(row, x, under_batch), (x,), (True,), size, params)
     return tuple(under_batch)
 
 
@@ -394,7 +394,7 @@ def _slices_batch(
     return prim(base, part, steps=_steps_batch(base, params["steps"], size))
 
 
-def _shown(x: AnyArray, steps: Any) -> AnyArray:
+def _apply_steps(x: AnyArray, steps: Any) -> AnyArray:
     for row, params in steps:
         x = row(x, **params)
     return x
@@ -405,7 +405,7 @@ def _shown(x: AnyArray, steps: Any) -> AnyArray:
         "base": lambda g, part_shape, part_dtype, *, steps: copy_slices(
             g, np.zeros(part_shape, part_dtype), steps=steps
         ),
-        "part": lambda g, *, steps: _shown(g, steps),
+        "part": lambda g, *, steps: _apply_steps(g, steps),
     },
     formula={"base": "copy_slices(g, np.zeros(part_shape), steps=steps)"},
     naming="CopySlices",
@@ -426,14 +426,14 @@ def _shown(x: AnyArray, steps: Any) -> AnyArray:
     structure=lambda params: "selection" if all(row.moves for row, _ in params["steps"]) else "dense",
 )
 def copy_slices(base: AnyArray, part: AnyArray, *, steps: Any) -> AnyArray:
-    """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
+    """Return the base with the region of a view replaced by ``part``; ``steps`` take the view."""
     if not (is_array(base) and is_array(part)):
         return replaced(base, part, steps)
     out: Any = np.array(base, order="K", copy=True)
-    region: Any = _shown(out, steps)
+    region: Any = _apply_steps(out, steps)
     if np.may_share_memory(region, out):
         region[...] = part
-    elif region.size:  # a cotangent may lie in memory so that what was a view is a copy
+    elif region.size:  # with the memory order of a cotangent, a view may have become a copy
         out = np.array(base, order="C", copy=True)
-        out.reshape(-1)[_shown(np.arange(out.size).reshape(out.shape), steps)] = part
+        out.reshape(-1)[_apply_steps(np.arange(out.size).reshape(out.shape), steps)] = part
     return out

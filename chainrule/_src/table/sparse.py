@@ -1,6 +1,6 @@
-"""Products and linear systems with sparse matrices, whose places are fixed and whose entries are an operand.
+"""Products and linear systems with sparse matrices. The sparsity pattern is constant; the entries are an operand.
 
-The rows are no part of the table of operations: the module loads when a sparse matrix is first met, and SciPy computes.
+SciPy computes. The module is loaded when the first sparse matrix is used, and its primitives are not in ``TABLE``.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ ndarray = np.ndarray
 
 
 def scipy_sparse(caller: str = "a sparse matrix") -> Any:
-    """``scipy.sparse``.
+    """Import and return ``scipy.sparse``.
 
     Raises:
         ImportError: SciPy is not installed.
     """
     try:
         from scipy import sparse
-        from scipy.sparse import linalg  # noqa: F401 -- an attribute of the other
+        from scipy.sparse import linalg  # noqa: F401 -- makes it an attribute of ``sparse``
     except ImportError:
         raise errors.needs_scipy(caller) from None
     return sparse
 
 
 def ascending(places: NumpyArray) -> bool:
-    """Whether each is larger than the one before, so that none comes twice and there is nothing to sort."""
+    """Return whether the numbers are strictly increasing: sorted, without duplicates."""
     return bool((places[1:] > places[:-1]).all())
 
 
 class Places:
-    """Where a sparse matrix has entries, row by row, as ``scipy.sparse.csr_array`` has them.
+    """The sparsity pattern of a matrix, row by row, in the format of ``scipy.sparse.csr_array``.
 
     Attributes:
         indices: the column of each entry.
-        indptr: where the entries of each row begin, and where those of the last one end.
+        indptr: the start of each row's entries, and the end of the last row's.
         shape: the numbers of rows and of columns.
     """
 
     def __init__(self, indices: NumpyArray, indptr: NumpyArray, shape: tuple[int, int], known: Any = None) -> None:
-        """``known``: a matrix of SciPy's with these places, to be taken for its entries."""
+        """``known``: a SciPy matrix with this pattern, which is reused for its own entries."""
         self.indices = indices
         self.indptr = indptr
         self.shape = shape
@@ -64,31 +64,31 @@ class Places:
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     def coordinates(self, transposed: bool) -> tuple[NumpyArray, NumpyArray]:
-        """Row and column of each entry, of the matrix or of its transpose."""
+        """Return the row and column of each entry, of the matrix or of its transpose."""
         return (self.indices, self.rows) if transposed else (self.rows, self.indices)
 
     @functools.cached_property
     def unique(self) -> bool:
-        """Whether no two entries are at one place."""
+        """Whether no two entries have the same position."""
         at = self.rows.astype(np.intp) * self.shape[1] + self.indices
         return ascending(at) or len(np.unique(at)) == len(at)
 
-    @functools.cache  # noqa: B019 -- places live as long as what they are the places of
+    @functools.cache  # noqa: B019 -- a pattern lives as long as its matrix
     def numbered(self, kind: str, transposed: bool) -> Any:
-        """SciPy's matrix of a kind whose entries are their own numbers, from 1, which tells what an index selects."""
+        """Return a SciPy matrix of a format whose entries are their own numbers, from 1, to find what an index selects."""
         numbers = np.arange(1, len(self.indices) + 1)
         found = getattr(scipy_sparse(), kind)((numbers, self.indices, self.indptr), shape=self.shape)
         return found.T if transposed else found
 
     def matrix(self, data: ndarray, transposed: bool = False) -> Any:
-        """SciPy's matrix with these entries."""
+        """Return the SciPy matrix with these entries."""
         found = self._known
         if found is None or found.data is not data:
             found = scipy_sparse().csr_array((data, self.indices, self.indptr), shape=self.shape)
         return found.T if transposed else found
 
     def blocks(self, count: int) -> Places:
-        """The places of a block diagonal matrix, whose blocks have these."""
+        """Return the pattern of a block diagonal matrix whose blocks have this pattern."""
         m, n = self.shape
         steps = np.arange(count)[:, None]
         indices = (self.indices + steps * n).reshape(-1)
@@ -96,10 +96,10 @@ class Places:
         return Places(indices, indptr, (count * m, count * n))
 
     def factors(self, data: ndarray) -> Any:
-        """SuperLU's factors of the matrix; those of the last one are kept, for the solutions that derivatives need.
+        """Return SuperLU's factors of the matrix; those of the last matrix are cached for the solutions in derivatives.
 
         Raises:
-            numpy.linalg.LinAlgError: it is singular.
+            numpy.linalg.LinAlgError: the matrix is singular.
         """
         known, factors = self._factored
         if known is not None and known.dtype == data.dtype and np.array_equal(known, data):
@@ -112,11 +112,11 @@ class Places:
         return factors
 
 
-# -- the rows ----------------------------------------------------------------------------------------------------------
+# -- the primitives ----------------------------------------------------------------------------------------------------
 
 
 def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
-    """Examples of vectors are columns of one matrix; examples of matrices are the blocks of one."""
+    """Batch vectors as columns of one matrix, and matrices as blocks of one block diagonal matrix."""
     data, x = payloads
     places = params["places"]
     m, n = places.shape[::-1] if params["transposed"] else places.shape
@@ -133,7 +133,7 @@ def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Para
 
 
 def _at_places(g: AnyArray, x: AnyArray, places: Places, transposed: bool) -> Any:
-    """``g @ xᴴ`` at the places of the entries."""
+    """Return the elements of ``g @ xᴴ`` at the positions of the entries."""
     rows, columns = places.coordinates(transposed)
     products = np.take(g, rows, 0) * conjugate(np.take(x, columns, 0))
     return products if len(shape_of(g)) == 1 else np.sum(products, -1)
@@ -155,12 +155,12 @@ def _product_vjp(g: AnyArray, data: AnyArray, places: Places, transposed: bool) 
     listed=False,
 )
 def sparse_matmul(data: Any, x: Any, *, places: Any, transposed: Any) -> Any:
-    """Product of a sparse matrix and a vector, or the columns of a dense matrix."""
+    """Return the product of a sparse matrix and a vector or the columns of a dense matrix."""
     return places.matrix(np.asarray(data), transposed) @ np.asarray(x)
 
 
 def _transposed_solution(g: AnyArray, data: AnyArray, places: Places, transposed: bool) -> Any:
-    """``A⁻ᴴ g``, with the factors of A."""
+    """Return ``A⁻ᴴ g``, computed with the factors of A."""
     return conjugate(sparse_solve(data, conjugate(g), places=places, transposed=not transposed))
 
 
@@ -186,7 +186,7 @@ def _transposed_solution(g: AnyArray, data: AnyArray, places: Places, transposed
     listed=False,
 )
 def sparse_solve(data: Any, y: Any, *, places: Any, transposed: Any) -> Any:
-    """The solution x of A x = y, for a sparse matrix A and a vector y, or the columns of a dense matrix."""
+    """Return the solution x of A x = y, for a sparse matrix A and a vector y or the columns of a dense matrix y."""
     data, y = np.asarray(data), np.asarray(y)
     dtype = np.result_type(data, y, np.float32)
     if not y.size:
@@ -209,6 +209,6 @@ def _operator_batch(prim: Primitive, payloads: Any, batched: object, size: int, 
     listed=False,
 )
 def operator_matmul(x: Any, *, operator: Any) -> Any:
-    """Product of a constant ``scipy.sparse.linalg.LinearOperator`` and a vector, or the columns of a matrix."""
+    """Return the product of a constant ``scipy.sparse.linalg.LinearOperator`` and a vector or the columns of a matrix."""
     x = np.asarray(x)
     return operator.matvec(x) if x.ndim == 1 else operator.matmat(x)

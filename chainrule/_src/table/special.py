@@ -1,6 +1,6 @@
 """The error functions, products with a logarithm that are 0 at 0, and the modified Bessel functions I₀ and I₁.
 
-These need NumPy alone; the other special functions are SciPy's (``ops/scipy_special.py``).
+These are computed with NumPy only; SciPy computes the other special functions (``ops/scipy_special.py``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from chainrule._src.tape.foreign import Foreign, of_elements
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _BLOCK = 8192
-_SMALL = 300  # up to this many elements the C library, one call each, is about as quick
+_SMALL = 300  # up to this many elements, one call of the C library per element is about as fast
 
 # -- error functions -------------------------------------------------------------------------------------------------
 
-# Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4], and of its distance from 1/(x√π)
-# beyond: W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of Computation 23.
+# Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4], and above of its distance from 1/(x√π):
+# W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of Computation 23.
 _NEAR = (
     (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3),
     (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3),
@@ -55,14 +55,14 @@ def _ratio(coefficients: Any, x: AnyArray) -> AnyArray:
 
 
 def _decay(y: AnyArray) -> AnyArray:
-    """exp(−y²), with y² split in a part that is exact and a small one."""
+    """Return exp(−y²), with y² split into an exact part and a small one."""
     head = np.trunc(y * 16) / 16
     return np.exp(-head * head) * np.exp(-(y - head) * (y + head))
 
 
 def _erfc_tail(y: AnyArray) -> AnyArray:
-    """erfc for y ≥ 0.46875."""
-    out = np.zeros_like(y)  # what is left is too small for a double
+    """Return erfc for y ≥ 0.46875."""
+    out = np.zeros_like(y)  # stays 0 where erfc is too small for a double
     middle, far = y <= 4, (y > 4) & (y < 26.6)
     m = y[middle]
     out[middle] = _decay(m) * _ratio(_MIDDLE, m)
@@ -74,7 +74,7 @@ def _erfc_tail(y: AnyArray) -> AnyArray:
     return out
 
 
-#: erf(x)/x as a ratio of polynomials in x² up to 3.95, where erf rounds to 1: a fit of ours, of relative error 2·10⁻⁸.
+#: erf(x)/x as a ratio of polynomials in x² up to 3.95, where erf rounds to 1: fitted with relative error 2·10⁻⁸.
 _SINGLE = (
     (2.0259442508725453e-6, 2.8468556258258284e-4, 3.8080236017276037e-3, 5.287501636331567e-2, 1.915469607391112e-1,
      1.1283791437940116),
@@ -95,7 +95,7 @@ def _erfc_of(x: AnyArray) -> AnyArray:
 
 
 def _by_region(x: AnyArray, from_erf: AnyFunction, from_erfc: AnyFunction) -> AnyArray:
-    """A function of erf(x) for small x, and of erfc(|x|) and x elsewhere."""
+    """Apply ``from_erf`` to erf(x) where x is small, and ``from_erfc`` to erfc(|x|) and x elsewhere."""
     y = np.abs(x)
     near = y <= 0.46875
     away = ~near
@@ -107,7 +107,7 @@ def _by_region(x: AnyArray, from_erf: AnyFunction, from_erfc: AnyFunction) -> An
 
 
 def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
-    """A function of arrays, from one of numbers and one of vectors of these dtypes, in blocks that fit a cache."""
+    """Combine a scalar function and a vectorized function of these dtypes; the latter runs in blocks that fit a cache."""
 
     def value(x: AnyArray) -> AnyArray | None:
         x = np.asarray(x)
@@ -133,7 +133,7 @@ _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 @op("erf special.erf", method=True, in_place=True)
 @elementwise(value=of_elements(_erf), d=lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf")
 def erf(x: AnyArray) -> None:
-    """The error function 2/√π ∫₀ˣ exp(−t²) dt."""
+    """Return the error function 2/√π ∫₀ˣ exp(−t²) dt."""
 
 
 @op("erfc special.erfc", method=True, in_place=True)
@@ -141,7 +141,7 @@ def erf(x: AnyArray) -> None:
     value=of_elements(_erfc), d=lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf"
 )
 def erfc(x: AnyArray) -> None:
-    """The complementary error function 1 − erf(x), accurate where that is tiny."""
+    """Return the complementary error function 1 − erf(x), accurate where it is tiny."""
 
 
 @op("erfinv special.erfinv", method=True, in_place=True)
@@ -154,7 +154,7 @@ def erfc(x: AnyArray) -> None:
     remedy="it is infinite at -1 and 1 and not real beyond, so x.clip(-1 + eps, 1 - eps)",
 )
 def erfinv(x: object) -> AnyArray:
-    """The inverse of the error function; infinite at ±1, nan beyond."""
+    """Return the inverse of the error function; infinite at ±1, NaN beyond."""
     return _erfinv(x)
 
 
@@ -165,7 +165,9 @@ def _erfinv(x: AnyArray) -> AnyArray:
     with np.errstate(all="ignore"):
         log = np.log(rest * (1 + size))
         half = 2 / (math.pi * 0.147) + 0.5 * log
-        y = np.sqrt(np.sqrt(half * half - log / 0.147) - half)  # Winitzki's approximation, then Halley's iteration
+        y = np.sqrt(
+            np.sqrt(half * half - log / 0.147) - half
+        )  # start: Winitzki's approximation; then Halley's iteration
         for _ in range(3):
             excess = np.where(size < 0.5, _erf(y) - size, rest - _erfc(y)) * np.exp(y * y) / _TWO_OVER_ROOT_PI
             y = y - excess / (1 + y * excess)
@@ -178,7 +180,7 @@ def _erfinv(x: AnyArray) -> AnyArray:
 @op("special.entr")
 @elementwise(d=lambda x: -np.log(x) - 1, domain=(0.3, 2), promotion="float", accepts="biuf")
 def entr(x: Any) -> AnyArray:
-    """−x·log(x), 0 at 0 and −∞ below."""
+    """Return −x·log(x), 0 at 0 and −∞ for negative x."""
     positive = x > 0
     out = -x * np.log(np.where(positive, x, 1))
     return np.where(positive | np.isnan(x), out, np.where(x == 0, 0, -np.inf)).astype(x.dtype, copy=False)
@@ -198,22 +200,22 @@ def _log1p_or_zero(x: AnyArray, y: AnyArray) -> AnyArray | None:
     accepts="biuf",
 )
 def xlog1py(x: object, y: object) -> AnyArray | None:
-    """x·log(1 + y), and 0 where x is 0 (unless y is nan)."""
+    """Return x·log(1 + y), and 0 where x is 0 (unless y is NaN)."""
     zero = (x == 0) & ~np.isnan(y)
     return np.where(zero, 0, x * np.log1p(np.where(zero, 0, y))).astype(np.result_type(x, y), copy=False)
 
 
 # -- modified Bessel functions ---------------------------------------------------------------------------------------
 
-# Up to 20 the power series, whose terms are all of one sign; beyond, the asymptotic series, whose smallest term is by
-# then too small for a double (DLMF 10.25.2, 10.40.1).
+# Up to 20: the power series, whose terms have one sign. Beyond: the asymptotic series, whose smallest term is then too small
+# for a double (DLMF 10.25.2, 10.40.1).
 _SERIES = 20.0
 
 
 def _bessel(x: AnyArray, order: int) -> AnyArray:
     if type(x) is Foreign:
         own = functools.partial(_bessel, order=order)
-        own.__dict__["__name__"] = f"i{order}"  # as CuPy knows it
+        own.__dict__["__name__"] = f"i{order}"  # CuPy's name for it
         return x.elementwise(own)
     wide = np.asarray(x, np.float64)
     size = np.absolute(wide)
@@ -234,12 +236,12 @@ def _bessel(x: AnyArray, order: int) -> AnyArray:
 @op("i0 special.i0 special.modified_bessel_i0", method=True, in_place=True)
 @elementwise(d=lambda x: i1(x), promotion="float", accepts="biuf")
 def i0(x: object) -> AnyArray | None:
-    """The modified Bessel function I₀(x)."""
+    """Return the modified Bessel function I₀(x)."""
     return _bessel(x, 0)
 
 
 def _ratio_at_zero(y: AnyArray, x: AnyArray) -> AnyArray:
-    """y / x, and 1/2 at 0: the limit of I₁(x)/x."""
+    """Return y / x, and 1/2 at 0: the limit of I₁(x)/x."""
     zero = x == 0
     return np.where(zero, 0.5, y / np.where(zero, 1, x))
 
@@ -249,5 +251,5 @@ def _ratio_at_zero(y: AnyArray, x: AnyArray) -> AnyArray:
     d=lambda x, out: i0(x) - _ratio_at_zero(out, x), formula="g * (i0(x) - out / x)", promotion="float", accepts="biuf"
 )
 def i1(x: object) -> AnyArray:
-    """The modified Bessel function I₁(x)."""
+    """Return the modified Bessel function I₁(x)."""
     return _bessel(x, 1)

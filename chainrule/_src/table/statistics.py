@@ -1,4 +1,4 @@
-"""Variance and its root, the median, and the element that an index picks along an axis."""
+"""Variance, standard deviation, median, and the selection of elements by index along an axis."""
 
 from __future__ import annotations
 
@@ -16,38 +16,42 @@ from chainrule._src.tape.foreign import divisor
 
 
 def _deviations(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
-    """The distance of every element from the mean."""
-    if x.dtype.char in "eF":  # see ``mean``
+    """Return the deviation of every element from the mean."""
+    if x.dtype.char in "eF":  # see ``reduction.mean``
         return x - np.mean(x, axis=axis, keepdims=True)
     return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
 
 
 def narrowed(result: AnyArray, x: AnyArray) -> AnyArray:
-    """What was computed in a wider dtype, in the operand's own (of a complex one, its parts')."""
+    """Cast a result computed in a wider dtype to the operand's dtype (for complex operands, to the real one)."""
     return result.astype(np.finfo(x.dtype).dtype, copy=False)
 
 
 def _scale(x: AnyArray, axis: tuple[int, ...], correction: float) -> float:
-    """One over what the squares are divided by; infinite where the correction leaves nothing."""
+    """Return one over the divisor of the squares; infinite where the correction leaves no degrees of freedom."""
     left = count(shape_of(x), axis) - correction
     return 1 / left if left > 0 else np.inf
 
 
 def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
-    if x.dtype == np.float16:  # whose sums and squares overflow where the variance does not
+    if x.dtype == np.float16:  # its sums and squares overflow where the variance does not
         return _variance(x.astype(np.float32), axis, keepdims, correction)
     with np.errstate(over="ignore", under="ignore"):
         total = _squares(x, axis, keepdims)
-    if x.dtype.char in WIDER and not np.all((total > 1e-28) & (total < np.inf)):  # squares were out of range
+    if x.dtype.char in WIDER and not np.all((total > 1e-28) & (total < np.inf)):  # squares overflowed or underflowed
         total = _squares(x.astype(WIDER[x.dtype.char]), axis, keepdims)
     left = count(shape_of(x), axis) - correction
     return total / left if left > 0 else total * np.inf
 
 
 def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The sum of the squared distances from the mean."""
-    away = _deviations(x, axis)
-    squares = np.square(np.real(away)) + np.square(np.imag(away)) if x.dtype.kind == "c" else away * away
+    """Return the sum of the squared deviations from the mean."""
+    deviations = _deviations(x, axis)
+    squares = (
+        np.square(np.real(deviations)) + np.square(np.imag(deviations))
+        if x.dtype.kind == "c"
+        else deviations * deviations
+    )
     return added(squares, axis, keepdims)
 
 
@@ -56,13 +60,13 @@ def _var_vjp(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool,
 
 
 def _var_jvp(t: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
-    away = _deviations(x, axis)
-    product = np.real(np.conjugate(away) * t) if x.dtype.kind == "c" else away * t
+    deviations = _deviations(x, axis)
+    product = np.real(np.conjugate(deviations) * t) if x.dtype.kind == "c" else deviations * t
     return np.add.reduce(product, axis=axis, keepdims=keepdims) * (2 * _scale(x, axis, correction))
 
 
 def _half_over(out: AnyArray) -> AnyArray:
-    """1 / (2·out), and 0 where out is 0."""
+    """Return 1 / (2·out), and 0 where out is 0."""
     zero = out == 0
     return np.where(zero, 0, 0.5 / divisor(out, zero))
 
@@ -72,7 +76,9 @@ _SAMPLES = [
     call((2, 3, 2), axis=(-3, -1), keepdims=True, correction=0),
     call((4,), axis=(-1,), keepdims=False, correction=1.5),
 ]
-_OF_ONE = "the unbiased estimate of one element is 0/0, so take more, or correction=0 (ddof=0 of NumPy's functions)"
+_ONE_ELEMENT_REMEDY = (
+    "the unbiased estimate of one element is 0/0, so take more, or correction=0 (ddof=0 of NumPy's functions)"
+)
 _AWAY = "(x - x.mean(axis, keepdims=True))"
 _COUNT = "(x.size / g.size - correction)"
 
@@ -83,10 +89,10 @@ _COUNT = "(x.size / g.size - correction)"
     formula=f"(g if keepdims else np.expand_dims(g, axis)) * 2 * {_AWAY} / {_COUNT}",
     samples=_SAMPLES,
     structure="axis",
-    remedy=_OF_ONE,
+    remedy=_ONE_ELEMENT_REMEDY,
 )
 def var(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
-    """Variance over axes: the mean square distance from the mean, divided by n − correction."""
+    """Return the variance over axes: the sum of squared deviations from the mean, divided by n − correction."""
     return narrowed(_variance(x, axis, keepdims, correction), x)
 
 
@@ -96,10 +102,10 @@ def var(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float
     formula=f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}",
     samples=_SAMPLES,
     structure="axis",
-    remedy=_OF_ONE,
+    remedy=_ONE_ELEMENT_REMEDY,
 )
 def std(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
-    """Standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
+    """Return the standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
     return narrowed(np.sqrt(_variance(x, axis, keepdims, correction)), x)
 
 
@@ -114,13 +120,13 @@ def std(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float
     structure="axis",
 )
 def median(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
-    """The (lower) median over the last axes; elements that equal it share the gradient evenly."""
+    """Return the (lower) median over the last axes; elements equal to it share the gradient evenly."""
     shape = shape_of(x)
     n = count(shape, axis)
     kept_shape = shape[: len(shape) - len(axis)]
     ordered = np.sort(np.reshape(x, (*kept_shape, n)), axis=-1)
     result = ordered[..., (n - 1) // 2]
-    if x.dtype.kind == "f":  # nan sorts last
+    if x.dtype.kind == "f":  # NaN sorts last
         last = ordered[..., -1]
         result = np.where(np.isnan(last), last, result)
     return np.reshape(result, (*kept_shape, *(1,) * len(axis))) if keepdims else result
@@ -143,6 +149,6 @@ _PLACES = [
     structure="selection",
 )
 def pick(x: AnyArray, index: AnyArray, *, axis: int, keepdims: bool, name: str) -> AnyArray:
-    """The elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""
+    """Return the elements at an index along an axis, as max, sort, topk ... return them with their indices."""
     out = along(x, index, axis)
     return out if keepdims else np.squeeze(out, axis)

@@ -11,48 +11,52 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import elementwise
 from chainrule._src.tape.foreign import divisor
 
-_GROWS = "it grows as exp(x) and is infinite for x above 710 (float64), 89 (float32) or 11 (float16): tanh(x) is sinh(x) / cosh(x)"
-_WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clip(-1 + eps, 1 - eps)"
+_SINH_REMEDY = "it grows as exp(x) and is infinite for x above 710 (float64), 89 (float32) or 11 (float16): tanh(x) is sinh(x) / cosh(x)"
+_DOMAIN_REMEDY = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clip(-1 + eps, 1 - eps)"
 
 
 @op(method=True, in_place=True)
 @elementwise(np.sin, d=lambda x: np.cos(x), promotion="float")
 def sin(x: AnyArray) -> None:
-    """Sine, of radians."""
+    """Return the sine of angles in radians."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.cos, d=lambda x: -np.sin(x), promotion="float")
 def cos(x: AnyArray) -> None:
-    """Cosine, of radians."""
+    """Return the cosine of angles in radians."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.tan, d=lambda out: 1 + out * out, promotion="float", domain=(-1, 1))
 def tan(x: AnyArray) -> None:
-    """Tangent, of radians."""
+    """Return the tangent of angles in radians."""
 
 
 @op("asin arcsin", method=True, in_place=True)
-@elementwise(np.arcsin, d=lambda x: 1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
+@elementwise(
+    np.arcsin, d=lambda x: 1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_DOMAIN_REMEDY
+)
 def asin(x: AnyArray) -> None:
-    """Inverse sine, in radians."""
+    """Return the inverse sine, in radians."""
 
 
 @op("acos arccos", method=True, in_place=True)
-@elementwise(np.arccos, d=lambda x: -1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
+@elementwise(
+    np.arccos, d=lambda x: -1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_DOMAIN_REMEDY
+)
 def acos(x: AnyArray) -> None:
-    """Inverse cosine, in radians."""
+    """Return the inverse cosine, in radians."""
 
 
 @op("atan arctan", method=True, in_place=True)
 @elementwise(np.arctan, d=lambda x: 1 / (1 + x * x), promotion="float")
 def atan(x: AnyArray) -> None:
-    """Inverse tangent, in radians."""
+    """Return the inverse tangent, in radians."""
 
 
 def _over_squares(u: object, x: AnyArray, y: AnyArray) -> AnyArray:
-    """u / (x² + y²), and 0 at the origin. The squares of tiny and huge numbers are never formed."""
+    """Return u / (x² + y²), and 0 at the origin, without squares of tiny or huge numbers."""
     r = np.hypot(x, y)
     zero = r == 0
     r = divisor(r, zero)
@@ -68,31 +72,31 @@ def _over_squares(u: object, x: AnyArray, y: AnyArray) -> AnyArray:
     accepts="biuf",
 )
 def atan2(x: AnyArray, y: AnyArray) -> None:
-    """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
+    """Return the angle of the point (y, x), in radians. The gradient at the origin is 0."""
 
 
 @op(method=True, in_place=True)
-@elementwise(np.sinh, d=lambda x: np.cosh(x), promotion="float", remedy=_GROWS)
+@elementwise(np.sinh, d=lambda x: np.cosh(x), promotion="float", remedy=_SINH_REMEDY)
 def sinh(x: AnyArray) -> None:
-    """Hyperbolic sine."""
+    """Return the hyperbolic sine."""
 
 
 @op(method=True, in_place=True)
-@elementwise(np.cosh, d=lambda x: np.sinh(x), promotion="float", remedy=_GROWS)
+@elementwise(np.cosh, d=lambda x: np.sinh(x), promotion="float", remedy=_SINH_REMEDY)
 def cosh(x: AnyArray) -> None:
-    """Hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
 
 
 @op("tanh nn.functional.tanh", method=True, in_place=True)
 @elementwise(np.tanh, vjp=lambda g, out: g * (1 - out * out), d=lambda out: 1 - out * out, promotion="float")
 def tanh(x: AnyArray) -> None:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
 
 
 @op("asinh arcsinh", method=True, in_place=True)
 @elementwise(np.arcsinh, d=lambda x: 1 / np.sqrt(x * x + 1), promotion="float")
 def asinh(x: AnyArray) -> None:
-    """Inverse hyperbolic sine."""
+    """Return the inverse hyperbolic sine."""
 
 
 @op("acosh arccosh", method=True, in_place=True)
@@ -105,7 +109,7 @@ def asinh(x: AnyArray) -> None:
     remedy="it is real only from 1 on, so x.clip(min=1 + eps)",
 )
 def acosh(x: AnyArray) -> None:
-    """Inverse hyperbolic cosine."""
+    """Return the inverse hyperbolic cosine."""
 
 
 @op("atanh arctanh", method=True, in_place=True)
@@ -117,7 +121,7 @@ def acosh(x: AnyArray) -> None:
     remedy="it is real only between -1 and 1, so x.clip(-1 + eps, 1 - eps)",
 )
 def atanh(x: AnyArray) -> None:
-    """Inverse hyperbolic tangent."""
+    """Return the inverse hyperbolic tangent."""
 
 
 def _sinc_derivative(x: AnyArray) -> AnyArray:
@@ -125,7 +129,7 @@ def _sinc_derivative(x: AnyArray) -> AnyArray:
     small = np.absolute(px) < 0.1
     near = np.where(small, px, 0)
     square = near * near
-    series = near * square * (1 / 30 - square * (1 / 840 - square * (1 / 45360))) - near / 3  # at 0 a 0 without sign
+    series = near * square * (1 / 30 - square * (1 / 840 - square * (1 / 45360))) - near / 3  # +0. at 0
     px = np.where(small, 1, px)
     return np.pi * np.where(small, series, (np.cos(px) - np.sin(px) / px) / px)
 
@@ -138,7 +142,7 @@ def _sinc_derivative(x: AnyArray) -> AnyArray:
     domain=(0.2, 2),
 )
 def sinc(x: Any) -> AnyArray:
-    """sin(πx) / (πx), and 1 at 0."""
+    """Return sin(πx) / (πx), and 1 at 0."""
     zero = x == 0
     px = np.pi * np.where(zero, 1, x)
     return np.where(zero, 1, np.sin(px) / px).astype(x.dtype)
@@ -147,10 +151,10 @@ def sinc(x: Any) -> AnyArray:
 @op(method=True, in_place=True)
 @elementwise(np.deg2rad, d=lambda: np.pi / 180, promotion="float", naming="Deg2RadBackward0", accepts="biuf")
 def deg2rad(x: AnyArray) -> None:
-    """Degrees to radians."""
+    """Convert degrees to radians."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.rad2deg, d=lambda: 180 / np.pi, promotion="float", naming="Rad2DegBackward0", accepts="biuf")
 def rad2deg(x: AnyArray) -> None:
-    """Radians to degrees."""
+    """Convert radians to degrees."""

@@ -1,4 +1,4 @@
-"""Windows that slide along an axis: a view in which one element may show several times. The transpose adds them up."""
+"""Sliding windows along an axis: a view in which elements may occur several times. The transpose adds them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ndarray = np.ndarray
     ],
 )
 def unfold(x: AnyArray, *, axis: int, size: int, step: int) -> AnyArray:
-    """Windows of ``size`` along an axis, every ``step``, as a new last axis."""
+    """Return windows of ``size`` along an axis, one every ``step``, as a new last axis."""
     count = (shape_of(x)[axis] - size) // step + 1
     if type(x) is not ndarray:
         positions = np.arange(count)[:, None] * step + np.arange(size)
@@ -49,7 +49,7 @@ def unfold(x: AnyArray, *, axis: int, size: int, step: int) -> AnyArray:
     structure="scatter",
 )
 def fold_windows(x: Any, *, axis: SupportsIndex, size: ShapeLike, step: TensorLike, length: int) -> AnyArray:
-    """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
+    """Apply the transpose of ``unfold``: add every window at its position to zeros of ``length`` along the axis."""
     windows = np.moveaxis(x, axis - 1, -2)
     if not is_array(x):
         places = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)

@@ -1,7 +1,7 @@
-"""``np.fft`` on tensors and other array-likes, with NumPy's signatures; what ``chainrule.fft`` shares with it.
+"""``np.fft`` for tensors and other array-likes, with NumPy's signatures, and the transforms that ``chainrule.fft`` shares.
 
-The six transforms below take everything worked out: axes counted from the end, how many points the result has (for the
-ones from real numbers: the operand has) along each of them, and a ``norm``. All other transforms are these.
+The six shared transforms take checked arguments: axes counted from the end, the number of points along each of them (of the
+result; for transforms of real numbers, of the operand), and a ``norm``. All other transforms call these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ raw = np.fft
 
 
 def resized(x: AnyArray, sizes: Ints, axes: Ints) -> AnyArray:
-    """The operand cut at the end of axes, or filled up with zeros, to the sizes."""
+    """Truncate the operand at the end of axes, or pad it with zeros, to the sizes."""
     have = shape_of(x)
     cut: list[Any] = [slice(None)] * -min(axes)
     add = [(0, 0)] * len(cut)
@@ -72,7 +72,7 @@ def _conj(x: AnyArray) -> AnyArray:
 
 
 def points(transform: AnyFunction, x: AnyArray, axes: Ints) -> list[int]:
-    """How many points a transform has along axes, if nobody says."""
+    """Return the default number of points of a transform along axes."""
     sizes = [shape_of(x)[axis] for axis in axes]
     if transform in (irfft, hfft):
         sizes[-1] = 2 * (sizes[-1] - 1)
@@ -80,15 +80,15 @@ def points(transform: AnyFunction, x: AnyArray, axes: Ints) -> list[int]:
 
 
 def shifts(x: AnyArray, axes: Ints, back: bool) -> Ints:
-    """By how much to roll axes, to bring frequency 0 from the front to the middle; or back."""
+    """Return the shifts that roll frequency 0 from the front of the axes to the middle, or back."""
     return tuple(-(shape_of(x)[a] // 2) if back else shape_of(x)[a] // 2 for a in axes)
 
 
 # -- NumPy's functions -----------------------------------------------------------------------------------------------
 
 
-def _axes(given: Sequence[int], ndim: int) -> Ints:
-    axes = tuple(int(axis) for axis in given)
+def _axes(axis_list: Sequence[int], ndim: int) -> Ints:
+    axes = tuple(int(axis) for axis in axis_list)
     for axis in axes:
         if not -ndim <= axis < ndim:
             raise np.exceptions.AxisError(axis, ndim)
@@ -101,7 +101,7 @@ def _apply(transform: AnyFunction, a: AnyArray, given: Sequence[int | None], axe
         raise errors.fft_norm(norm, ValueError)
     if transform in (rfft, ihfft) and a.dtype.kind == "c":
         raise errors.fft_needs_real(f"np.fft.{transform.__name__}", a, TypeError)
-    if a.dtype.kind in "iub":  # as NumPy does
+    if a.dtype.kind in "iub":  # cast as NumPy does
         a = np.astype(a, np.dtype(np.float64))
     if len(set(axes)) < len(axes):
         return _one_by_one(transform, a, given, axes, norm)
@@ -114,7 +114,7 @@ def _apply(transform: AnyFunction, a: AnyArray, given: Sequence[int | None], axe
 
 
 def _one_by_one(transform: AnyFunction, a: Any, sizes: Sequence[Any], axes: Ints, norm: str) -> Any:
-    """A transform for which an axis is named twice: along one axis after another, in NumPy's order."""
+    """Apply a transform in which an axis occurs twice: along one axis after another, in NumPy's order."""
     *first, last = zip(sizes, axes, strict=True)
     if transform is irfft:
         order = [*[(ifft, *each) for each in first], (irfft, *last)]

@@ -25,7 +25,7 @@ _TO_REAL = (shared.irfft, shared.hfft)
 _FROM_REAL = (shared.rfft, shared.ihfft)
 
 
-# -- what they share -------------------------------------------------------------------------------------------------
+# -- shared code -----------------------------------------------------------------------------------------------------
 
 
 def _int(function: str, argument: str, value: TensorLike) -> int:
@@ -52,7 +52,7 @@ def _axes(function: str, dims: list[int], ndim: int) -> tuple[int, ...]:
 
 
 def _along(transform: AnyFunction, function: str, input: Any, n: Any, dim: Any, norm: Any, out: Any) -> Tensor:
-    """A transform along one axis."""
+    """Apply a transform along one axis."""
     x = tensor_of(f"fft_{function}", input)
     axes = _axes(function, [_int(function, "dim", dim)], x.ndim)
     sizes = shared.points(transform, x, axes) if n is None else [_int(function, "n", n)]
@@ -60,7 +60,7 @@ def _along(transform: AnyFunction, function: str, input: Any, n: Any, dim: Any, 
 
 
 def _over(transform: AnyFunction, function: str, input: Any, s: object, dim: Any, norm: Any, out: Any) -> Tensor:
-    """A transform over several axes."""
+    """Apply a transform over several axes."""
     x = tensor_of(f"fft_{function}", input)
     sizes = None if s is None else _ints(function, "s", s)
     if dim is not None or function.endswith("2"):
@@ -100,7 +100,7 @@ def _applied(
         raise errors.fft_norm(norm)
     if x.dtype == np.float16:
         raise errors.fft_half(function)
-    name = function.replace("2", "n")  # by which PyTorch's messages go
+    name = function.replace("2", "n")  # the name in PyTorch's messages
     if transform in _FROM_REAL and x.dtype.kind == "c":
         raise errors.fft_needs_real(name, x)
     if isinstance(out, Tensor) and (out.dtype.kind == "f") is not (transform in _TO_REAL):
@@ -114,8 +114,8 @@ def _applied(
 # -- the transforms --------------------------------------------------------------------------------------------------
 
 
-def _one(name: str, doc: str) -> Callable[..., Tensor]:
-    """The public transform of that name along one axis."""
+def _along_one_axis(name: str, doc: str) -> Callable[..., Tensor]:
+    """Return the public transform of a name along one axis."""
 
     def function(
         input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
@@ -125,8 +125,8 @@ def _one(name: str, doc: str) -> Callable[..., Tensor]:
     return _declared(function, name, doc)
 
 
-def _two(name: str) -> Callable[..., Tensor]:
-    """The public transform of that name over two axes."""
+def _over_two_axes(name: str) -> Callable[..., Tensor]:
+    """Return the public transform of a name over two axes."""
 
     def function(
         input: Tensor,
@@ -138,11 +138,11 @@ def _two(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         return _over(getattr(shared, name[:-1]), name, input, s, dim, norm, out)
 
-    return _declared(function, name, f":func:`{name[:-1]}n` over two axes, the last two by default.")
+    return _declared(function, name, f"Compute :func:`{name[:-1]}n` over two axes, by default the last two.")
 
 
-def _many(name: str, doc: str) -> Callable[..., Tensor]:
-    """The public transform of that name over any axes."""
+def _over_axes(name: str, doc: str) -> Callable[..., Tensor]:
+    """Return the public transform of a name over any axes."""
 
     def function(
         input: Tensor,
@@ -163,13 +163,13 @@ def _declared(function: Callable[..., Tensor], name: str, doc: str) -> Callable[
     return op()(function)
 
 
-fft = _one(
+fft = _along_one_axis(
     "fft",
-    """The Fourier transform along an axis: out[k] = Σⱼ input[j]·exp(−2πi·jk/n).
+    """Return the Fourier transform along an axis: out[k] = Σⱼ input[j]·exp(−2πi·jk/n).
 
     Args:
         input: (..., m, ...), real or complex.
-        n: how many points; the input is cut or filled up with zeros at the end. m by default.
+        n: the number of points; the input is truncated or padded with zeros at the end. By default m.
         dim: the axis.
         norm: "backward", "ortho" or "forward".
 
@@ -184,23 +184,24 @@ fft = _one(
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """,
 )
-ifft = _one(
-    "ifft", "The inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``."
+ifft = _along_one_axis(
+    "ifft",
+    "Return the inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``.",
 )
-fft2 = _two("fft2")
-ifft2 = _two("ifft2")
-fftn = _many(
+fft2 = _over_two_axes("fft2")
+ifft2 = _over_two_axes("ifft2")
+fftn = _over_axes(
     "fftn",
-    """The Fourier transform over several axes: :func:`fft` along each of them.
+    """Return the Fourier transform over several axes: :func:`fft` along each of them.
 
     Args:
         input: of any shape, real or complex.
-        s: how many points along each of the axes; −1 for as many as there are.
+        s: the number of points along each axis; −1 for the size of the input.
         dim: the axes; by default the last ``len(s)``, or all of them.
         norm: "backward", "ortho" or "forward".
 
     Raises:
-        RuntimeError: an axis is named twice, or ``s`` and ``dim`` are not of one length.
+        RuntimeError: an axis is given twice, or ``s`` and ``dim`` differ in length.
 
     >>> import chainrule as cr
     >>> cr.fft.fftn(cr.tensor([[1., 2.], [3., 4.]]))
@@ -208,13 +209,13 @@ fftn = _many(
             [-4.+0.j,  0.+0.j]])
     """,
 )
-ifftn = _many("ifftn", "The inverse of :func:`fftn`, with the same arguments.")
+ifftn = _over_axes("ifftn", "Return the inverse of :func:`fftn`, with the same arguments.")
 
-rfft = _one(
+rfft = _along_one_axis(
     "rfft",
-    """The Fourier transform of real numbers along an axis: the first n // 2 + 1 frequencies.
+    """Return the Fourier transform of real numbers along an axis: the first n // 2 + 1 frequencies.
 
-    The other frequencies are the conjugates of these. The arguments are those of :func:`fft`.
+    The other frequencies are their conjugates. The arguments are those of :func:`fft`.
 
     Raises:
         RuntimeError: the input is complex.
@@ -224,44 +225,49 @@ rfft = _one(
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
     """,
 )
-irfft = _one(
+irfft = _along_one_axis(
     "irfft",
-    """The inverse of :func:`rfft`: n real points, from half of their spectrum.
+    """Return the inverse of :func:`rfft`: n real points, from half of their spectrum.
 
     Args:
         input: (..., m, ...). The imaginary parts at frequencies 0 and n/2, which are zero in the spectrum of real
-            numbers, do not count.
-        n: how many points; 2·(m − 1) by default, so say it if it is odd.
+            numbers, are ignored.
+        n: the number of points; by default 2·(m − 1), so an odd n must be given.
 
     >>> import chainrule as cr
     >>> cr.fft.irfft(cr.fft.rfft(cr.tensor([1., 2., 3., 4., 5.])), n=5)
     tensor([1., 2., 3., 4., 5.])
     """,
 )
-rfft2 = _two("rfft2")
-irfft2 = _two("irfft2")
-rfftn = _many(
+rfft2 = _over_two_axes("rfft2")
+irfft2 = _over_two_axes("irfft2")
+rfftn = _over_axes(
     "rfftn",
-    ":func:`rfft` along the last of several axes, then :func:`fft` along the others; with the arguments of ``fftn``.",
+    "Apply :func:`rfft` along the last of several axes, then :func:`fft` along the others. The arguments are those of ``fftn``.",
 )
-irfftn = _many(
-    "irfftn", "The inverse of :func:`rfftn`; the last number in ``s`` is that of real points, 2·(m − 1) by default."
+irfftn = _over_axes(
+    "irfftn",
+    "Return the inverse of :func:`rfftn`; the last number in ``s`` is the number of real points, by default 2·(m − 1).",
 )
 
-hfft = _one(
+hfft = _along_one_axis(
     "hfft",
-    """The real spectrum of a Hermitian signal, of which the input is the first half.
+    """Return the real spectrum of a Hermitian signal, given its first half.
 
     Args:
         input: (..., m, ...).
-        n: how many frequencies; 2·(m − 1) by default.
+        n: the number of frequencies; by default 2·(m − 1).
     """,
 )
-ihfft = _one("ihfft", "The inverse of :func:`hfft`: the first half of the Hermitian signal that has a real spectrum.")
-hfft2 = _two("hfft2")
-ihfft2 = _two("ihfft2")
-hfftn = _many("hfftn", ":func:`fft` along all of several axes but the last, then :func:`hfft` along that one.")
-ihfftn = _many("ihfftn", "The inverse of :func:`hfftn`.")
+ihfft = _along_one_axis(
+    "ihfft", "Return the inverse of :func:`hfft`: the first half of the Hermitian signal of a real spectrum."
+)
+hfft2 = _over_two_axes("hfft2")
+ihfft2 = _over_two_axes("ihfft2")
+hfftn = _over_axes(
+    "hfftn", "Apply :func:`fft` along all of several axes but the last, then :func:`hfft` along the last."
+)
+ihfftn = _over_axes("ihfftn", "Return the inverse of :func:`hfftn`.")
 
 
 # -- frequencies -----------------------------------------------------------------------------------------------------
@@ -289,7 +295,7 @@ def fftfreq(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d.
+    """Return the frequencies of :func:`fft` for n points at distance ``d``: 0, 1, ..., −2, −1, divided by n·d.
 
     >>> import chainrule as cr
     >>> cr.fft.fftfreq(5)
@@ -313,7 +319,7 @@ def rfftfreq(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d.
+    """Return the frequencies of :func:`rfft` for n points at distance ``d``: 0, 1, ..., n // 2, divided by n·d.
 
     >>> import chainrule as cr
     >>> cr.fft.rfftfreq(5)
@@ -336,7 +342,7 @@ def _shifted(function: str, input: Any, dim: object, back: bool) -> Tensor:
 
 @op()
 def fftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
-    """Rolled along axes (all by default) so that frequency 0 comes from the front to the middle.
+    """Roll along axes (all by default) so that frequency 0 moves from the front to the middle.
 
     >>> import chainrule as cr
     >>> cr.fft.fftshift(cr.fft.fftfreq(4))
@@ -347,5 +353,5 @@ def fftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
 
 @op()
 def ifftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
-    """The inverse of :func:`fftshift`."""
+    """Return the inverse of :func:`fftshift`."""
     return _shifted("ifftshift", input, dim, True)

@@ -1,7 +1,4 @@
-"""Decompositions of matrices and stacks of matrices: Cholesky, eigenvalues of Hermitian ones, singular values, QR; and exp.
-
-They are public in ``chainrule.linalg``.
-"""
+"""Matrix decompositions of ``chainrule.linalg``: Cholesky, eigenvalues of Hermitian matrices, singular values, QR; and exp."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def tensor_like(function: str, x: Any, position: int = 0) -> Tensor:
-    """An argument as a tensor, if it is one or an array."""
+    """Check that an argument is a tensor or an array; return it as a tensor."""
     if isinstance(x, Tensor):
         return x
     x = operand("linalg_" + function.rpartition(".")[2], position, x)
@@ -29,13 +26,13 @@ def tensor_like(function: str, x: Any, position: int = 0) -> Tensor:
 
 
 def matrices_of(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
-    """An argument as floating or complex matrices, square ones if so asked."""
+    """Check that an argument is a floating or complex (square) matrix or stack of matrices, and return it."""
     return checked(function, tensor_like(function, x), square, name)
 
 
 @op(out=True)
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A.
+    """Return the lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A.
 
     Raises:
         LinAlgError: a matrix is not positive definite.
@@ -51,12 +48,12 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 @op(out=True)
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues and eigenvectors of Hermitian matrices, as ``(eigenvalues, eigenvectors)``.
+    """Return eigenvalues and eigenvectors of Hermitian matrices, as ``(eigenvalues, eigenvectors)``.
 
     Args:
         A: (..., n, n), Hermitian; only the triangle ``UPLO`` ("L" or "U") is read.
 
-    Gradients through eigenvectors need eigenvalues that differ.
+    Gradients through eigenvectors need distinct eigenvalues.
     """
     return return_types.linalg_eigh(*decompositions.eigh(matrices_of("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
 
@@ -69,17 +66,17 @@ def _uplo(UPLO: str) -> str:
 
 @op(out=True)
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending. Equal ones do no harm to the gradient."""
+    """Return the eigenvalues of Hermitian matrices, ascending. Gradients hold for repeated eigenvalues, too."""
     return eigh(A, UPLO).eigenvalues
 
 
 @op(out=True)
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
-    """The singular value decomposition A = U @ diag(S) @ Vh, as ``(U, S, Vh)``.
+    """Return the singular value decomposition A = U @ diag(S) @ Vh, as ``(U, S, Vh)``.
 
     Args:
         A: (..., m, n).
-        full_matrices: make U and Vh square. What this adds is not determined: a gradient through it raises.
+        full_matrices: make U and Vh square. The extra columns are not determined: a gradient through them raises.
     """
     A = matrices_of("linalg.svd", A)
     return return_types.linalg_svd(
@@ -89,13 +86,13 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 @op(out=True)
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values, descending. Equal ones do no harm to the gradient."""
+    """Return the singular values, descending. Gradients hold for repeated singular values, too."""
     return decompositions.svd(matrices_of("linalg.svd", A), full_matrices=False)[1]
 
 
 @op(out=True)
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """The decomposition A = Q @ R, as ``(Q, R)``.
+    """Return the decomposition A = Q @ R, as ``(Q, R)``.
 
     Args:
         mode: "reduced"; "complete" (a square Q; no gradient for more rows than columns); "r" (Q is empty).
@@ -111,5 +108,5 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 @op("linalg.matrix_exp matrix_exp", method=True)
 def matrix_exp(A: Tensor) -> Tensor:
-    """The matrix exponential of square matrices."""
+    """Return the matrix exponential of square matrices."""
     return decompositions.matrix_exp(matrices_of("linalg.matrix_exp", A, True))

@@ -1,4 +1,4 @@
-"""LU factors and what is solved with them, eigenvalues of any square matrix, and operations that report instead of raise.
+"""LU and Householder factors, eigenvalues of general matrices, and the ``_ex`` functions, which return errors as ``info``.
 
 They are public in ``chainrule.linalg``.
 """
@@ -39,13 +39,13 @@ ndarray = np.ndarray
 
 @op(out=True)
 def eig(A: Tensor) -> Any:
-    """Eigenvalues and eigenvectors of square matrices, as ``(eigenvalues, eigenvectors)``; both complex.
+    """Return eigenvalues and eigenvectors of square matrices, as ``(eigenvalues, eigenvectors)``; both are complex.
 
     Args:
         A: (..., n, n), floating or complex.
 
-    The eigenvectors have length 1. A loss must not depend on their phases, and its gradient through them needs
-    eigenvalues that differ; through the eigenvalues it does not.
+    The eigenvectors have length 1. A loss must not depend on their phases. Gradients through eigenvectors need distinct
+    eigenvalues; gradients through eigenvalues do not.
 
     >>> import chainrule as cr
     >>> cr.linalg.eig(cr.tensor([[0., 1.], [-1., 0.]])).eigenvalues
@@ -59,7 +59,7 @@ def eig(A: Tensor) -> Any:
 
 @op(out=True)
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of square matrices, in no order; complex."""
+    """Return the eigenvalues of square matrices, in no order; they are complex."""
     return eig(A).eigenvalues
 
 
@@ -77,7 +77,7 @@ def _numpy_eigvals(a: Any) -> Any:
 
 
 def _real(w: Any) -> bool:
-    """Whether all eigenvalues are real numbers, which NumPy returns as such up to 2.4."""
+    """Return whether all eigenvalues are real; up to version 2.4, NumPy returns them as real numbers then."""
     if LOCAL.recorder is not None and not is_array(getattr(w, "_raw", w)):
         return False
     return not _always_complex() and holds_of(w, _has_no_imaginary_part)
@@ -99,14 +99,14 @@ def _factors(function: str, A: AnyArray, pivot: bool) -> tuple[Tensor, Tensor, T
     A = matrices_of(function, A)
     if not pivot:
         raise RuntimeError(
-            f"{function}: LU without pivoting is not implemented on the CPU: it divides by whatever stands on the "
-            "diagonal. Use pivot=True"
+            f"{function}: LU without pivoting is not implemented on the CPU, because it may divide by zero on the diagonal. "
+            "Use pivot=True"
         )
     return bind(_lu_rows.lu_factor, (A,), {})
 
 
 def _first_zero(LU: Tensor) -> Tensor:
-    """Per matrix the place of the first zero on the diagonal, counted from 1; 0 if there is none."""
+    """Return for each matrix the index of the first zero on the diagonal, counted from 1; 0 if there is none."""
     zero = ew.eq(shaping.diagonal(LU.detach(), 0, -2, -1), 0)
     if not zero.shape[-1]:
         return zero.sum(-1).to(np.int32)
@@ -115,7 +115,7 @@ def _first_zero(LU: Tensor) -> Tensor:
 
 
 def refuse(info: Any, message: str) -> None:
-    """Raise for the first matrix whose ``info`` (the message's ``{k}``) says that it failed."""
+    """Raise for the first matrix with a nonzero ``info``, which is the message's ``{k}``."""
     if is_array(info._raw) and info._raw.any():
         flat = info._concrete("info").reshape(-1)
         at = int(np.flatnonzero(flat)[0])
@@ -132,7 +132,7 @@ _ZERO_PIVOT = (
 
 @op(out=True)
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """As :func:`lu_factor`, with ``info`` (the place of a zero on U's diagonal, from 1; else 0) instead of an error."""
+    """Return :func:`lu_factor` with ``info`` (the index of a zero on U's diagonal, from 1; else 0) instead of an error."""
     packed, pivots, _ = _factors("linalg.lu_factor", A, pivot)
     info = _first_zero(packed)
     if check_errors:
@@ -142,7 +142,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 @op(out=True)
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
-    """The factors of A = P @ L @ U in compact form, as ``(LU, pivots)``, for :func:`lu_solve`.
+    """Return the factors of A = P @ L @ U in compact form, as ``(LU, pivots)``, for :func:`lu_solve`.
 
     Args:
         A: (..., m, n).
@@ -172,14 +172,14 @@ def _triangles(packed: Any) -> tuple[Any, Any]:
 
 
 def _permutation(order: Any, dtype: object) -> Tensor:
-    """P with A = P @ (A in that order)."""
+    """Return P with A = P @ (A in that order)."""
     n = order.shape[-1]
     return ew.eq(order.unsqueeze(-2), beside(order, np.arange(n)).unsqueeze(-1)).to(dtype)
 
 
 @op(out=True)
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
-    """The factors of A = P @ L @ U, as ``(P, L, U)``: a permutation, a unit lower and an upper triangle.
+    """Return the factors of A = P @ L @ U, as ``(P, L, U)``: a permutation, a unit lower and an upper triangle.
 
     Args:
         A: (..., m, n); with k = min(m, n), P is (..., m, m), L (..., m, k) and U (..., k, n).
@@ -204,7 +204,7 @@ def _order(function: str, pivots: Tensor, rows_: int) -> Tensor:
 
 @op("lu_unpack", out=True, sample="rand(3, 3), tensor([1, 2, 3]).int()")
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
+    """Unpack the result of :func:`lu_factor` to ``(P, L, U)``; parts that are not requested are empty."""
     packed, pivots = matrices_of("lu_unpack", LU_data), _pivots("lu_unpack", LU_pivots)
     empty = packed.new_zeros((0,))
     m = packed.shape[-2]
@@ -219,13 +219,13 @@ def _solved(T: AnyArray, B: AnyArray, upper: bool, unit: bool) -> Tensor:
 
 @op(out=True, sample="rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """The solution X of A @ X = B, given :func:`lu_factor` of A.
+    """Return the solution X of A @ X = B, given :func:`lu_factor` of A.
 
     Args:
         LU, pivots: (..., n, n) and (..., n).
         B: (..., n, k). Leading axes broadcast.
         left: False for X @ A = B.
-        adjoint: put Aᴴ for A.
+        adjoint: use Aᴴ in place of A.
     """
     name = "linalg.lu_solve"
     LU, B, pivots = matrices_of(name, LU, True, "LU"), matrices_of(name, B, False, "B"), _pivots(name, pivots)
@@ -248,15 +248,15 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     return _solved(LU, _solved(LU, products.matmul(P.mT, B), False, True), True, False)
 
 
-# -- information instead of errors -----------------------------------------------------------------------------------
+# -- functions that return info instead of raising -------------------------------------------------------------------
 
 
-def _attempted(
+def _with_info(
     A: Tensor, operation: Callable[[AnyArray], AnyArray], failures: Primitive, spare: Tensor
 ) -> tuple[Any, Any]:
-    """The operation, and what is wrong with which matrix; the results of those are nan."""
+    """Apply an operation, and return also which matrices failed and why; results of these are NaN."""
     lazy = innermost(A)
-    if lazy is not None and lazy.library.gpu(lazy.payload) is None:  # whose errors come when it is computed
+    if lazy is not None and lazy.library.gpu(lazy.payload) is None:  # errors would be raised when it is computed
         raise errors.foreign_to_numpy(lazy)
     try:
         return operation(A), A.new_zeros(tuple(A.shape[:-2]), dtype=np.int32)
@@ -272,9 +272,9 @@ def _identity(A: Tensor) -> Tensor:
 
 @op(out=True)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
-    """The inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
+    """Return the inverse of square matrices, as ``(inverse, info)``; for a singular matrix NaN, and a positive info."""
     A = matrices_of("linalg.inv_ex", A, True)
-    out, info = _attempted(A, rows.inv, _lu_rows.inverse_info, _identity(A))
+    out, info = _with_info(A, rows.inv, _lu_rows.inverse_info, _identity(A))
     if check_errors:
         refuse(
             info,
@@ -286,9 +286,9 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 
 @op(out=True)
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
+    """Return the Cholesky factor, as ``(L, info)``; NaN and the order of the first non-positive minor for indefinite matrices."""
     A = matrices_of("linalg.cholesky_ex", A, True)
-    L, info = _attempted(A, rows.cholesky, _lu_rows.cholesky_info, _identity(A))
+    L, info = _with_info(A, rows.cholesky, _lu_rows.cholesky_info, _identity(A))
     if check_errors:
         refuse(
             info,
@@ -303,10 +303,10 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 
 @op("linalg.householder_product orgqr", method=True, out=True, sample="rand(4, 2), rand(2)")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal.
+    """Return the first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A, with 1 on the diagonal.
 
     Args:
-        A: (..., m, n) with m ≥ n; what is on and above its diagonal is not read.
+        A: (..., m, n) with m ≥ n; elements on and above its diagonal are ignored.
         tau: (..., k) with k ≤ n.
     """
     name = "torch.linalg.householder_product"
@@ -329,7 +329,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
     unit = beside(A, np.eye(m, n, dtype=A.dtype))
     V = ew.add(matrices.tril(A, -1), unit)
-    Q = ew.where(wrap(np.array(False)), V, unit)  # on the tape, whatever tau is
+    Q = ew.where(wrap(np.array(False)), V, unit)  # recorded even if tau is empty
     for i in reversed(range(tau.shape[-1])):
         v = V[..., i : i + 1]
         along = products.matmul(shaping.adjoint(v), Q)

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices. They are public in ``chainrule.linalg``."""
+"""Norms of vectors and matrices, of ``chainrule.linalg``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _for_norm(function: str, x: AnyArray, dtype: DTypeLike) -> Tensor:
 
 @op(out=True, remembered=True)
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
-    """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
+    """Return the norm (Σ |x|^ord)^(1/ord) over ``dim`` (by default of all elements, for any shape)."""
     x = _for_norm("linalg.vector_norm", x, dtype)
     return reductions.vector_norm(x, float(ord), axes_of("linalg.vector_norm", dim, x.ndim), bool(keepdim))
 
@@ -36,7 +36,7 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Tensor:
-    """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    """Return the norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     name = "linalg.matrix_norm"
     A = _for_norm(name, A, dtype)
     if A.ndim < 2:
@@ -53,9 +53,9 @@ def matrix_norm(
 
 @op(out=True, remembered=True)
 def norm(A: Tensor, ord: object = None, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
-    """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
+    """Return a vector norm (if ``dim`` is an int, or the tensor is 1-D) or a matrix norm (for two dims, or a 2-D tensor).
 
-    Without ``ord`` the 2-norm of the elements in ``dim``.
+    By default, return the 2-norm of the elements in ``dim``.
 
     >>> import chainrule as cr
     >>> cr.linalg.norm(cr.tensor([[3., 4.], [0., 0.]]))

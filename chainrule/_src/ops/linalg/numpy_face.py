@@ -1,4 +1,4 @@
-"""``np.linalg`` on tensors and other array-likes, with NumPy's signatures; what ``chainrule.linalg`` shares with it."""
+"""``np.linalg`` for tensors and other array-likes, with NumPy's signatures, and functions that ``chainrule.linalg`` shares."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ raw = np.linalg
 
 
 def checked(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
-    """The operand, if it is a floating or complex stack of (square) matrices; errors for all else."""
+    """Check that the operand is a floating or complex stack of (square) matrices, and return it."""
     _check_shape(function, x, square, name)
     if x.dtype.kind not in "fc" or x.dtype == np.float16:
         raise errors.matrix_dtype(function, x)
@@ -45,7 +45,7 @@ def _check_shape(function: str, x: AnyArray, square: bool, name: str = "A") -> N
 
 
 def _floating(a: Any) -> Any:
-    """NumPy computes with integers in float64."""
+    """Cast integers to float64, as NumPy does."""
     a = a if hasattr(a, "dtype") else np.asarray(a)
     return np.astype(a, np.dtype(np.float64)) if a.dtype.kind in "iub" else a
 
@@ -58,7 +58,7 @@ def float_matrices(function: str, a: AnyArray, square: bool = False) -> AnyArray
 
 
 def stretched(a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
-    """Two stacks of matrices with their leading axes broadcast."""
+    """Broadcast the leading axes of two stacks of matrices."""
     left, right = shape_of(a), shape_of(b)
     if left[:-2] == right[:-2]:
         return a, b
@@ -67,7 +67,7 @@ def stretched(a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
 
 
 def solution(function: str, a: AnyArray, b: AnyArray, vector: bool) -> Any:
-    """The X with a @ X = b; ``vector`` says that b is a stack of vectors."""
+    """Return X with a @ X = b; if ``vector``, b is a stack of vectors."""
     if vector:
         b = b[..., None]
     if shape_of(a)[-1] != shape_of(b)[-2]:
@@ -77,7 +77,7 @@ def solution(function: str, a: AnyArray, b: AnyArray, vector: bool) -> Any:
 
 
 def _extreme(function: str, x: AnyArray, axis: int, keepdims: bool, largest: bool) -> AnyArray:
-    """The largest of numbers that are not negative, 0 if there are none; or the smallest."""
+    """Return the largest (0 if there are none) or smallest of non-negative numbers."""
     if not shape_of(x)[axis]:
         if not largest:
             raise IndexError(f"{function}: amin(): Expected reduction dim {axis} to have non-zero size.")
@@ -86,7 +86,7 @@ def _extreme(function: str, x: AnyArray, axis: int, keepdims: bool, largest: boo
 
 
 def matrix_norm(function: str, x: Any, ord: object, axes: tuple[int, int], keepdims: bool) -> Any:
-    """The norm ``ord`` of the matrices in two axes (counted from the end), as one number each."""
+    """Return the norm ``ord`` of the matrices in two axes (counted from the end)."""
     if ord in ("fro", None):
         return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": axes, "keepdims": keepdims})
     row, column = axes
@@ -108,10 +108,10 @@ def matrix_norm(function: str, x: Any, ord: object, axes: tuple[int, int], keepd
 
 
 def power(a: AnyArray, n: int) -> Any:
-    """The n-th power of square matrices, by repeated squaring: always a new array."""
+    """Return the n-th power of square matrices, by repeated squaring; always a new array."""
     if n == 0:
         size = shape_of(a)[-1]
-        return np.where(np.asarray(False), a, np.eye(size, dtype=a.dtype))  # its gradient is zero, not missing
+        return np.where(np.asarray(False), a, np.eye(size, dtype=a.dtype))  # recorded, with a gradient of zero
     if n == 1:
         return clone(a)
     if n < 0:
@@ -127,12 +127,12 @@ def power(a: AnyArray, n: int) -> Any:
 
 
 def epsilon(x: Any) -> float:
-    """The default relative tolerance for singular values: max(m, n)·ε."""
+    """Return the default relative tolerance for singular values: max(m, n)·ε."""
     return max(shape_of(x)[-2:]) * float(np.finfo(x.dtype).eps)
 
 
 def cross(a: AnyArray, b: AnyArray, axis: int) -> Any:
-    """The vector product along an axis of length 3."""
+    """Return the vector product along an axis of length 3."""
     shape = np.broadcast_shapes(shape_of(a), shape_of(b))
     a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
     return np.roll(a, -1, axis) * np.roll(b, -2, axis) - np.roll(a, -2, axis) * np.roll(b, -1, axis)
@@ -177,7 +177,7 @@ def _cholesky(a: AnyArray, /, *, upper: bool = False) -> AnyArray:
 
 
 def _of_triangle(a: AnyArray, UPLO: str) -> AnyArray:
-    """The Hermitian matrices that NumPy reads from one triangle: what is not read has no gradient."""
+    """Return the Hermitian matrices that NumPy reads from one triangle; the other triangle has no gradient."""
     half = np.tril(a, -1) if UPLO == "L" else np.triu(a, 1)
     return half + rows.H(half) + a * np.eye(shape_of(a)[-1], dtype=a.dtype)
 
@@ -229,7 +229,7 @@ def _pinv(a: AnyArray, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
 
 
 def _for_each_matrix(tolerance: float) -> Any:
-    """A tolerance as a number, or as an array that meets the singular values of each matrix."""
+    """Return a tolerance as a number, or as an array that broadcasts against the singular values of each matrix."""
     values = tolerance._array() if isinstance(tolerance, Tensor) else np.asarray(tolerance)
     return values[..., None] if values.ndim else float(values)
 
@@ -241,9 +241,9 @@ def _matrix_power(a: AnyArray, n: int) -> AnyArray:
         return wrapped(on_numbers(a, lambda x: raw.matrix_power(x, n)))
     if n < 0:
         a = float_matrices("matrix_power", a, True)
-    else:  # products alone, which half precision has, too
+    else:  # only products, which also exist for float16
         _check_shape("np.linalg.matrix_power", a, True)
-    return a if n == 1 else power(a, n)  # NumPy's first power is the array itself
+    return a if n == 1 else power(a, n)  # NumPy returns the array itself for n = 1
 
 
 @implements(raw.matrix_rank)

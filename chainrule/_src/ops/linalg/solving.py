@@ -1,4 +1,4 @@
-"""Inverses and solutions of linear systems, and what else ``torch.linalg`` makes of them."""
+"""Inverses, linear systems, determinants and products of ``torch.linalg``, and its top-level aliases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _same_dtype(function: str, a: Tensor, b: Tensor) -> None:
 
 @op("linalg.inv inverse", method=True, out=True)
 def inv(A: Tensor) -> Tensor:
-    """The inverse of square matrices.
+    """Return the inverse of square matrices.
 
     Args:
         A: (..., n, n), floating or complex.
@@ -51,20 +51,20 @@ def inv(A: Tensor) -> Tensor:
 
 
 def _is_vector(A: Tensor, B: Tensor) -> bool:
-    """Whether PyTorch takes B as a (batch of) vectors: it has one axis, or A's shape without the last."""
+    """Return whether PyTorch treats B as (a batch of) vectors: it has one axis, or A's shape without the last axis."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
 @op(out=True)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The solution X of A @ X = B (of X @ A = B with ``left=False``).
+    """Return the solution X of A @ X = B (of X @ A = B with ``left=False``).
 
     Args:
         A: (..., n, n).
         B: (..., n, k); or vectors: (n,), or A's shape without the last axis. Leading axes broadcast.
 
     Raises:
-        LinAlgError: a matrix is singular, or the shapes do not fit.
+        LinAlgError: a matrix is singular, or the shapes do not match.
         RuntimeError: the dtypes differ.
 
     >>> import chainrule as cr
@@ -89,7 +89,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 @op(out=True)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
-    """The solution X of A @ X = B, as ``(result, info)``: nan, and a positive info, where a matrix is singular."""
+    """Return the solution X of A @ X = B, as ``(result, info)``; for a singular matrix NaN, and a positive info."""
     A = matrices_of("linalg.solve_ex", A, True)
     info = inv_ex(A.detach()).info
     if check_errors:
@@ -104,10 +104,10 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 @op(out=True)
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The solution X of T @ X = B (of X @ T = B with ``left=False``), where T is the upper or lower triangle of A.
+    """Return the solution X of T @ X = B (of X @ T = B with ``left=False``), where T is the upper or lower triangle of A.
 
     Args:
-        A: (..., n, n). Only the triangle is read; with ``unitriangular`` its diagonal counts as ones.
+        A: (..., n, n). Only the triangle is read; with ``unitriangular``, its diagonal is taken as ones.
         B: (..., n, k), or (..., k, n) with ``left=False``. Leading axes broadcast.
     """
     name = "linalg.solve_triangular"
@@ -124,11 +124,11 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 @op(out=True)
 def pinv(A: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Tensor:
-    """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
+    """Return the Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
 
     Args:
-        atol, rtol: singular values up to max(atol, rtol·largest) count as zero; by default rtol is max(m, n)·ε, and 0
-            if atol was given.
+        atol, rtol: singular values up to max(atol, rtol·largest) count as zero. By default rtol is max(m, n)·ε, or 0
+            if atol is given.
     """
     A = matrices_of("linalg.pinv", A, hermitian)
     atol, rtol = _tolerances(A, atol, rtol)
@@ -136,7 +136,7 @@ def pinv(A: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool
 
 
 def _tolerances(A: AnyArray, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """Both tolerances, as numbers, or as arrays of one for each matrix that meet its singular values."""
+    """Return both tolerances, as numbers or as arrays that broadcast against the singular values of each matrix."""
     absolute, relative = (_tolerance(x) for x in (atol, rtol))
     if relative is None:
         relative = shared.epsilon(A) if absolute is None else np.where(absolute > 0, 0.0, shared.epsilon(A))
@@ -150,7 +150,7 @@ def _tolerance(x: Any) -> Any:
 
 
 def _mirrored(A: Any) -> Any:
-    """The Hermitian matrices that the lower triangles of A stand for; the gradient passes as if A were one."""
+    """Return Hermitian matrices with the lower triangles of A; the gradient passes as if A were Hermitian."""
     plain = A.detach()
     below = matrices.tril(plain, -1)
     middle = matrices.diag_embed(ew.real(shaping.diagonal(plain, 0, -2, -1)))
@@ -159,10 +159,10 @@ def _mirrored(A: Any) -> Any:
 
 @op(also={"b": "B"})
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """The X of least norm that minimizes ‖A @ X − B‖.
+    """Return the X of minimal norm that minimizes ‖A @ X − B‖.
 
     Returns:
-        A named tuple ``(solution, residuals, rank, singular_values)``; what ``driver`` does not compute is empty:
+        A named tuple ``(solution, residuals, rank, singular_values)``. Parts that ``driver`` does not compute are empty:
         residuals with "gelsy" (the default), the rank with "gels", the singular values with both.
     """
     name = "linalg.lstsq"
@@ -198,7 +198,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 @op(out=True, sample="rand(2, 3, 6)")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of the linear map that A is, from its axes ``ind`` and on to those before."""
+    """Return the inverse of A as a linear map, from its axes from ``ind`` on to the axes before."""
     A = tensor_like("tensorinv", A)
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
@@ -214,7 +214,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @op(out=True, also={"other": "B"}, sample="rand(2, 3, 6), rand(2, 3)")
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
-    """The X with tensordot(A, X, X.ndim) = B."""
+    """Return X with tensordot(A, X, X.ndim) = B."""
     A, B = tensor_like("tensorsolve", A), tensor_like("tensorsolve", B, 1)
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
@@ -233,7 +233,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
 
 @op("linalg.det det", method=True, out=True)
 def det(A: Tensor) -> Tensor:
-    """The determinant of square matrices (..., n, n).
+    """Return the determinant of square matrices (..., n, n).
 
     >>> import chainrule as cr
     >>> cr.linalg.det(cr.tensor([[2., 1.], [1., 3.]]))
@@ -244,13 +244,13 @@ def det(A: Tensor) -> Tensor:
 
 @op("linalg.slogdet slogdet", method=True, out=True)
 def slogdet(A: Tensor) -> Any:
-    """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
+    """Return sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
     return return_types.linalg_slogdet(*rows.slogdet(matrices_of("linalg.slogdet", A, True)))
 
 
 @op("logdet", method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; nan where it is negative."""
+    """Return the logarithm of the determinant; NaN where it is negative."""
     sign, logabsdet = rows.slogdet(matrices_of("logdet", input, True))
     if sign.dtype.kind == "c":
         return ew.add(logabsdet, ew.log(sign))
@@ -262,7 +262,7 @@ def logdet(input: Tensor) -> Tensor:
 
 @op(out=True)
 def cond(A: Tensor, p: object = None) -> Tensor:
-    """The condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
+    """Return the condition number: the ratio of the largest and smallest singular values, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
     A = tensor_like("linalg.cond", A)
     if A.ndim < 2:
         raise errors.matrix_rank_low("linalg.cond", A)
@@ -282,7 +282,7 @@ def cond(A: Tensor, p: object = None) -> Tensor:
 def matrix_rank(
     A: Tensor, tol: object = None, hermitian: bool = False, *, atol: Any = None, rtol: TensorLike | None = None
 ) -> Tensor:
-    """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
+    """Return how many singular values are above max(atol, rtol·largest). It has no gradient."""
     A = matrices_of("torch.linalg.matrix_rank", A, hermitian, "input")
     atol, rtol = _tolerances(A, tol if tol is not None else atol, rtol)
     plain = A.detach()
@@ -303,7 +303,7 @@ def _like(tolerance: TensorLike, s: Tensor) -> Tensor:
 
 @op("linalg.matrix_power matrix_power", method=True, out=True)
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The n-th power of square matrices; of the inverse, for negative n."""
+    """Return the n-th power of square matrices; for negative n, of the inverse."""
     A = tensor_like("matrix_power", A)
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
         raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
@@ -318,13 +318,13 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
 @op(out=True, sample="[rand(2, 3), rand(3, 4), rand(4, 5)]")
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of several matrices, in the order that takes the fewest multiplications."""
+    """Return the product of several matrices, in the order that takes the fewest multiplications."""
     return products.multi_dot(tensors)
 
 
 @op(out=True)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The vector product along ``dim``, which has length 3.
+    """Return the vector product along ``dim``, which has length 3.
 
     >>> import chainrule as cr
     >>> cr.linalg.cross(cr.tensor([1., 0., 0.]), cr.tensor([0., 1., 0.]))
@@ -338,19 +338,19 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 @op(out=True)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Σ conj(x)·y along ``dim``."""
+    """Return Σ conj(x)·y along ``dim``."""
     return ew.mul(ew.conj(tensor_like("vecdot", x)), y).sum(dim)
 
 
 @op()
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, as a view."""
+    """Return the diagonals of matrices, as a view."""
     return shaping.diagonal(A, offset, dim1, dim2)
 
 
 @op(sample="rand(3)")
 def vander(x: Tensor, N: int | None = None) -> Tensor:
-    """The matrix of powers x⁰, x¹ … of the elements of the last axis."""
+    """Return the matrix of powers x⁰, x¹ … of the elements of the last axis."""
     x = joining.atleast_1d(tensor_like("vander", x))
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
@@ -364,25 +364,25 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 @op("cholesky", method=True, out=True)
 def top_cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """As :func:`linalg.cholesky`."""
+    """Return the Cholesky factor, as :func:`linalg.cholesky` does."""
     return cholesky(input, upper=upper)
 
 
 @op("pinverse", method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudoinverse: as :func:`linalg.pinv`, with ``rtol=rcond``."""
+    """Return the pseudoinverse, as :func:`linalg.pinv` does with ``rtol=rcond``."""
     return pinv(input, rtol=rcond)
 
 
 @op("qr", method=True)
 def top_qr(input: Tensor, some: bool = True) -> Any:
-    """As :func:`linalg.qr`, with the mode "complete" for ``some=False``."""
+    """Return the QR decomposition, as :func:`linalg.qr` does; ``some=False`` means the mode "complete"."""
     return qr(input, "reduced" if some else "complete")
 
 
 @op("svd", method=True)
 def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """As :func:`linalg.svd`, but with V itself: input = U @ diag(S) @ Vᴴ."""
+    """Return the singular value decomposition with V itself, not Vᴴ: input = U @ diag(S) @ Vᴴ. See :func:`linalg.svd`."""
     u, s, vh = svd(input, full_matrices=not some)
     if not compute_uv:
         u, vh = shaping.clone(u) * 0, shaping.clone(vh) * 0
@@ -391,7 +391,7 @@ def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 @op("cholesky_inverse", method=True, out=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of the matrix whose Cholesky factor is L."""
+    """Return the inverse of the matrix whose Cholesky factor is L."""
     L = matrices_of("cholesky_inverse", L, True)
     half = solve_triangular(L, beside(L, np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
@@ -400,20 +400,20 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 @op("cholesky_solve", method=True, out=True, also={"input": "B", "input2": "L"}, sample="rand(3, 2), eye(3)")
 @takes_tensors
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """The solution X of A @ X = B, where L is the Cholesky factor of A."""
+    """Return the solution X of A @ X = B, where L is the Cholesky factor of A."""
     lower = shaping.adjoint(L) if upper else L
     return solve_triangular(shaping.adjoint(lower), solve_triangular(lower, B, upper=False), upper=True)
 
 
 @op("lu", method=True)
 def top_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
-    """As :func:`linalg.lu_factor`; with ``get_infos`` as :func:`linalg.lu_factor_ex`."""
+    """Return :func:`linalg.lu_factor`; with ``get_infos``, :func:`linalg.lu_factor_ex`."""
     return lu_factor_ex(A, pivot=pivot) if get_infos else tuple(lu_factor(A, pivot=pivot))
 
 
 @op("lu_solve", method=True, out=True, sample="rand(3, 2), rand(3, 3), tensor([1, 2, 3]).int()")
 def top_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """As :func:`linalg.lu_solve`, with the right side first."""
+    """Solve as :func:`linalg.lu_solve` does, with the right-hand side as the first argument."""
     return lu_solve(LU_data, LU_pivots, b)
 
 
@@ -422,7 +422,7 @@ def top_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
-    """As :func:`linalg.solve_triangular`, with the right side first; A is returned, too."""
+    """Solve as :func:`linalg.solve_triangular` does, with the right-hand side first; return A, too."""
     upper = upper != transpose
     solution = solve_triangular(A.mT if transpose else A, b, upper=upper, unitriangular=unitriangular)
     return return_types.triangular_solve(solution, shaping.clone(A))
