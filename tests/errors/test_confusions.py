@@ -709,4 +709,4 @@ y = x @ cr.ones(3, 4)
 y.grad_fn(cr.ones(4, 2))
 """)
     text = ran.raised(RuntimeError, "Mismatch in shape: MmBackward0 was called with a gradient of shape (4, 2)")
-    assert "of the shape of y" in text
+    assert "which has the shape of y" in text

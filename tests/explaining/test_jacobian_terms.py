@@ -248,7 +248,7 @@ def test_another_jacobian_is_refused():
     x = np.ones(4)
     J = cr.jacobian(lambda x: x[:-1] * x[1:], x, layout="structured")
     x[0] = 2
-    with pytest.raises(RuntimeError, match="another Jacobian than it did: its numbers are others"):
+    with pytest.raises(RuntimeError, match="another Jacobian than before: its numbers are others"):
         cr.explain(J)
     count = [1]
     J = cr.jacobian(lambda x: x[:-1] * x[1:] if count else x[:-1] * 2, x, layout="structured")
