@@ -259,7 +259,7 @@ def test_another_jacobian_is_refused():
 
 def test_what_cannot_be_explained():
     J = cr.jacobian(lambda x: x * x, np.ones(4), layout="structured")
-    with pytest.raises(ValueError, match="explain those"):
+    with pytest.raises(ValueError, match="explain the results"):
         cr.explain(J @ J)
     for other in (cr.jacobian_plan(np.sin, np.ones(4)), cr.jacobian(np.sin, np.ones(4), layout="csr")):
         with pytest.raises(TypeError, match="layout='structured'"):

@@ -496,7 +496,7 @@ def test_parameters_of_a_function_are_asked_for_by_name() -> None:
     assert list(cr.explain(f, wrt=["b", "w"])(w, b).gradients) == ["b", "w"]
     assert list(cr.explain(f, wrt=b)(w, b).gradients) == ["b"]
     assert list(cr.explain(lambda p: p["u"] * 3, wrt="p")({"u": w}).gradients) == ["p['u']"]
-    with pytest.raises(ValueError, match="no floating-point argument has that name; there are w, b"):
+    with pytest.raises(ValueError, match="no floating-point argument has that name; the names are w, b"):
         cr.explain(f, wrt="q")(w, b)
 
 
