@@ -272,7 +272,7 @@ def test_where_a_formula_does_not_hold_it_is_said():
     e = cr.explain(x.prod())
     (arrow,) = e.steps[0].arrows
     np.testing.assert_array_equal(e.gradients["x"], [6, 0, 0])
-    assert "special care" in arrow.words and arrow.rule_index is None and arrow.numbers is None
+    assert "special case" in arrow.words and arrow.rule_index is None and arrow.numbers is None
 
 
 def test_nan_and_infinity_survive():
@@ -300,7 +300,7 @@ def test_no_gradient_means_ones_and_says_so():
     y = x * 2
     e = cr.explain(y)
     assert e.default_seed
-    assert dict(e.lessons)["ones_means_sum"] == "No gradient was given, so ones were taken: they mean L = y.sum()."
+    assert dict(e.lessons)["ones_means_sum"] == "No gradient was given, so it is ones: this differentiates L = y.sum()."
     assert not cr.explain(y.sum()).lessons or "ones_means_sum" not in dict(cr.explain(y.sum()).lessons)
 
 
