@@ -170,7 +170,7 @@ def test_a_tensors_hint_is_about_the_line_that_raised():
     with pytest.raises(AttributeError) as caught:
         ask(cr.ones(3))
     different = cr.ones(3)
-    assert str(caught.value).endswith(". An array has it: tensor.detach().numpy().partition(...)"), different
+    assert str(caught.value).endswith(". NumPy arrays have it: tensor.detach().numpy().partition(...)"), different
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     with pytest.raises(AttributeError, match="'shape'"):
         different.shap

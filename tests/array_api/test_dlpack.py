@@ -147,9 +147,7 @@ def test_an_operator_beside_another_librarys_array(make):
         for a, b in ((x, y), (y, x)):
             with pytest.raises(TypeError, match=r"unsupported operand type.*Exporter'.*from_dlpack\(y\), which shares"):
                 operation(a, b)
-    with pytest.raises(
-        TypeError, match=r"must be Tensor, not .*Exporter \(chainrule\.from_dlpack\(x\) makes one of it\)"
-    ):
+    with pytest.raises(TypeError, match=r"must be Tensor, not .*Exporter \(chainrule\.from_dlpack\(x\) converts it\)"):
         cr.add(x, y)
 
 
@@ -191,7 +189,7 @@ def test_an_array_that_is_no_memory():
     da = pytest.importorskip("dask.array")
     x = cr.as_tensor(da.ones((4, 3), chunks=2))
     for ask in (x.__dlpack__, x.__dlpack_device__, lambda: np.from_dlpack(cr.Array(x))):
-        with pytest.raises(BufferError, match=r"dask\.Array of shape \(4, 3\) is not memory.*\.compute\(\)"):
+        with pytest.raises(BufferError, match=r"dask\.Array of shape \(4, 3\) has no memory.*\.compute\(\)"):
             ask()
 
 

@@ -234,10 +234,10 @@ def test_index_numbers_line_rule_and_remedy_are_said():
     assert text.splitlines() == [
         "Function 'SqrtBackward0' returned nan values in its 0th output.",
         text.splitlines()[1],
-        "The rule is g * 0.5 / out, where g is the gradient that arrived. There g = 0.0, out = 0.0.",
-        "The gradient that arrived is 0, and 0 times the infinite slope of sqrt is nan. A mask such as where(x > 0, "
-        "sqrt(x), 0) hides the value, not the gradient. Mask the input, too: where(x > 0, sqrt(where(x > 0, x, 1.)), 0).",
-        "What helps: it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps).",
+        "The rule is g * 0.5 / out, where g is the incoming gradient. At this index, g = 0.0, out = 0.0.",
+        "The incoming gradient is 0, and 0 times the infinite slope of sqrt is nan. A mask such as where(x > 0, "
+        "sqrt(x), 0) masks the value, not the gradient. Mask the input, too: where(x > 0, sqrt(where(x > 0, x, 1.)), 0).",
+        "To avoid it: it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps).",
     ]
     assert "This is the gradient of sqrt for its operand x, at index (1,), called at test_anomaly.py:" in text
     assert "y = torch.where(x > 0, torch.sqrt(x), 0)  # masked" in text
@@ -258,7 +258,7 @@ def test_a_nan_born_in_the_forward_pass_is_found():
         y = torch.log(x.reshape(1, 3))  # born here
         z = y.exp() * 2
         text = error_of(lambda: (z * z).sum().backward())
-    assert "In the forward pass: The first nan was born in log at index (0, 2), with x = -1.0 (test_anomaly.py:" in text
+    assert "In the forward pass: log computed the first nan at index (0, 2), with x = -1.0 (test_anomaly.py:" in text
     assert "# born here" in text and "logarithm" in text
 
 
@@ -266,19 +266,22 @@ def test_a_nan_born_in_the_forward_pass_is_found():
 @pytest.mark.parametrize(
     "make, expected",
     [
-        (lambda x: torch.log(x - 2), "log at index (0,), with x = -1.0"),
-        (lambda x: (x * 0) / (x * 0), "div at index (0,), with x = 0.0, y = 0.0"),
-        (lambda x: x / 0 - x / 0, "sub at index (0,), with x = inf, y = inf"),
-        (lambda x: (x / 0).mul(0), "mul at index (0,), with x = inf, y = 0"),
-        (lambda x: (x - 3) ** 0.5, "pow at index (0,), with x = -2.0, y = 0.5"),
-        (lambda x: torch.stack([x / 0, -x / 0]).sum(0), "sum at index (0,), from operands without nan"),
+        (lambda x: torch.log(x - 2), "log computed the first nan at index (0,), with x = -1.0"),
+        (lambda x: (x * 0) / (x * 0), "div computed the first nan at index (0,), with x = 0.0, y = 0.0"),
+        (lambda x: x / 0 - x / 0, "sub computed the first nan at index (0,), with x = inf, y = inf"),
+        (lambda x: (x / 0).mul(0), "mul computed the first nan at index (0,), with x = inf, y = 0"),
+        (lambda x: (x - 3) ** 0.5, "pow computed the first nan at index (0,), with x = -2.0, y = 0.5"),
+        (
+            lambda x: torch.stack([x / 0, -x / 0]).sum(0),
+            "sum computed the first nan at index (0,), from operands without nan",
+        ),
     ],
 )
 def test_forward_raises_at_once(make, expected):
     with autograd.detect_anomaly(forward=True):
         text = error_of(lambda: make(leaf(1.0)))
     assert text.startswith("Function ") and "returned nan values in the forward pass" in text
-    assert f"The first nan was born in {expected}" in text
+    assert expected in text
     assert not torch.is_anomaly_enabled()
 
 
@@ -288,14 +291,14 @@ def test_a_nan_that_was_there_is_not_born():
     with autograd.detect_anomaly(forward=True):
         y = torch.exp(x) * 2 + x.sum()
         text = error_of(lambda: (y * y).sum().backward())
-    assert "In the forward pass: A nan was in the data already when it came to exp" in text
+    assert "In the forward pass: The operand of exp" in text
 
 
 @more
 def test_a_nan_beside_another_is_born():
     with autograd.detect_anomaly(forward=True):
         text = error_of(lambda: torch.sqrt(leaf(float("nan"), 1.0, -4.0)))
-    assert "born in sqrt at index (2,), with x = -4.0" in text
+    assert "sqrt computed the first nan at index (2,), with x = -4.0" in text
 
 
 @more
@@ -303,7 +306,7 @@ def test_a_nan_that_the_user_gave_to_backward():
     x = leaf(1.0, 2.0)
     with autograd.detect_anomaly():
         text = error_of(lambda: (x * 2).backward(torch.tensor([1.0, float("nan")], dtype=torch.float64)))
-    assert "The gradient that arrived had nan in it already: it was given to backward()" in text
+    assert "The incoming gradient already contained nan: it was passed to backward()" in text
 
 
 @more
@@ -319,7 +322,7 @@ def test_forward_mode():
     with autograd.detect_anomaly():
         text = error_of(lambda: torch.func.jvp(torch.sqrt, (torch.tensor([1.0, 0.0]),), (torch.tensor([1.0, 0.0]),)))
     assert text.startswith("Function 'sqrt' returned nan values in its tangent, in forward mode, at index (1,)")
-    assert "There x = 0.0, tangent of x = 0.0." in text and "mask the input" in text
+    assert "At this index, x = 0.0, tangent of x = 0.0." in text and "mask the input" in text
 
 
 @more
@@ -330,10 +333,10 @@ def test_forward_mode_of_a_nan_value():
     with autograd.detect_anomaly():
         text = error_of(run)
     assert text.startswith("Function 'sqrt' returned nan values in its tangent, in forward mode, at index (0,)")
-    assert "The first nan was born in sqrt at index (0,), with x = -1.0" in text
+    assert "sqrt computed the first nan at index (0,), with x = -1.0" in text
     with autograd.detect_anomaly(forward=True):
         text = error_of(run)
-    assert text.startswith("Function 'sqrt' returned nan values in the forward pass. The first nan was born in sqrt")
+    assert text.startswith("Function 'sqrt' returned nan values in the forward pass. sqrt computed the first nan")
 
 
 @more

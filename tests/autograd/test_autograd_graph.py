@@ -253,7 +253,7 @@ def test_an_unpack_hook_must_return_the_same_shape_and_dtype():
         x = leaf(1.0, 2.0)
         with graph.saved_tensors_hooks(same, bad):
             y = x.exp()
-        with pytest.raises(RuntimeError, match="give back the same values"):
+        with pytest.raises(RuntimeError, match="return the same values"):
             y.sum().backward()
         assert x.grad is None
 

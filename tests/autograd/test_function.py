@@ -652,7 +652,7 @@ def test_the_node_can_be_called() -> None:
 @differs("NestedIOFunction has the non-static forward that PyTorch itself refuses")
 def test_old_names() -> None:
     assert issubclass(torch.autograd.function.InplaceFunction, Function)
-    with pytest.raises(NotImplementedError, match="one by one"):
+    with pytest.raises(NotImplementedError, match="separately"):
         torch.autograd.function.NestedIOFunction.apply(leaf())
 
 

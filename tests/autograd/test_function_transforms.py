@@ -424,7 +424,7 @@ def test_numpy_code_inside_vmap(x: Any) -> None:
             return g
 
     same(Outside.apply(x), np.sin(values(x)))
-    with pytest.raises(RuntimeError, match=r"Outside.forward asked for the numbers.*vmap staticmethod"):
+    with pytest.raises(RuntimeError, match=r"Outside.forward converted a tensor to plain numbers.*vmap staticmethod"):
         func.vmap(Outside.apply)(x)
     same(func.jvp(Outside.apply, (x,), (x,))[1], x)  # forward itself meets ordinary arrays there
 

@@ -434,10 +434,10 @@ def test_a_gradient_of_the_wrong_shape_is_refused(run: Any) -> None:
     ):
         run(lambda x: np.sum(squares(x)))(x)
     with pytest.raises(
-        RuntimeError, match=r"doubled: the VJP for 'x' returned shape \(2, 2\), and that operand has shape \(2, 3\)"
+        RuntimeError, match=r"doubled: the VJP for 'x' returned shape \(2, 2\), but that operand has shape \(2, 3\)"
     ):
         run(lambda x: np.sum(doubled(x)))(x)
     with pytest.raises(
-        RuntimeError, match=r"squares: the JVP for 'x' returned shape \(3, 2\), and the result has shape"
+        RuntimeError, match=r"squares: the JVP for 'x' returned shape \(3, 2\), but the result has shape"
     ):
         cr.jvp(squares, (x,), (x,))

@@ -115,7 +115,7 @@ REFUSED = {
     "text": (lambda: ag.grad(cube)("a"), "Can't differentiate w.r.t. type <class 'str'>"),
     "None": (lambda: ag.grad(lambda x: 1.0)(None), "Can't differentiate"),
     "no value": (lambda: ag.grad(lambda x: None)(1.0), "Can't find vector space for value None"),
-    "float()": (lambda: ag.grad(lambda x: float(x) * x)(1.0), "would drop it silently"),
+    "float()": (lambda: ag.grad(lambda x: float(x) * x)(1.0), "would silently drop the derivative"),
 }
 
 

@@ -438,7 +438,7 @@ def test_memory_that_overlaps_what_is_written_is_left_to_eager():
     compiled(np.ones(3), np.ones(3))
     a, b = np.arange(4.0), np.arange(4.0)
     assert compiled(a[1:], a[:-1]) == shift(b[1:], b[:-1]) and a.tolist() == b.tolist()
-    with pytest.warns(UserWarning, match="shift .* runs as it is"):
+    with pytest.warns(UserWarning, match="shift .* runs eagerly"):
         assert compiled(a, a) == shift(b, b) and a.tolist() == b.tolist()
 
 
@@ -590,7 +590,7 @@ def test_a_function_that_waits_for_threads_of_its_own_is_no_deadlock(monkeypatch
         thread.join()
         return x + found[0]
 
-    with pytest.warns(UserWarning, match="runs as it is"):
+    with pytest.warns(UserWarning, match="runs eagerly"):
         assert cr.compile(outer)(np.ones(2)).tolist() == [3.0, 3.0]
 
 

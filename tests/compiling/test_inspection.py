@@ -58,7 +58,7 @@ def test_a_step_in_a_loop_that_is_not_native_is_named_once():
 
     compiled = cr.compile(powers)
     with pytest.warns(
-        UserWarning, match=r"powers has matrix_power \(test_inspection.py:\d+\) 70 times, which Python calls"
+        UserWarning, match=r"powers runs matrix_power \(test_inspection.py:\d+\) 70 times, each as a call from Python"
     ) as found:
         compiled(np.eye(2)), compiled(np.eye(2)), compiled(np.eye(3))
     assert len(found) == 1
@@ -80,7 +80,7 @@ def test_numpys_own_random_numbers_are_not_taken_for_constants():
     rng = np.random.default_rng(0)
     np.random.seed(0)
     assert np.array_equal(ours, [noisy(np.zeros(3)) for _ in range(3)])
-    with pytest.raises(RuntimeError, match="has no plan for these arguments, since it runs as it is"):
+    with pytest.raises(RuntimeError, match="has no plan for these arguments, because it runs eagerly"):
         compiled.plan(np.zeros(3))
     assert "not recorded: it draws random numbers" in compiled.explain()
 
@@ -94,7 +94,7 @@ def test_random_numbers_of_an_argument_are_noticed():
 
 def test_options_of_other_compilers():
     for option in ("static_argnums", "donate_argnums"):
-        with pytest.raises(TypeError, match=f"takes the function alone, not {option}="):
+        with pytest.raises(TypeError, match=f"takes only the function, not {option}="):
             cr.compile(branching, **{option: 0})
     with pytest.warns(UserWarning, match=r"mode='max-autotune', fullgraph=True changes nothing") as found:
         compiled = cr.compile(branching, fullgraph=True, mode="max-autotune")

@@ -47,7 +47,7 @@ from chainrule.scipy import interpolate
 
 X = np.array([1.0, 2.0])
 FILE = os.path.join(tempfile.gettempdir(), f"chainrule_{os.getpid()}.npy")
-SEEN, EAGER = "looked at again", "runs as it is"
+SEEN, EAGER = "looked at again", "runs eagerly"
 KINDS: dict[str, tuple] = {}
 
 

@@ -26,7 +26,7 @@ def test_a_list_of_tensors():
     for call in (lambda x: np.array([x[0], x[1]]), lambda x: np.array((x[0], 1.0)), lambda x: np.asarray([x, x])):
         assert "stack([...])" in message(call)
     for call in (lambda x: np.sum([x, x]), lambda x: np.stack([[x[0], 1.0], [2.0, x[1]]])):
-        assert "makes an array of a list that holds tensors: np.stack([...])" in message(call)
+        assert "converts a list of tensors to an array: np.stack([...])" in message(call)
 
 
 def test_one_tensor_is_no_list():
@@ -71,7 +71,7 @@ def test_distributions():
 def test_nothing_is_like_it():
     signal = pytest.importorskip("scipy.signal")
     text = message(lambda x: signal.medfilt(x))
-    assert "signal.medfilt takes plain arrays, and chainrule has nothing of that name" in text
+    assert "signal.medfilt takes plain arrays, and chainrule has no function of that name" in text
     assert "chainrule.primitive" in text
 
 
@@ -88,7 +88,7 @@ def test_the_same_inside_transformations():
     for transform in (lambda f: cr.vmap(f)(np.ones((2, 2, 2))), lambda f: cr.func.jacfwd(f)(np.ones((2, 2)))):
         with pytest.raises(RuntimeError, match=r"linalg\.expm takes plain arrays: chainrule\.scipy\.linalg\.expm"):
             transform(lambda x: linalg.expm(x))
-        with pytest.raises(RuntimeError, match=r"To put values together: np.stack\(\[...\]\)"):
+        with pytest.raises(RuntimeError, match=r"To combine values: np.stack\(\[...\]\)"):
             transform(lambda x: np.array([x[0], x[1]]))  # rows; of single elements np.array holds each
 
 
@@ -136,7 +136,7 @@ def test_pandas_keeps_its_variables_to_itself():
     pandas = pytest.importorskip("pandas")
     series = pandas.Series([1.0, 2.0])
     for call in (lambda: series.dot(weights), lambda: series @ weights, lambda: pandas.Series(weights)):
-        assert "take its numbers first, as in df.to_numpy() @ x" in message_of(call)
+        assert "convert the data to an array first, as in df.to_numpy() @ x" in message_of(call)
 
 
 def test_sums_over_groups_of_pandas_are_bincount():
@@ -180,7 +180,7 @@ def test_the_names_exist():
 def test_typos_in_modules_are_answered():
     with pytest.raises(AttributeError, match="Did you mean 'functional'"):
         _ = cr.autograd.functoinal
-    with pytest.raises(AttributeError, match=r"it is in utils\.data"):
+    with pytest.raises(AttributeError, match=r"use utils\.data"):
         _ = cr.utils.DataLoader
 
 
@@ -188,5 +188,5 @@ def test_typos_in_modules_are_answered():
 def test_a_picture_of_a_tensor():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     text = message(lambda x: pyplot.plot(x))
-    assert "pyplot.plot takes plain arrays: draw its numbers" in text and "x.detach().numpy()" in text
+    assert "pyplot.plot takes plain arrays: plot the detached values" in text and "x.detach().numpy()" in text
     pyplot.close()

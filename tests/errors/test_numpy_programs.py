@@ -34,7 +34,7 @@ def test_a_write_into_a_plain_buffer_ends_with_the_buffer_to_make(derivative, fu
     with pytest.raises(kind) as caught:
         derivative(function)(np.ones(3))
     said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
-    assert "belongs to a plain NumPy array" in said and "Make b = np.zeros((2, 3), like=x)" in said
+    assert "is in a plain NumPy array" in said and "Use b = np.zeros((2, 3), like=x)" in said
     assert said.endswith("np.stack() them.")
 
 

@@ -51,7 +51,7 @@ def test_every_message_that_is_asked_for_is_there():
 def test_an_error_of_a_row():
     error = errors.reduction_name("avg")
     assert type(error) is ValueError
-    assert str(error) == "avg is not a valid value for reduction: it is 'mean', 'sum' or 'none'"
+    assert str(error) == "avg is not a valid value for reduction: use 'mean', 'sum' or 'none'"
     assert str(errors.matrix_shapes("solve", cr.ones(2, 3), cr.ones(4, 5), left=False)).endswith("XA = B (2x3 and 4x5)")
     with pytest.warns(UserWarning, match="mark_dirty"):
         errors.warn_dirty_no_input("F")

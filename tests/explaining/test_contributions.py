@@ -172,5 +172,5 @@ def test_many_terms_are_told_briefly_and_safely():
 
 def test_there_is_no_other_way():
     w = torch.tensor(1.0, requires_grad=True)
-    with pytest.raises(ValueError, match=r"by='layer' is no way.*'term', 'line', 'module'"):
+    with pytest.raises(ValueError, match=r"by='layer' is not a way.*'term', 'line', 'module'"):
         explain(w * 2, by="layer")

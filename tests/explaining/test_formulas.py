@@ -201,7 +201,7 @@ def test_forms_that_people_know_by_heart() -> None:
     assert soft.rule_index == f"x{BAR}[i,j] = (y{BAR}[i,j] − Σ_k y{BAR}[i,k]·y[i,k])·y[i,j]"
     _, bias = rule(lambda x, b: x + b, x, np.ones(3))
     assert bias.rule_numpy == f"np.sum(y{BAR}, axis=0)"
-    assert bias.unbroadcast == "b was stretched (3,) → (2, 3): its cotangent is summed over axis 0"
+    assert bias.unbroadcast == "b was broadcast (3,) → (2, 3): its cotangent is summed over axis 0"
 
 
 def test_sums_over_letters_are_what_einsum_makes_of_them() -> None:

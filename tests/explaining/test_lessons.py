@@ -16,11 +16,11 @@ def kinds(e):
 @pytest.mark.parametrize(
     ("loss", "said"),
     [
-        (lambda out: ((out[:, :1] - Y) ** 2).mean(), "out[:, :1] (5, 1) and Y (5,) are stretched to (5, 5)"),
+        (lambda out: ((out[:, :1] - Y) ** 2).mean(), "out[:, :1] (5, 1) and Y (5,) are broadcast to (5, 5)"),
         (lambda out: ((Y - out[:, :1]) ** 2).sum(1).mean(), "Use Y.reshape(out[:, :1].shape)."),
         (lambda out: cr.sub(out[:, :1], Y).abs().mean(), "sub combines every element of one with every element"),
         (lambda out: (out[:, :1] * Y).sum(), "mul combines every element of one with every element"),
-        (lambda out: np.mean(np.tanh(out[:, :1] - np.arange(5.0)) ** 2), "np.arange(5.0) (5,) are stretched to (5, 5)"),
+        (lambda out: np.mean(np.tanh(out[:, :1] - np.arange(5.0)) ** 2), "np.arange(5.0) (5,) are broadcast to (5, 5)"),
     ],
 )
 def test_a_column_that_meets_a_row_before_a_sum(loss, said):
@@ -71,4 +71,4 @@ def test_a_reduction_of_a_square_without_keepdims(function, lost):
     e = cr.explain(function)(SQUARE)
     assert kinds(e) == ["reduced_without_keepdims"] * lost
     if lost:
-        assert "has one number for each row of W, of shape (3,), and meets its columns" in e.lessons[0].text
+        assert "has one number for each row of W, but is broadcast along its columns" in e.lessons[0].text

@@ -92,7 +92,7 @@ def test_numbers_of_product_and_exp():
     assert near(shown(reader, "a1.0"), z_bar)
     text = " ".join("".join(reader.text).split())
     for said in (
-        "Y.grad, just as you supplied it",
+        "Y.grad, as you supplied it",
         "64 numbers, diagonal",
         "48 numbers, I ⊗ Wᵀ",
         "96 numbers, X ⊗ I",

@@ -272,7 +272,7 @@ def test_where_a_formula_does_not_hold_it_is_said():
     e = cr.explain(x.prod())
     (arrow,) = e.steps[0].arrows
     np.testing.assert_array_equal(e.gradients["x"], [6, 0, 0])
-    assert "special care" in arrow.words and arrow.rule_index is None and arrow.numbers is None
+    assert "special case" in arrow.words and arrow.rule_index is None and arrow.numbers is None
 
 
 def test_nan_and_infinity_survive():
@@ -300,7 +300,7 @@ def test_no_gradient_means_ones_and_says_so():
     y = x * 2
     e = cr.explain(y)
     assert e.default_seed
-    assert dict(e.lessons)["ones_means_sum"] == "No gradient was given, so ones were taken: they mean L = y.sum()."
+    assert dict(e.lessons)["ones_means_sum"] == "No gradient was given, so it is ones: this differentiates L = y.sum()."
     assert not cr.explain(y.sum()).lessons or "ones_means_sum" not in dict(cr.explain(y.sum()).lessons)
 
 
@@ -496,7 +496,7 @@ def test_parameters_of_a_function_are_asked_for_by_name() -> None:
     assert list(cr.explain(f, wrt=["b", "w"])(w, b).gradients) == ["b", "w"]
     assert list(cr.explain(f, wrt=b)(w, b).gradients) == ["b"]
     assert list(cr.explain(lambda p: p["u"] * 3, wrt="p")({"u": w}).gradients) == ["p['u']"]
-    with pytest.raises(ValueError, match="no floating-point argument has that name; there are w, b"):
+    with pytest.raises(ValueError, match="no floating-point argument has that name; the names are w, b"):
         cr.explain(f, wrt="q")(w, b)
 
 

@@ -91,7 +91,7 @@ SECOND = {
         for i in range(2):
             y.sum().backward()
         """,
-        "was freed by `y.sum().backward()` (program.py:4).",
+        "were freed by `y.sum().backward()` (program.py:4).",
     ),
     "on something else before the loop": (
         """
@@ -100,7 +100,7 @@ SECOND = {
         for i in range(2):
             y.sum().backward()
         """,
-        "was freed by this line, in an earlier round of the loop (program.py:5).",
+        "were freed by this line, in an earlier iteration of the loop (program.py:5).",
     ),
     "on something else": (
         """
@@ -109,7 +109,7 @@ SECOND = {
         q.sum().backward()
         y.sum().backward()
         """,
-        "was freed by `y.sum().backward()` (program.py:4).",
+        "were freed by `y.sum().backward()` (program.py:4).",
     ),
     "before it was computed": (
         """
@@ -121,7 +121,7 @@ SECOND = {
         once()
         y.sum().backward()
         """,
-        "What exp (program.py:5) had saved (ExpBackward0) was freed by `y.sum().backward()` (program.py:7).",
+        "The saved values of exp (program.py:5) (ExpBackward0) were freed by `y.sum().backward()` (program.py:7).",
     ),
     "in a function": (
         """
@@ -132,7 +132,7 @@ SECOND = {
         y = f()
         y.sum().backward()
         """,
-        "was freed by `y.sum().backward()` (program.py:5).",
+        "were freed by `y.sum().backward()` (program.py:5).",
     ),
 }
 
@@ -169,7 +169,8 @@ def test_cells_are_called_by_their_number():
     assert "(In[3]:1)" in str(ran["why"])
     assert [node.line.line for node in ran["graph"].nodes if node.label == "z"] == [2]
     with pytest.raises(
-        RuntimeError, match=r"What exp \(In\[2\]:2\) .* was freed by `z.sum\(\).backward\(\)` \(In\[3\]:1\)\.\n"
+        RuntimeError,
+        match=r"The saved values of exp \(In\[2\]:2\) .* were freed by `z.sum\(\).backward\(\)` \(In\[3\]:1\)\.\n",
     ):
         cells(
             "x = cr.ones(2, requires_grad=True)",
@@ -177,7 +178,7 @@ def test_cells_are_called_by_their_number():
             "z.sum().backward()",
             "z.sum().backward()",
         )
-    with pytest.raises(RuntimeError, match=r"was freed by `z.sum\(\).backward\(\)` \(In\[3\]:1\)\.\n"):
+    with pytest.raises(RuntimeError, match=r"were freed by `z.sum\(\).backward\(\)` \(In\[3\]:1\)\.\n"):
         cells(
             "x = cr.ones(2, requires_grad=True)",
             "y = x * 2\nz = y.exp()",
@@ -228,7 +229,7 @@ def test_advice_for_attributes_and_items(tmp_path):
             sum(ys).sum().backward()
             """,
         )
-    with pytest.raises(RuntimeError, match=r"Write to a copy: `y = y.clone\(\)`"):
+    with pytest.raises(RuntimeError, match=r"Write to a copy: insert `y = y.clone\(\)`"):
         run(
             tmp_path,
             """
@@ -255,7 +256,7 @@ def test_numbers_that_were_collected_in_a_list(tmp_path):
 
 
 def test_a_parameter_that_was_rebound_by_its_step(tmp_path):
-    with pytest.warns(UserWarning, match=r"w was rebound .* change it in place: `with no_grad\(\): w -= lr \* w.grad`"):
+    with pytest.warns(UserWarning, match=r"w was rebound .* write in place: `with no_grad\(\): w -= lr \* w.grad`"):
         run(
             tmp_path,
             """
@@ -278,9 +279,9 @@ def test_long_expressions_are_not_repeated(tmp_path):
 
 
 def test_a_function_that_returns_no_tensor():
-    with pytest.raises(TypeError, match="the function returned no tensor but int"):
+    with pytest.raises(TypeError, match="the function returned int, not a tensor"):
         cr.explain(lambda x: x * 2)(3)
-    with pytest.raises(TypeError, match="Return what is computed from its arguments"):
+    with pytest.raises(TypeError, match="Return a tensor that is computed from the arguments"):
         cr.explain(lambda x: 3)(3.0)
 
 
@@ -349,7 +350,7 @@ def test_why_of_something_deep(tmp_path):
 
 def test_explaining_what_backward_has_freed(tmp_path):
     with pytest.raises(
-        RuntimeError, match=r"(?s)was freed by `y.sum\(\).backward\(\)`.*Call explain\(\) before backward\(\)"
+        RuntimeError, match=r"(?s)were freed by `y.sum\(\).backward\(\)`.*Call explain\(\) before backward\(\)"
     ):
         run(tmp_path, "y = cr.ones(3, requires_grad=True).exp()\ny.sum().backward()\nprint(cr.explain(y))")
 

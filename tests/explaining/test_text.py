@@ -115,7 +115,7 @@ def test_a_network_is_told_briefly():
     lines = text.split("\n")
     assert len(lines) < 120
     assert max(columns(line) for line in lines) <= 80
-    assert "w2\u02c9 = (4, 3, 3, 3), of which [0, 0, :, :] is [[" in text
+    assert "w2\u02c9 = (4, 3, 3, 3); [0, 0, :, :] is [[" in text
     assert "all" in text and "Check: " in text
     assert all(f"Step {i} " in text for i in range(1, 10))
 

@@ -35,7 +35,13 @@ from chainrule.testing.rulecheck import every_sample
 from chainrule.testing.samples import Sample
 
 ndarray = np.ndarray
-_CLEAR = ("nothing is converted silently", "which is not done silently", "neither library takes the other's arrays")
+_CLEAR = (
+    "nothing is converted silently",
+    "never converts silently",
+    "a NumPy array silently",
+    "have no writable memory",
+    "neither library takes the other's arrays",
+)
 _TOLERANCE = 1e-9
 STAGES = ("value", "vjp", "jvp", "second")
 

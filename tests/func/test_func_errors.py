@@ -82,7 +82,7 @@ def test_complex_for_real():
 
 
 def test_the_missing_wrapper():
-    with pytest.raises(RuntimeError, match="the math module make plain numbers"):
+    with pytest.raises(RuntimeError, match="the math module return plain numbers"):
         grad(lambda a: float(a.detach().sum()))(X)
 
 

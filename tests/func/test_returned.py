@@ -8,7 +8,7 @@ import pytest
 import chainrule as cr
 from chainrule.tree import tree_flatten, tree_leaves, tree_unflatten
 
-pytestmark = pytest.mark.filterwarnings("ignore:compile.*runs as it is")
+pytestmark = pytest.mark.filterwarnings("ignore:compile.*runs eagerly")
 Pair = namedtuple("Pair", "one two")
 POINT, ALONG = np.array([0.7, 1.3]), np.array([1.0, 2.0])
 CONSTANT = np.array([3.0, 4.0])

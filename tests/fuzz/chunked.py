@@ -25,7 +25,13 @@ from .judging import Failure, Outcome, close
 from .making import Statement
 
 #: what a Dask array cannot do is said so: it is not computed, and chunks of unknown sizes are none that can be computed with
-CLEAR = ("nothing is converted silently", "which is not done silently", "compute_chunk_sizes")
+CLEAR = (
+    "nothing is converted silently",
+    "never converts silently",
+    "a NumPy array silently",
+    "have no writable memory",
+    "compute_chunk_sizes",
+)
 #: cut along one axis, its factors are put together from those of blocks, and have other signs
 SIGNS = {"svd"}
 #: what decides by a number, which computes it

@@ -17,8 +17,8 @@ from tests.foreign import checking
 
 #: rows of the table that CuPy has nothing for: they say so
 REFUSED = {
-    "lu_factor": "would become a NumPy array here",
-    "row_order": "would become a NumPy array here",
+    "lu_factor": "would be converted to a NumPy array",
+    "row_order": "would be converted to a NumPy array",
     "scatter_prod": "np.multiply.at is not to be had",
 }
 #: functions of SciPy's that CuPy lacks, or whose derivative is a function that it lacks

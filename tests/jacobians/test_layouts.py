@@ -221,7 +221,7 @@ def test_operator_solves():
 
 def test_bad_operands():
     A = JacobianOperator(function, x0)
-    with pytest.raises(ValueError, match=r"A.matvec\(v\): the operand has the shape \(5,\)"):
+    with pytest.raises(ValueError, match=r"A.matvec\(v\): the operand has shape \(5,\)"):
         A.matvec(np.ones(5))
     with pytest.raises(ValueError, match=r"A.rmatvec\(u\): .*shape of y, \(2, 2\)"):
         A.rmatvec(x0)

@@ -128,10 +128,10 @@ def test_functions_of_tensors_get_tensors():
 
 def test_parameters_off_the_tape_are_read_where_they_lie():
     w = cr.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    with pytest.raises(RuntimeError, match="a prepared Jacobian would take them for constants"):
+    with pytest.raises(RuntimeError, match="a prepared Jacobian would treat it as a constant"):
         cr.prepare_jacobian(lambda x: w * x**2, np.ones(3))
     many = cr.ones(70, dtype=cr.float64, requires_grad=True)
-    with pytest.raises(RuntimeError, match="a prepared Jacobian would take them for constants"):
+    with pytest.raises(RuntimeError, match="a prepared Jacobian would treat it as a constant"):
         cr.prepare_jacobian(lambda x: many * layers(x), np.ones(500))
     v = w.detach()
     prepared = cr.prepare_jacobian(lambda x: v * x**2, np.ones(3))
@@ -169,7 +169,7 @@ def test_nothing_is_recorded_silently():
             call()
     with cr.no_grad():
         assert prepared(cr.tensor(x, requires_grad=True)).diagonal().tolist() == [2, 2, 2]
-    with pytest.warns(UserWarning, match="not recorded, or runs|runs as it is"):
+    with pytest.warns(UserWarning, match="not recorded, or runs|runs eagerly"):
         compiled = cr.compile(lambda x: prepared(x))
         assert [compiled(k * x).diagonal().tolist() for k in (1, 2)] == [[2, 2, 2], [4, 4, 4]]
 
@@ -347,7 +347,7 @@ def test_long_programs_of_few_inputs_are_recorded():
     assert len(prepared._compiled.recordings) == 1
     w = cr.full((3,), 0.01, dtype=cr.float64, requires_grad=True)
     for of_csr in (cr.prepare_jacobian, lambda *args: cr.jacobian(*args, layout="csr")):
-        with pytest.raises(RuntimeError, match="would take them for constants"):
+        with pytest.raises(RuntimeError, match="would treat it as a constant"):
             of_csr(lambda x: orbit(x, w), np.ones(3))
 
 

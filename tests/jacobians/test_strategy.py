@@ -201,7 +201,7 @@ def test_custom_functions_without_a_jvp():
     [
         (
             lambda x: np.exp(x) / np.exp(x).sum(),
-            r"400,000,000 entries\. All of it would be 20,000 × 20,000 numbers, 2.98 GiB",
+            r"400,000,000 entries\. The dense matrix has 20,000 × 20,000 numbers, 2.98 GiB",
         ),
         (lambda x: np.fft.fft(x).real, "layout='operator'"),
     ],

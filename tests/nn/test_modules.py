@@ -668,7 +668,7 @@ def test_clipping():
 @pytest.mark.skipif(not OURS, reason="messages of ours")
 def test_messages_name_parameters_by_their_modules():
     net = Net()
-    with pytest.raises(RuntimeError, match=r"would overwrite net.rest.1.weight, whose gradient you asked for"):
+    with pytest.raises(RuntimeError, match=r"would overwrite net.rest.1.weight, a leaf that requires grad"):
         net.rest[1].weight += 1
     assert "net.scale.grad is None" in str(net.scale.why())
 

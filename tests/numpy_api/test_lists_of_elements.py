@@ -53,4 +53,4 @@ def test_the_truth_of_mapped_elements_is_asked_of_none(function):
     with pytest.raises((ValueError, RuntimeError)) as caught:
         cr.vmap(lambda a: function(np.array([a[0], a[1]])))(X)
     said = [str(caught.value), *getattr(caught.value, "__notes__", [])][-1]
-    assert "inside vmap each example has a value of its own" in said
+    assert "inside vmap the value differs between examples" in said

@@ -134,7 +134,7 @@ def test_elements_that_integers_pick_lie_as_in_numpy(layout, transformation):
 @pytest.mark.parametrize("call", [lambda x: x.ravel("K"), lambda x: x.flatten("A"), lambda x: x.reshape(-1, order="A")])
 def test_an_order_in_memory_that_examples_of_a_vmap_leave_open(call):
     x = np.ascontiguousarray(np.stack([X, X], axis=-1))
-    with pytest.raises(RuntimeError, match=r"order='[AK]' asks how an array lies in memory"):
+    with pytest.raises(RuntimeError, match=r"order='[AK]' depends on the memory layout of an array"):
         cr.vmap(call, in_dims=-1)(x.transpose(1, 0, 2))
     np.testing.assert_array_equal(cr.vmap(call, in_dims=-1)(x)[0], call(X))
 
@@ -147,7 +147,7 @@ def test_an_order_in_memory_that_examples_of_a_vmap_leave_open(call):
 def test_what_is_made_beside_such_examples_is_open_as_well(call):
     x = np.asfortranarray(np.arange(36.0).reshape(4, 3, 3))
     for order in "KA":
-        with pytest.raises(RuntimeError, match=rf"order='{order}' asks how an array lies in memory"):
+        with pytest.raises(RuntimeError, match=rf"order='{order}' depends on the memory layout of an array"):
             cr.vmap(lambda v, order=order: call(v).ravel(order))(x)
     np.testing.assert_array_equal(cr.vmap(lambda v: call(v).ravel())(x)[1], call(x[1]).ravel())
 

@@ -138,7 +138,7 @@ def test_in_place_functions():
 
 @pytest.mark.skipif(not OURS, reason="PyTorch makes memory longer")
 def test_memory_has_its_size():
-    with pytest.raises(RuntimeError, match=r"shape \(2,\) has other elements than \(3,\)"):
+    with pytest.raises(RuntimeError, match=r"shape \(2,\) has another number of elements than \(3,\)"):
         torch.ones(2).resize_(3)
 
 

@@ -468,6 +468,6 @@ def test_warnings_of_compile_name_the_users_function() -> None:
         "state": lambda: cr.scipy.solve_ivp(state, (0, 0.1), np.ones(2), method="BDF", compile=True),
     }
     for name, solve in solvers.items():
-        with pytest.warns(UserWarning, match="as it is, every time") as said:
+        with pytest.warns(UserWarning, match="runs eagerly in every call") as said:
             solve()
         assert {str(warning.message).split(":")[1] for warning in said} == {f" {name} (test_minimize.py"}

@@ -1,1 +1,1 @@
-"""Explanations: what a backward pass computes, as text, picture and page."""
+"""Explanations of backward passes and Jacobians, as text, picture and HTML page."""

@@ -1,7 +1,7 @@
-"""Which operations belong to one call of the user's: ``outer(x, x)`` is two of them, ``conv2d(x, w, b)`` three.
+"""Group operations by the user's call: ``outer(x, x)`` records two operations, ``conv2d(x, w, b)`` three.
 
-Every node notes the instruction of the user's program that it was recorded at. Neighbours that share one are the parts of a
-call, which has a name in the source.
+Every node stores the instruction of the user's program at which it was recorded. Neighbouring nodes with the same instruction
+belong to one call, whose name is read from the source. ``Explanation`` and ``Drawing`` call ``calls_of``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chainrule._src.tape.node import Edge, Leaf, Node
 
 
 class CallSpan(NamedTuple):
-    """Operations ``start`` to ``stop``; ``name`` is that of the function where they are the parts of a call, else ''."""
+    """Operations ``start`` to ``stop``; ``name`` is the called function if they are the parts of one call, else ''."""
 
     start: int
     stop: int
@@ -30,7 +30,7 @@ class CallSpan(NamedTuple):
 
 
 def calls_of(nodes: Sequence[Any]) -> list[CallSpan]:
-    """Divide nodes, in the order they ran, into calls."""
+    """Divide nodes, in execution order, into calls."""
     calls, start = [], 0
     for (code, at), group in itertools.groupby(nodes, key=lambda node: (node.code, node.lasti)):
         ops = [node.prim.name for node in group]
@@ -46,15 +46,16 @@ def calls_of(nodes: Sequence[Any]) -> list[CallSpan]:
 def remembered(
     nodes: Sequence[Node], leaves: Sequence[Leaf], taken: Mapping[Edge, str], stacks: Mapping[Any, Any]
 ) -> dict[Edge, tuple[str, bool]]:
-    """Names of values that no variable holds any more: those that their statements gave them; and if only one value had it.
+    """Name values that no variable holds any more by the assignments that made them.
 
-    Where a variable was given several of the values they are numbered, all but the last, which has the name if nothing else has.
+    Return for each edge its name, and whether the variable was assigned only once. If a variable was assigned several
+    values, the last one gets the name, unless it is in use, and the others get numbers.
 
     Args:
-        nodes: in the order they ran.
+        nodes: in execution order.
         leaves: of the graph.
         taken: the names of values that variables hold.
-        stacks: the frames of nodes, outermost first, where more than one is known.
+        stacks: the frames of nodes, outermost first, if more than one is known.
     """
     found: dict[str, list[Edge]] = {}
     for frames, group in itertools.groupby(nodes, key=lambda node: frames_of(node, stacks)):
@@ -84,12 +85,12 @@ CodePlace = tuple[CodeType | None, int]
 
 
 def frames_of(node: Node | Leaf, stacks: Mapping[Any, Any]) -> Sequence[CodePlace]:
-    """The frames of the program at a node, outermost first; the innermost, at least."""
+    """Return the frames of the program at a node, outermost first; at least the innermost one."""
     return stacks.get(node) or ((node.code, node.lasti),)
 
 
 def target_of(frames: Sequence[CodePlace]) -> str:
-    """The variable that was given what the innermost frame computes, through functions that return it."""
+    """Return the variable that the innermost frame's value is assigned to, also through functions that return the value."""
     for code, at in reversed(frames):
         target = _target(code, at)
         if target != "":
@@ -103,13 +104,13 @@ def _target(code: CodeType | None, at: int) -> str | None:
 
 
 def _period(ops: Sequence[str]) -> int:
-    """After how many operations they repeat: a call in a loop is at one place each time."""
+    """Return the period of the operations: a call in a loop has the same location in each iteration."""
     n = len(ops)
     return next(p for p in range(1, n + 1) if n % p == 0 and list(ops[:p]) * (n // p) == list(ops))
 
 
 def operands_at(node: Node) -> list[str]:
-    """The names of the operands of an operator, or of a function's arguments; '' for those that are no variables."""
+    """Return the names of an operator's operands or a function's arguments; '' for operands that are not variables."""
     tree, operands = _expression(node.code, node.lasti), []
     if isinstance(tree, ast.BinOp):
         operands = [tree.left, tree.right]
@@ -119,7 +120,7 @@ def operands_at(node: Node) -> list[str]:
 
 
 def named_arguments(function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> list[tuple[str, object]]:
-    """Arguments with the names of the parameters they are for."""
+    """Return the arguments with the names of their parameters."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
     except (TypeError, ValueError):

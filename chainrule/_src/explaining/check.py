@@ -1,4 +1,4 @@
-"""The whole Jacobian, contracted with the given gradient, against what the steps computed."""
+"""``explanation.check()``: compare the gradients of the steps with the contraction of the whole Jacobian and the seed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.values import Value
 
-_LIMIT = 10**6  # numbers in one Jacobian
+_LIMIT = 10**6  # most entries of a Jacobian that is built
 
 
 class Check:
-    """The result of ``explanation.check()``: true unless something disagrees. Printed, it says what was compared."""
+    """The result of ``explanation.check()``: true unless a comparison fails. Printing it lists the comparisons."""
 
     def __init__(self, ok: bool, text: str) -> None:
         self.ok = ok
@@ -37,7 +37,7 @@ class Check:
 
 def checked(e: Explanation) -> Check:
     """Compare Σ G·∂Y/∂x with the gradient of every x."""
-    with np.errstate(all="ignore"):  # the pass itself has told
+    with np.errstate(all="ignore"):  # the pass itself has warned
         found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]
     return Check(all(ok for ok, _ in found), "\n".join(line for _, line in found) or "nothing to check")
 
@@ -45,16 +45,16 @@ def checked(e: Explanation) -> Check:
 def _one(e: Explanation, tensor: Tensor, value: Value) -> tuple[bool, str]:
     size = sum(t.numel() for t in e._tensors) * tensor.numel()
     if size > _LIMIT:
-        return True, f"{value.name}: not checked, its Jacobian has {size:,} numbers (at most {_LIMIT:,} are built)"
+        return True, f"{value.name}: not checked, because its Jacobian has {size:,} entries (the limit is {_LIMIT:,})"
     if value.gradient is None:
-        return True, f"{value.name}: no path leads to it, its gradient is 0"
+        return True, f"{value.name}: no path leads to it, so its gradient is 0"
     hooks = (edge.hooks for edge in reachable([t._edge for t in e._tensors]) if edge.hooks is not None)
     if any(h.tensor or h.pre or getattr(h, "post", None) for h in hooks):
-        return True, f"{value.name}: not checked, because hooks change gradients on the way"
+        return True, f"{value.name}: not checked, because hooks change gradients"
     try:
         total = sum(_contracted(g, jacobian(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds))
-    except Exception as error:  # a rule without derivatives of batches, or a hook that wants more than it gets
-        return True, f"{value.name}: not checked, its Jacobian cannot be built ({str(error).splitlines()[0]})"
+    except Exception as error:  # a rule that does not support batches, or a hook that fails on this pass
+        return True, f"{value.name}: not checked, because its Jacobian cannot be built ({str(error).splitlines()[0]})"
     said = f"Σ tensordot(Yˉ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"
     if len(e.outputs) == 1:
         y = e.outputs[0]
@@ -74,7 +74,7 @@ def _agree(total: Any, gradient: AnyArray) -> bool:
 
 
 def _contracted(seed: NumpyArray, whole: NumpyArray, dtype: NumpyDType) -> NumpyArray:
-    """Σ G·∂Y/∂x, in the convention of gradients of complex numbers."""
+    """Return Σ G·∂Y/∂x, with PyTorch's convention for gradients of complex numbers."""
     with np.errstate(all="ignore"):
         if seed.dtype.kind != "c":
             return np.tensordot(seed, whole, seed.ndim)

@@ -1,7 +1,8 @@
-"""Where a gradient comes from: parts that it is the sum of, by the terms of a loss, the lines of a program, or its modules.
+"""Divide gradients into parts that add up to them: by the terms of a loss, the lines of a program, or its modules.
 
-A backward pass is linear in what it starts from, and a sum at each value that is used more than once. So a gradient is divided
-exactly: by where cotangents leave the sum that a loss is (one pass for each term), or by where they enter a leaf.
+A backward pass is linear in its seeds, and adds cotangents at each value that is used more than once. So the division is exact:
+"term" runs one pass for each term of the loss, and "line" groups the cotangents that arrive at a leaf by the line they come from.
+``Explanation.contributions`` calls ``contributions``, and the page shows the resulting table.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.steps import Step
 
 WAYS = ("term", "line", "module")
-_MOST = 40  # parts that are told apart
-_ROWS = 12  # of a leaf, in text
-_LEAVES = 6  # besides all of them together, in text
-_NAME = 30  # characters of a part's name
+_MOST = 40  # most parts; further terms are combined into one part
+_ROWS = 12  # most rows of a leaf in the text
+_LEAVES = 6  # most leaves with rows of their own in the text
+_NAME = 30  # most characters of a part's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,10 @@ class GradientPart:
     """A part of a gradient.
 
     Attributes:
-        name: a term's variable or expression, a line's place, a module's name.
-        gradients: by a leaf's name, what of its gradient is this part; leaves that it does not reach are missing.
-        line: the line of the program, if it has one.
-        count: how many terms it is made of (the same expression in a loop, say).
+        name: a term's variable or expression, a line's location, a module's name.
+        gradients: maps a leaf's name to this part of its gradient; leaves that the part does not reach are missing.
+        line: the line of the program, if the part has one.
+        count: number of terms in the part (more than one for an expression in a loop).
     """
 
     name: str
@@ -57,14 +58,14 @@ class GradientPart:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a part has to do with the gradient of a leaf (or of all leaves together: then ``leaf`` is "").
+    """The contribution of a part to the gradient of a leaf (or of all leaves together: then ``leaf`` is "").
 
     Attributes:
         leaf, part: their names.
-        norm: of the part.
-        share: ⟨part, gradient⟩ / ⟨gradient, gradient⟩: how much of the gradient it is, less than 0 if it pulls the other way. The
-            shares of a leaf add up to 1; nan where the gradient is 0.
-        cosine: of the angle between part and gradient; nan where one of them is 0.
+        norm: norm of the part.
+        share: ⟨part, gradient⟩ / ⟨gradient, gradient⟩, negative if the part opposes the gradient. The shares of a leaf add up
+            to 1; nan if the gradient is 0.
+        cosine: cosine of the angle between part and gradient; nan if one of them is 0.
     """
 
     leaf: str
@@ -74,18 +75,18 @@ class Contribution:
     cosine: float
 
 
-Contribution.__module__ = "chainrule.explaining"  # which a dataclass looks up while it is made
+Contribution.__module__ = "chainrule.explaining"  # set afterwards: the dataclass decorator looks up the real module
 
 
 class Contributions:
-    """The parts of the gradients of a pass, which add up to them. ``explain(loss, by=...)`` makes it; printed, it is a table.
+    """Parts that add up to the gradients of a pass, returned by ``explain(loss, by=...)``. Printing it shows a table.
 
     Attributes:
         by: "term", "line" or "module".
-        title: what is differentiated.
-        parts: a :class:`GradientPart` for each.
-        gradients: by the leaf's name, the whole gradient.
-        table: a :class:`Contribution` for each part, first of all leaves together (""), then of each leaf that it reaches.
+        title: the names of the outputs.
+        parts: the :class:`GradientPart` objects.
+        gradients: maps a leaf's name to its whole gradient.
+        table: a :class:`Contribution` for each part, first for all leaves together (""), then for each leaf that it reaches.
     """
 
     __module__ = "chainrule.explaining"
@@ -100,15 +101,15 @@ class Contributions:
                     self.table.append(_contribution(leaf, part, {leaf: part.gradients[leaf]}, {leaf: g}))
 
     def rows(self, leaf: str = "") -> list[Contribution]:
-        """The contributions to the gradient of a leaf; without one to that of all leaves together."""
+        """Return the contributions to the gradient of a leaf; by default, of all leaves together."""
         return [row for row in self.table if row.leaf == leaf]
 
     def norm(self, leaf: str = "") -> float:
-        """The norm of a leaf's gradient, or of all together."""
+        """Return the norm of a leaf's gradient; by default, of all gradients together."""
         return norm(self.gradients.values() if not leaf else [self.gradients[leaf]])
 
     def to_dict(self) -> JSONObject:
-        """Names and numbers as plain values, for JSON; what JSON has no number for is None."""
+        """Return names and numbers as plain values, for JSON; numbers that are not finite are None."""
         return {
             "by": self.by,
             "title": self.title,
@@ -143,23 +144,23 @@ def _contribution(leaf: str, part: GradientPart, parts: JSONObject, wholes: JSON
 
 
 def inner(x: NumpyArray, y: NumpyArray) -> float:
-    """The real part of ⟨x, y⟩."""
+    """Return the real part of ⟨x, y⟩."""
     with np.errstate(all="ignore"):
         return float(np.real(np.vdot(x, y)).astype(float))
 
 
 def norm(arrays: Iterable[NumpyArray]) -> float:
-    """The norm of several arrays together."""
+    """Return the norm of several arrays together."""
     return math.sqrt(sum(inner(x, x) for x in arrays))
 
 
 def finite(x: float) -> float | None:
-    """A number as JSON has it: None where it has none."""
+    """Return a number for JSON: None if it is not finite."""
     return x if math.isfinite(x) else None
 
 
 def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> Iterator[GradientPart]:
-    """What hooks made of the sums: the difference, where there is more of it than rounding."""
+    """Yield a part with the difference that hooks made to the sums, unless it is only rounding."""
     found = {}
     for leaf, g in gradients.items():
         pieces = [part.gradients[leaf] for part in parts if leaf in part.gradients]
@@ -176,7 +177,7 @@ def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> It
 
 
 def contributions(e: Explanation, by: str) -> Contributions:
-    """See ``Explanation.contributions``."""
+    """Implement ``Explanation.contributions``."""
     if by not in WAYS:
         raise errors.explained_by(by, WAYS)
     gradients = {v.name: v.gradient for v in e.wrt if v.gradient is not None}
@@ -185,7 +186,7 @@ def contributions(e: Explanation, by: str) -> Contributions:
 
 
 def _by_line(e: Explanation) -> list[GradientPart]:
-    """By the line of the operation that read the leaf: what each sent to it."""
+    """Group the cotangents of each leaf by the line of the operation that read the leaf."""
     found: dict[SourceLine | None, dict[str, NumpyArray]] = {}
     for value in e.wrt:
         for index, _, g in e.terms_of(value):
@@ -196,7 +197,7 @@ def _by_line(e: Explanation) -> list[GradientPart]:
 
 
 def _by_module(e: Explanation) -> list[GradientPart]:
-    """By the module that a leaf is a parameter of; other leaves are parts of their own."""
+    """Group the gradients of parameters by their module; each other leaf is a part."""
     found: dict[str, dict[str, NumpyArray]] = {}
     for tensor, value in zip(e._wanted, e.wrt):
         if value.gradient is not None:
@@ -206,7 +207,7 @@ def _by_module(e: Explanation) -> list[GradientPart]:
 
 
 def grouped_terms(e: Explanation) -> list[tuple[str, SourceLine | None, list[tuple[Edge, NumpyArray]]]]:
-    """The terms that the outputs are sums of: name, line, and edges with cotangents; those of one place in the program are one."""
+    """Return the terms of the outputs, grouped by source location: name, line, and edges with cotangents."""
     groups: dict[Any, list[tuple[Edge, NumpyArray]]] = {}
     for edge, g in terms(e):
         node = edge.node if isinstance(edge, Output) else edge
@@ -220,7 +221,7 @@ def grouped_terms(e: Explanation) -> list[tuple[str, SourceLine | None, list[tup
 
 
 def _by_term(e: Explanation) -> list[GradientPart]:
-    """By those terms: a pass from each."""
+    """Run a pass from each group of terms."""
     parts: dict[str, GradientPart] = {}
     for name, line, group in grouped_terms(e):
         name = next(n for k in itertools.count(1) if (n := f"{name} ({k})" if k > 1 else name) not in parts)
@@ -229,17 +230,17 @@ def _by_term(e: Explanation) -> list[GradientPart]:
 
 
 def _called(e: Explanation, edge: Edge) -> tuple[str, SourceLine | None]:
-    """A term's name: its variable, or its expression in the program."""
+    """Return a term's name (its variable, or its expression in the program) and its line."""
     value, where = e._values.by_edge[edge], place_of(edge)
     written = "" if where is None or e.is_named(value) else " ".join(where.expression.split())
     return short(written, _NAME) or value.name, line_of(where)
 
 
 def terms(e: Explanation) -> list[tuple[Edge, NumpyArray]]:
-    """The edges that the outputs are a sum of, in the order of the program, each with its cotangent.
+    """Return the edges whose sum the outputs are, in program order, each with its cotangent.
 
-    Factors that are constant, means and the like are looked through. A variable of the program is one term, unless it is the
-    only one.
+    Linear operations on the path (constant factors, means) are skipped. A variable of the program is one term, unless it is
+    the only term.
     """
     steps = {step.output.edge: step for step in e.steps if len(outputs_of(step.record.node)) == 1}
     given = [(v.edge, seed) for v, seed in zip(e.outputs, e.seeds)]
@@ -258,7 +259,7 @@ def terms(e: Explanation) -> list[tuple[Edge, NumpyArray]]:
 
 
 def _summands(e: Explanation, steps: Mapping[Edge, Step], edge: Edge) -> list[tuple[Edge, NumpyArray]]:
-    """What a value is a sum of, but for constant factors: edges with what the pass sends to each; nothing where it is no sum."""
+    """Return the summands of a value, up to constant factors: edges with their cotangents; empty if the value is not a sum."""
     first = edge
     while True:
         step = steps.get(edge)
@@ -271,13 +272,13 @@ def _summands(e: Explanation, steps: Mapping[Edge, Step], edge: Edge) -> list[tu
 
 
 def _shifted(step: Any, whole: bool) -> list[tuple[Edge, NumpyArray]]:
-    """A term without the constant that is added to it: ``0 + x`` is x."""
+    """Return a term without an added constant: ``0 + x`` becomes x."""
     shifts = not whole and step is not None and len(step.arrows) == 1 and step.prim.name == "add" and _linear(step)
     return [(step.arrows[0].input.edge, step.arrows[0].downstream)] if shifts and len(step.terms) == 1 else []
 
 
 def _linear(step: Step) -> bool:
-    """Whether an operation is linear in all operands that gradients flow to together."""
+    """Return whether an operation is jointly linear in all operands that gradients flow to."""
     prim, flows = step.prim, [arrow.position for arrow in step.arrows]
     if prim.kind == "linear":
         return True
@@ -288,7 +289,7 @@ def _linear(step: Step) -> bool:
 
 
 def pulled(e: Explanation, starts: Sequence[tuple[Edge, NumpyArray]]) -> dict[str, NumpyArray]:
-    """What arrives at the leaves of an explanation if a pass starts with these cotangents: its rules once more, without hooks."""
+    """Run the rules of an explanation again from other cotangents, without hooks; return the gradients of the leaves."""
     values, cotangents = e._values.by_edge, dict[Edge, Any]()
 
     def add(edge: Edge, g: object) -> None:

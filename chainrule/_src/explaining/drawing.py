@@ -1,4 +1,7 @@
-"""From the tape to what is drawn: which values get a box, what is folded, which constants and cuts are shown."""
+"""Convert a tape to the nodes and edges of a drawing: boxes for values, folded operations, constants and cut paths.
+
+``graph.graph_of`` calls ``Drawing`` and makes a ``Graph`` of its ``drawn`` nodes and ``edges``.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,10 @@ class _Arrow:
 
 
 class Drawing:
-    """The work of ``graph_of``, which leaves ``drawn`` and ``edges``.
+    """Compute the nodes (``drawn``) and ``edges`` of a graph.
 
-    Nodes go by keys of any kind first, and get their ids when their order is known.
+    Nodes have keys first (an edge of the tape, ``("op", index)``, or the id of an array), and get their ids when their order
+    is known.
     """
 
     def __init__(
@@ -52,26 +56,26 @@ class Drawing:
         self.calls = calls_of(self.tape.ops) if composites else every_op
         self.roots = {t._edge if t._edge is not None else id(t): t for t in tensors}
         self.labels = self._labelled()
-        self.boxes: set[object] | None = None  # of a graph that is folded; None: all that have a name
+        self.boxes: set[object] | None = None  # values with boxes in a folded graph; None: all values with names
         self.stretches = self._folded(limit, most)
         self.composites = {call[:2]: call.name for call in self.calls if call.name}
         self.of_op = [g for g, s in enumerate(self.stretches) for _ in range(s.start, s.stop)]
         self.nodes: dict[Any, GraphNode] = {}
         self.arrows: list[_Arrow] = []
-        self.kept: list[object] = []  # arrays whose id is a key
+        self.kept: list[object] = []  # keeps arrays alive whose id is a key
         self.draw()
 
     # -- names and folds ---------------------------------------------------------------------------------------------
 
     def _labelled(self) -> dict[object, str]:
-        """A name for every value: the user's, or t1, t2 ... in the order of creation."""
+        """Return a name for every value: the user's, or t1, t2 ... in order of creation."""
         named = {edge: self.given.get(edge) or self.names.of(edge) or "" for edge in self.tape.values}
         taken = set(named.values())
         free = (name for n in itertools.count(1) if (name := f"t{n}") not in taken)
         return {edge: name or next(free) for edge, name in named.items()}
 
     def _boxed(self, edge: object) -> bool:
-        """Whether a value is drawn as a box, even between operations."""
+        """Return whether a value is drawn as a box."""
         if edge in self.roots or self.every:
             return True
         return self.names.of(edge) is not None if self.boxes is None else edge in self.boxes
@@ -125,7 +129,7 @@ class Drawing:
         return [output for output in found if output in self.labels]
 
     def _leaves(self, edge: object, g: int) -> bool:
-        """Whether a value is an output, or read outside of the fold that made it."""
+        """Return whether a value is an output, or is read outside of the fold that computes it."""
         return edge in self.roots or any(self.of_op[i] != g for i in self.tape.readers.get(edge, ()))
 
     def _value(self, edge: object) -> None:
@@ -181,13 +185,13 @@ class Drawing:
                     self._constant(thing, "" if found is None else found.name)
                     self.arrows.append(_Arrow(id(thing), ("op", g), operand=at))
             elif alone:
-                op.numbers[at] = "…" if value is None else _number(value)  # …: it was not kept
+                op.numbers[at] = "…" if value is None else _number(value)  # …: the node does not save it
         if alone and op.numbers:
             known = [number for number in op.numbers.values() if number != "…"]
             op.detail = ", ".join([*known, *_parameters(node)])
 
     def _constant(self, thing: object, name: str, role: str = "constant") -> None:
-        """A box for a value without gradient, and where its path was cut."""
+        """Add a box for a value without gradient, and an arrow or a note for the cut of its path."""
         if id(thing) in self.nodes:
             return
         self.kept.append(thing)
@@ -215,7 +219,7 @@ class Drawing:
             box.detail, box.why = _cut_label(cut), str(cut)
 
     def _unknown_constants(self) -> None:
-        """Constants that their operation has not kept, where the program's expression names a variable of that shape."""
+        """Add constants that their operation does not save, if the source expression names a variable of that shape."""
         by_name = {f.name: f for f in self.names.found if isinstance(f.thing, Tensor) and f.thing._edge is None}
         for g, stretch in enumerate(self.stretches):
             node = self.tape.ops[stretch.start]
@@ -231,7 +235,7 @@ class Drawing:
                     self.arrows.append(_Arrow(id(found.thing), ("op", g), operand=at))
 
     def _fold_leaves(self) -> None:
-        """Leaves and constants that go to the same places are drawn as one, from the fourth on."""
+        """Draw four or more leaves (or constants) as one node if they have the same targets."""
         goes: dict[object, set[object]] = {}
         for arrow in self.arrows:
             goes.setdefault(arrow.source, set()).add(arrow.target)
@@ -255,7 +259,7 @@ class Drawing:
     # -- the result --------------------------------------------------------------------------------------------------
 
     def _order(self) -> list[Any]:
-        """Nodes so that arrows go forward: operations as they ran, values just before they are read first."""
+        """Sort nodes so that arrows go forward: operations in execution order, values before their first reader."""
         kinds = {key: node.kind for key, node in self.nodes.items()}
         rank = {key: (key[1], 1) if kind == "op" else (len(self.stretches), 0) for key, kind in kinds.items()}
         made = {arrow.target: arrow.source[1] for arrow in self.arrows if kinds[arrow.source] == "op"}
@@ -265,12 +269,12 @@ class Drawing:
         for source, before in [(a.source, rank[a.target][0]) for a in self.arrows if a.kind == "cut"]:
             if before > made.get(source, -1):
                 rank[source] = min(rank[source], (before, -1))
-        # A cut may lead back, where its source was written in place since.
+        # A cut may point backward if its source was written in place afterwards.
         self.arrows = [a for a in self.arrows if a.kind != "cut" or rank[a.source] < rank[a.target]]
         return sorted(self.nodes, key=rank.__getitem__)
 
     def _finish(self) -> None:
-        """Ids, in an order in which arrows only go forward, and one arrow where a fold has several."""
+        """Assign ids in an order in which arrows go forward, and merge the parallel arrows of folds."""
         order = self._order()
         for i, key in enumerate(order):
             self.nodes[key].id = f"n{i}"
@@ -299,14 +303,14 @@ class Drawing:
 
 
 def _sources(tensor: object, names: Names) -> list[Tensor]:
-    """The tensors, as far as they are alive, that the path to was cut where this one was made."""
+    """Return the tensors that are still alive among the sources of a tensor's cut."""
     found = []
     for source in getattr(tensor._cut, "sources", ()) if isinstance(tensor, Tensor) else ():
         alive = source() if callable(source) and not isinstance(source, Tensor) else source
         if isinstance(alive, Tensor) and alive._edge is not None:
             found.append(alive)
     cut = getattr(tensor, "_cut", None)
-    if not found and cut is not None:  # they were intermediate values: the source tells what the program read
+    if not found and cut is not None:  # the sources were intermediate values: use the variables that the line reads
         found = [f.thing for f in names.read_at(cut.where) if getattr(f.thing, "_edge", None) is not None]
     return found
 
@@ -329,7 +333,7 @@ def _name(node: Node) -> str:
 
 
 def _parameters(node: Node) -> list[str]:
-    """The parameters worth seeing."""
+    """Return the parameters to show, as ``key=value``."""
     if node.prim.kind == "function":
         return []
     shown = [

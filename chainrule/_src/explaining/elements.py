@@ -1,7 +1,8 @@
-"""One element of a formula: ``Xˉ[i,k] = Σ_j Zˉ[i,j]·W[k,j]``, with letters or with numbers.
+"""Convert a formula of arrays to one element of it: ``Xˉ[i,k] = Σ_j Zˉ[i,j]·W[k,j]``, with letters or with numbers.
 
-A formula's tree is read from the result's index inwards, and becomes a tree over elements. What cannot be read so raises
-:class:`~chainrule._src.explaining.tree.NoForm`: there is no form then, rather than a wrong one.
+``ElementReader`` walks the formula's syntax tree from the index of the result to the indices of the operands, and returns a
+tree over elements. It raises :class:`~chainrule._src.explaining.tree.NoForm` if an expression has no exact element form.
+``rules`` and ``jacobian`` call it.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from chainrule._src.explaining.tree import (
 from chainrule._src.rules.primitive import Primitive
 
 LETTERS = "ijklmnopqrsuvwzacdefh"
-_TERMS = 4  # of a sum of numbers that are written out
-_MOVED = 10**6  # elements of arrays whose movement is looked at
+_TERMS = 4  # most terms of a sum of numbers that are written out
+_MOVED = 10**6  # most elements of an array whose permutation is probed
 _MOVES = {"expand_dims", "broadcast_to", "transpose", "swapaxes", "moveaxis", "diagonal"}
 _ELEMENTWISE = {"clip", "real", "imag"}  # besides NumPy's ufuncs and elementwise rows
 
 
 def letters_of(shape: Sequence[int], wanted: str = "") -> IndexLetters:
-    """Indices of an array: the wanted letters for its last axes, or i, j, k ...; 0 along axes of length 1."""
+    """Return the indices of an array: the wanted letters for its last axes, or i, j, k ...; 0 along axes of length 1."""
     letters = "bcdef"[: len(shape) - len(wanted)] + wanted if wanted else LETTERS[: len(shape)]
     if len(letters) < len(shape):
         raise NoForm
@@ -50,26 +51,26 @@ def letters_of(shape: Sequence[int], wanted: str = "") -> IndexLetters:
 
 
 def broadcast_index(index: IndexLetters, shape: tuple[int, ...]) -> IndexLetters:
-    """The index of the element that broadcasting puts there."""
+    """Return the index of the operand's element that broadcasting copies to ``index``."""
     if len(index) < len(shape):
         raise NoForm
     return tuple(0 if n == 1 else i for n, i in zip(shape, index[len(index) - len(shape) :]))
 
 
 def rounded(x: object) -> ast.expr:
-    """Four digits of a number."""
+    """Return a number, rounded to four digits, as a constant of a tree."""
     x = np.asarray(x).item()
     return constant(float(f"{x:.4g}") if isinstance(x, float) else x)
 
 
 class ElementReader:
-    """Reads elements of a formula.
+    """Convert a formula to one element of it.
 
     Args:
-        formula: whose.
+        formula: the formula.
         concrete: indices are numbers, and arrays are read at them.
-        used: letters that are not to be summed over.
-        entry: what stands for a name's element; the formula's own name for it without.
+        used: letters that must not be used as summation indices.
+        entry: returns the element of a name; by default, an entry with the formula's own name.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class ElementReader:
         self._free = (letter for letter in LETTERS if letter not in used)
 
     def result(self, index: IndexLetters) -> ast.expr:
-        """The element of the operand's cotangent: with the sums that undo broadcasting."""
+        """Return the element of the operand's cotangent, with the sums that undo broadcasting."""
         f = self.formula
         if f.raw_shape and len(f.raw_shape) - len(f.stretched[0]) != len(f.shape):
             raise NoForm
@@ -101,7 +102,7 @@ class ElementReader:
         return self._summed(array, shape, (*added, *long), (*(None for _ in added), *index))
 
     def _summed(self, array: ast.expr, shape: tuple[int, ...], axes: tuple[int, ...], index: IndexLetters) -> ast.expr:
-        """The sum over axes of an array, at an index that is theirs for the other axes."""
+        """Return the sum over axes of an array, at the index of the other axes."""
 
         def body(bound: IndexLetters) -> ast.expr:
             at = dict(zip(axes, bound))
@@ -110,7 +111,7 @@ class ElementReader:
         return self._total([shape[a] for a in axes], body)
 
     def _total(self, sizes: Sequence[int], body: Callable[[IndexLetters], ast.expr]) -> ast.expr:
-        """The sum of ``body`` over indices below ``sizes``."""
+        """Return the sum of ``body`` over indices below ``sizes``."""
         if not sizes:
             return body(())
         if not self.concrete:
@@ -123,14 +124,14 @@ class ElementReader:
         return functools.reduce(lambda a, b: ast.BinOp(a, ast.Add(), b), terms) if terms else ast.Constant(0)
 
     def at(self, node: ast.expr, index: IndexLetters) -> ast.expr:
-        """One element of an expression."""
+        """Return one element of an expression: dispatch to the method named after the node's type."""
         read = getattr(self, "_" + type(node).__name__.lower(), None)
         if read is None:
             raise NoForm
         found: ast.expr = read(node, index)
         return found
 
-    # -- what is read at its own index
+    # -- names, constants and operators
 
     def _name(self, node: ast.Name, index: IndexLetters) -> ast.expr:
         value = self.formula.values.get(node.id)
@@ -145,14 +146,14 @@ class ElementReader:
         return node
 
     def _single(self, node: ast.expr) -> ast.expr:
-        """What is one number, whatever the index."""
+        """Return an expression whose value is a single number, which has no index."""
         value = self._value(node)
         if np.ndim(value) != 0 or not isinstance(value, (bool, int, float, complex, np.generic)):
             raise NoForm
         return constant(np.asarray(value).item())
 
     def _result(self, node: ast.Call, index: IndexLetters) -> ast.expr:
-        """What a function returns for whole arrays: ``softmax(x)[i,j]``; that says nothing where the rule is no more."""
+        """Return an element of a function of whole arrays: ``softmax(x)[i,j]``. Raise NoForm if the rule is only that call."""
         shape = self.shape(node)
         if not shape:
             return self._single(node)
@@ -198,7 +199,7 @@ class ElementReader:
         return self._moved(node, index, value)
 
     def _moved(self, node: ast.expr, index: IndexLetters, array: ast.expr) -> ast.expr:
-        """What moves the elements of an array; how, is read off what it does to coordinates."""
+        """Return an element of an expression that only moves elements; apply it to coordinates to find the permutation."""
 
         def move(coordinates: object) -> Any:
             return self._value(copy_tree(node, array, ast.Name("moved", ast.Load())), moved=coordinates)
@@ -247,7 +248,7 @@ class ElementReader:
         return self._moved(node, index, x)
 
     def _from_here_on(self, array: ast.expr, axis: int, index: IndexLetters) -> ast.expr:
-        """A sum that runs from an index to the end."""
+        """Return a sum from an index to the end of an axis (the transpose of a cumulative sum)."""
         axis, start = axis % len(index), index[axis]
 
         def at(i: object) -> ast.expr:
@@ -324,7 +325,7 @@ class ElementReader:
         return ast.Call(ast.Name("conj", ast.Load()), [self.at(array, index)], [])
 
     def shape(self, node: ast.expr) -> tuple[int, ...]:
-        """The shape of a part of the formula."""
+        """Return the shape of a part of the formula."""
         if id(node) not in self._shapes:
             value = self._value(node)
             if isinstance(value, (tuple, list)):
@@ -340,9 +341,12 @@ class ElementReader:
 
 
 def places(move: Callable[[Any], Any], shape: tuple[int, ...]) -> list[tuple[int | None, int, int]]:
-    """Where an array's elements go that ``move`` only moves: for each of its axes the axis of the result it is read along
-    (None: a single place is read), the place it begins at, and the step."""
-    shape = tuple(n or 2 for n in shape)  # what has no elements moves like what has some
+    """Find how ``move`` permutes the elements of an array.
+
+    Return for each axis of the array the axis of the result along which it is read (None: a single index is read), the first
+    index, and the step.
+    """
+    shape = tuple(n or 2 for n in shape)  # probe empty arrays with a non-empty one
     if math.prod(shape) > _MOVED:
         raise NoForm
     found: list[tuple[int | None, int, int]] = []
@@ -366,7 +370,7 @@ def places(move: Callable[[Any], Any], shape: tuple[int, ...]) -> list[tuple[int
 
 
 def _along(index: IndexLetters, axis: int | None, start: int, step: int) -> Any:
-    """The place that is read at an index."""
+    """Return the index of an operand's axis that is read at an index of the result."""
     i = 0 if axis is None else index[axis]
     if isinstance(i, int):
         return start + step * i
@@ -376,7 +380,7 @@ def _along(index: IndexLetters, axis: int | None, start: int, step: int) -> Any:
 
 
 def _value(node: ast.expr) -> Any:
-    """What a literal is."""
+    """Return the value of a literal."""
     try:
         return ast.literal_eval(node)
     except ValueError:
@@ -384,13 +388,13 @@ def _value(node: ast.expr) -> Any:
 
 
 def _reduced(node: ast.Call, ndim: int) -> tuple[tuple[int, ...], bool]:
-    """The axes that a method sums over, and whether it keeps them."""
+    """Return the axes that a method sums over, and whether it keeps them."""
     keywords = {k.arg: _value(k.value) for k in node.keywords}
     axis = _value(node.args[0]) if node.args else keywords.get("axis")
     return axes_of(axis, ndim), bool(keywords.get("keepdims"))
 
 
 def axes_of(axis: Dims, ndim: int) -> tuple[int, ...]:
-    """The axes that a parameter ``axis`` means, counted from the front."""
+    """Return the axes of a parameter ``axis`` as a tuple of non-negative numbers."""
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return tuple(a % ndim for a in axes) if ndim else ()

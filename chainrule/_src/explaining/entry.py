@@ -1,4 +1,4 @@
-"""``explain``: from tensors and gradients, or from a function and its arguments, to an explanation."""
+"""``explain``: make an explanation from tensors and gradients, or from a function and its arguments."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ ndarray = np.ndarray
 def explain(Y: object, grad: object = None, wrt: object = None, *, by: str | None = None) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers.
 
-    It computes what backward would, but writes no ``.grad``, frees nothing and leaves the tensors as they are. Hooks that
-    change gradients are applied.
+    It runs the rules of the backward pass and applies hooks, but writes no ``.grad``, frees no saved values and does not change
+    the tensors.
 
     Args:
-        Y: a tensor that requires grad, a sequence of such tensors, or a function. Or a structured Jacobian: how it came about.
-        grad: ∂L/∂Y, of Y's shape (any numbers; for several outputs a sequence). Ones without it: then L = Y.sum().
-        wrt: the tensors whose gradients are to be explained; all leaves that require grad without it. For a function
-            names of its parameters will do.
-        by: "term", "line" or "module": only what the gradients are made of (see :meth:`Explanation.contributions`).
+        Y: a tensor that requires grad, a sequence of such tensors, a function, or a structured Jacobian.
+        grad: ∂L/∂Y, of Y's shape (any numbers; for several outputs a sequence). Default: ones, so that L = Y.sum().
+        wrt: the tensors whose gradients are explained. Default: all leaves that require grad. For a function, names of its
+            parameters are allowed.
+        by: "term", "line" or "module": return only the parts of the gradients (see :meth:`Explanation.contributions`).
 
     Returns:
         An :class:`Explanation`, or with ``by`` its :class:`Contributions`. For a function, a function of the same arguments
-        that returns one: their floating-point arrays become leaves with the names of its parameters. For a Jacobian, a
+        that returns one: floating-point arrays among the arguments become leaves named after the parameters. For a Jacobian, a
         :class:`JacobianExplanation`.
 
     Raises:
-        RuntimeError: ``Y`` does not require grad; ``grad`` has not Y's shape; the graph was freed; inside a transformation.
-        ValueError: there is no such ``by``.
+        RuntimeError: ``Y`` does not require grad; ``grad`` does not have Y's shape; the graph was freed; inside a
+            transformation.
+        ValueError: ``by`` is unknown.
 
     >>> import chainrule as cr
     >>> a = cr.tensor([1., 2., 3.], requires_grad=True, dtype=cr.float64)
@@ -127,7 +128,7 @@ def explained(
 
 
 def _gradients(grad: Any, count: int) -> list[Any]:
-    """One gradient (or None) for each output; numbers and lists of numbers are taken, too."""
+    """Return one gradient (or None) for each output; convert numbers and lists of numbers."""
     if grad is None:
         return [None] * count
     listed = isinstance(grad, (tuple, list))
@@ -187,7 +188,7 @@ def _of_function(
 def _asked(
     function: object, wrt: object, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]
 ) -> list[Any]:
-    """The leaves that ``wrt`` means: by a parameter's name, as the argument itself, or a tensor that f uses from outside."""
+    """Return the leaves of ``wrt``: given by a parameter's name, as an argument, or as a tensor that f uses from outside."""
     asked: list[Any] = []
     for one in wrt if isinstance(wrt, (tuple, list)) else (wrt,):
         if not isinstance(one, str):
@@ -201,7 +202,7 @@ def _asked(
 
 
 def _leaf(x: object) -> Tensor | None:
-    """A leaf with a floating-point argument's value, away from whatever made that."""
+    """Return a new leaf with a copy of a floating-point argument; None for other arguments."""
     data = x._raw if isinstance(x, Tensor) else x
     if isinstance(data, float):
         data = np.asarray(data)

@@ -1,4 +1,7 @@
-"""An explanation of a backward pass: its steps, its values, what it arrives at, and every way to show it."""
+"""``Explanation``: the steps, values and gradients of a backward pass, and the methods that show them.
+
+``entry.explain`` makes it from the records of ``sweep.swept``.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,17 @@ from chainrule._src.tape.tensor import Tensor
 
 
 class Explanation:
-    """What a backward pass computes, step by step. Made by :func:`chainrule.explain`.
+    """A backward pass, step by step. Returned by :func:`chainrule.explain`.
 
     Attributes:
-        outputs: the values it starts from.
-        wrt: the values whose gradients were asked for.
-        seeds: for each output the gradient that it starts with: ∂L/∂output.
-        default_seed: that was not given: ones.
+        outputs: the values at which the pass starts.
+        wrt: the values whose gradients are explained.
+        seeds: for each output, the gradient ∂L/∂output at which the pass starts.
+        default_seed: whether the seeds are the default, ones.
         steps: one for each operation, in the order of the backward pass.
-        values: every array that takes part, by name.
-        gradients: for each name in ``wrt`` its gradient; None where the outputs do not depend on it.
-        lessons: what is easily misread about this very call.
+        values: maps the name of every array in the pass to its :class:`Value`.
+        gradients: maps each name in ``wrt`` to its gradient; None if the outputs do not depend on it.
+        lessons: remarks on common misunderstandings that apply to this call.
     """
 
     __module__ = "chainrule.explaining"
@@ -87,7 +90,7 @@ class Explanation:
         self.lessons: list[Lesson] = list(lessons_of(self, given))
 
     def _add(self, record: RuleRecord) -> None:
-        """A step for a rule that ran."""
+        """Append the step of a rule that ran."""
         step = Step(len(self.steps) + 1, record, self._values)
         node, values = record.node, self._values
         edges = outputs_of(node)
@@ -117,31 +120,31 @@ class Explanation:
         self.steps.append(step)
 
     def _note_hooks(self) -> None:
-        made = "is what they made of the sum"
+        made = "is the value that they returned for the sum"
         for step in self.steps:
             ran = [edge.hooks for edge in {step.record.node, step.output.edge} if edge.hooks is not None]
             if any(hooks.tensor or hooks.pre for hooks in ran):
                 step.notes.append(f"hooks on {step.output.name} ran: its cotangent {made}")
             if any(hooks.post for hooks in ran):
-                step.notes.append("hooks on this node ran after its rule: what flows on is what they made of it")
+                step.notes.append("hooks on this node ran after its rule: the values that they returned flow on")
         for value in self.wrt:
             last = max((index for index, *_ in self.terms_of(value)), default=0)
             if type(value.edge) is Leaf and last and value.edge.hooks is not None and value.edge.hooks.tensor:
                 self.steps[last - 1].notes.append(f"hooks on {value.name} ran: its gradient {made}")
 
     def terms_of(self, value: Value) -> list[tuple[int, str, NumpyArray]]:
-        """What a value's cotangent is the sum of: ``(step index, operand, array)``, with 0 for the given gradient."""
+        """Return the terms of a value's cotangent: ``(step index, operand, array)``, with index 0 for the given gradient."""
         return self._terms.get(value.edge, [])
 
     @property
     def title(self) -> str:
-        """One line that says what is explained."""
+        """The names of outputs and inputs, in one line."""
         outs = ", ".join(v.name for v in self.outputs)
         return f"{outs} → {', '.join(v.name for v in self.wrt)}" if self.wrt else outs
 
     @property
     def scalar(self) -> str:
-        """What is differentiated: the output, if it is a number, else L, or another letter where the program has an L."""
+        """The name of the differentiated scalar: the output if it is a scalar, else L, or another letter if L is in use."""
         if len(self.outputs) == 1 and self.default_seed and self.outputs[0].shape == ():
             return self.outputs[0].name
         names = {value.name for value in self.values.values()}
@@ -149,7 +152,7 @@ class Explanation:
 
     @functools.cached_property
     def graph(self) -> Graph:
-        """The graph, to draw (see ``Tensor.graph``)."""
+        """The graph of the pass, to draw (see ``Tensor.graph``)."""
         labels = {key: v.name for key, v in {**self._values.constants, **self._values.by_edge}.items()}
         small = len(labels) + len(self.steps) <= MOST_CARDS
         graph = graph_of(*self._tensors, names=self._values.names, labels=labels, every=small, composites=not small)
@@ -164,12 +167,12 @@ class Explanation:
 
     @functools.cached_property
     def jacobians(self) -> list[IndexForm]:
-        """The whole IndexForm of every output with respect to every value in ``wrt``, in index form where it has one."""
+        """The Jacobian of every output with respect to every value in ``wrt``, in index form if an exact form exists."""
         return jacobians_of(self)
 
     @property
     def jacobian_index(self) -> dict[tuple[str, str], str]:
-        """Those forms, by the names of output and input.
+        """The Jacobians that have an index form, as text, by the names of output and input.
 
         >>> import chainrule as cr
         >>> x = cr.tensor([1., 2., 3.], requires_grad=True)
@@ -180,22 +183,22 @@ class Explanation:
         return {(j.output.name, j.input.name): j.index for j in self.jacobians if j.index is not None}
 
     def is_named(self, value: Value) -> bool:
-        """Whether the program has a name for it."""
+        """Return whether a variable of the program holds the value."""
         return value.edge in self._values.held
 
     def contributions(self, by: str = "term") -> Contributions:
-        """What the gradients are made of: parts that add up to them, each with its norm and its share.
+        """Divide the gradients into parts that add up to them, each with its norm and its share.
 
         Args:
-            by: "term": the terms that the output is a sum of, with one pass from each; a variable of the program is one term, and so is
-                an expression in a loop. "line": the lines on which operations read the leaves: what each sends to them.
-                "module": the modules that the leaves are parameters of.
+            by: "term": by the terms of the sum that the output is, with one pass from each. A variable of the program is one
+                term, and so is an expression in a loop. "line": by the lines whose operations read the leaves.
+                "module": by the modules that have the leaves as parameters.
 
         Returns:
             :class:`Contributions`, which print as a table.
 
         Raises:
-            ValueError: another way.
+            ValueError: ``by`` is unknown.
 
         >>> import chainrule as cr
         >>> w = cr.tensor([3., 4.], requires_grad=True)
@@ -208,19 +211,19 @@ class Explanation:
         return contributions(self, by)
 
     def check(self) -> Check:
-        """Build the whole IndexForm of every output, contract it with the given gradient, and compare with the gradients.
+        """Build the Jacobian of every output, contract it with the given gradient, and compare with the gradients.
 
         Returns:
-            A :class:`Check`: true if they agree (or if the IndexForm is too large to build, which it then says).
+            A :class:`Check`: true if they agree. It is also true, with a remark, if a Jacobian is too large to build.
         """
         return self._checked
 
     def to_dict(self) -> JSONObject:
-        """Everything as nested dicts and lists of plain Python values, for JSON."""
+        """Return the explanation as nested dicts and lists of plain Python values, for JSON."""
         return to_dict(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page that needs nothing else; also written to a file, if ``path`` is given."""
+        """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
         page = to_html(self)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:

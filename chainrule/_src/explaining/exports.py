@@ -1,4 +1,4 @@
-"""A graph as text: a list of what was computed, and Graphviz's language."""
+"""Export a graph as text: a list of values and operations (``to_text``), and Graphviz's DOT language (``to_dot``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def shape_text(shape: tuple[int, ...] | None) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes, as people write it."""
+    """Format a number of bytes: ``12 B``, ``3.2 kB``."""
     if count < 1000:
         return f"{count} B"
     power = min((len(str(int(count))) - 1) // 3, 3)
@@ -25,12 +25,12 @@ def bytes_text(count: float) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks or other control characters."""
+    """Replace line breaks and other control characters by spaces."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def short(text: str, most: int) -> str:
-    """A text of at most so many characters, the middle left out."""
+    """Shorten a text to at most ``most`` characters by cutting out the middle."""
     text = one_line(text)
     if len(text) <= most:
         return text
@@ -39,14 +39,14 @@ def short(text: str, most: int) -> str:
 
 
 def place_text(line: SourceLine | None) -> str:
-    """A line with its place: ``t.py:7  y = exp(x)``."""
+    """Format a line with its location: ``t.py:7  y = exp(x)``."""
     if line is None:
         return ""
     return f"{line}  {line.text}" if line.text else str(line)
 
 
 def mimebundle(makers: Mapping[str, Callable[[], str]], include: Any, exclude: Any) -> dict[str, str]:
-    """What a notebook asks for, by its type."""
+    """Return the MIME types that a notebook requests, with their contents."""
     chosen = [kind for kind in makers if (not include or kind in include) and kind not in (exclude or ())]
     return {kind: makers[kind]() for kind in chosen}
 
@@ -55,7 +55,7 @@ def mimebundle(makers: Mapping[str, Callable[[], str]], include: Any, exclude: A
 
 
 def to_text(graph: Graph) -> str:
-    """One line for each value and operation, in an order in which everything is explained before it is used."""
+    """Return one line for each value and operation; every operand is listed before the operation that reads it."""
     ids = {node.id: node for node in graph.nodes}
     into: dict[str, list[Any]] = {}
     out: dict[str, list[Any]] = {}
@@ -107,7 +107,7 @@ _FILL = {"output": "#d8f0e0", "leaf": "#dbe8fb", "constant": "#eeeeee", "interme
 
 
 def _quoted(*lines: str) -> str:
-    r"""A string of Graphviz, with its ``\n`` between lines. Backslashes of the user's stay backslashes."""
+    r"""Return a Graphviz string, with its ``\n`` between lines. Escape backslashes in the lines."""
     safe = [one_line(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines if line]
     return '"' + "\\n".join(safe) + '"'
 
@@ -117,7 +117,7 @@ def _texts(node: Any) -> tuple[str, ...]:
 
 
 def to_dot(graph: Graph) -> str:
-    """The graph in Graphviz's language."""
+    """Return the graph in Graphviz's DOT language."""
     faces = 'node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];'
     rows = ["digraph {", f"  label={_quoted(graph.title)};", f"  {faces}"]
     for node in graph.nodes:

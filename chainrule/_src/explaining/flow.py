@@ -1,7 +1,8 @@
-"""An explanation's backward pass as linear maps, so that a page can run it again with another gradient.
+"""Convert an explanation's backward pass to linear maps, so that its HTML page can run it again with another gradient.
 
-Every arrow's local Jacobian becomes a list of its entries. The pass is run here from the gradient that was given, and from
-every unit gradient; what does not come out as recorded (a hook changed it) is not offered for editing.
+``page`` calls ``flow_of`` with ``Explanation.to_dict()``. The local Jacobian of every arrow becomes a list of its entries. The pass
+runs from the given gradient and from every unit gradient. A value whose result differs from the record (because of a hook) cannot
+be edited on the page.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import numpy as np
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.tables import flat, is_real
 
-ENTRIES = 60_000  # of all embedded Jacobians together
-WHOLE = 4_096  # numbers of the Jacobian of the whole pass
-UNITS = 256  # output elements for which that Jacobian is made
+ENTRIES = 60_000  # most entries of all embedded Jacobians together
+WHOLE = 4_096  # most entries of the Jacobian of the whole pass
+UNITS = 256  # most output elements for which that Jacobian is computed
 
 
 @dataclass(slots=True)
 class Map:
-    """The entries of one Jacobian: output element, input element, value; (out, in) elements in all."""
+    """The entries of one Jacobian: output element, input element, value; ``shape`` is (out, in)."""
 
     outputs: np.ndarray
     inputs: np.ndarray
@@ -29,7 +30,7 @@ class Map:
     shape: tuple[int, int]
 
     def pull(self, g: np.ndarray) -> np.ndarray:
-        """gᵀJ, for g of `out` elements or a stack (n, out) of them."""
+        """Return gᵀJ, for g of `out` elements or a stack (n, out) of them."""
         result = np.zeros((*g.shape[:-1], self.shape[1]))
         with np.errstate(all="ignore"):
             np.add.at(result.T, self.inputs, (g[..., self.outputs] * self.values).T)
@@ -52,7 +53,7 @@ class Map:
 
 @dataclass(slots=True)
 class Flow:
-    """What of a pass can be run again: a map or a reason for each (step, arrow)."""
+    """The parts of a pass that can run again: for each (step, arrow) a map, or the reason why it has none."""
 
     maps: dict[tuple[int, int], Map] = field(default_factory=dict)
     why_not: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Flow:
 
 
 def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
-    """The maps of a plan (`Explanation.to_dict()`) of at most `detailed` steps."""
+    """Return the maps of a plan (`Explanation.to_dict()`) of at most `detailed` steps."""
     flow = Flow()
     if len(plan["steps"]) > detailed:
         flow.off = f"editing is off: the pass has {len(plan['steps'])} steps, and a page recomputes at most {detailed}"
@@ -85,19 +86,19 @@ def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
     _run(plan, flow)
     flow.editable = any(value not in flow.stale for value in plan["gradients"]) and bool(plan["seed"])
     if not flow.editable:
-        reasons = [*flow.why_not.values(), *flow.stale.values(), "no number depends on it"]
+        reasons = [*flow.why_not.values(), *flow.stale.values(), "no gradient depends on it"]
         flow.off = f"editing is off: {reasons[0]}"
     return flow
 
 
 def numbers_of_array(array: JSONObject) -> np.ndarray | None:
-    """An array's numbers, if they are all there and real."""
+    """Return an array's numbers; None if they are truncated or complex."""
     numbers = flat(array["data"])
     return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
 
 
 def _local(step: JSONObject, arrow: JSONObject, room: int) -> Map | str:
-    """The map of an arrow, if it gives the recorded numbers; else why there is none."""
+    """Return the map of an arrow if it reproduces the recorded numbers, else the reason why there is none."""
     upstream, downstream = numbers_of_array(step["upstream"]), numbers_of_array(arrow["downstream"])
     if len(step["outputs"]) > 1:
         return "its operation has several outputs"
@@ -112,19 +113,19 @@ def _local(step: JSONObject, arrow: JSONObject, room: int) -> Map | str:
     if len(found.values) > room:
         return "the Jacobians of this pass are too large to embed all of them"
     if not close(found.pull(upstream), downstream):
-        return "its result is not the Jacobian's alone (a hook changed it, or it rounds)"
+        return "its result differs from the Jacobian's product (a hook changed it, or it is rounded)"
     return found
 
 
 def close(ours: np.ndarray, given: np.ndarray) -> bool:
-    """Whether numbers agree as well as float32 can tell; where one is not finite, the other is not asked."""
+    """Return whether numbers agree up to the precision of float32; ignore pairs with a number that is not finite."""
     finite = np.isfinite(ours) & np.isfinite(given)
     scale = max(np.max(np.abs(given), initial=0, where=finite), 1e-30)
     return bool(np.all(np.abs(ours[finite] - given[finite]) <= 1e-4 * scale))
 
 
 def _run(plan: JSONObject, flow: Flow) -> None:
-    """Pull stacks of gradients through the maps: first what was given, then the units of all outputs."""
+    """Pull stacks of gradients through the maps: first the given gradient, then the unit gradients of all outputs."""
     seeds = {key: flat(seed["data"]) for key, seed in plan["seed"].items()}
     sizes = {key: len(seed) for key, seed in seeds.items()}
     units = sum(sizes.values()) if max(sizes.values(), default=0) <= UNITS else 0
@@ -161,7 +162,7 @@ def _run(plan: JSONObject, flow: Flow) -> None:
 
 
 def keys_of_terms(step: JSONObject, plan: JSONObject) -> Iterator[str]:
-    """Where each term of a step's upstream sum is found in the page: the gradient given, or an earlier arrow."""
+    """Yield the page's key of each term of a step's upstream sum: the given gradient, or an earlier arrow."""
     by_index = {other["index"]: other for other in plan["steps"]}
     for term in step["terms"]:
         source = by_index.get(term["from"])

@@ -1,8 +1,8 @@
-"""Folding a long tape: which operations are drawn as one.
+"""Fold a long tape: choose which consecutive operations are drawn as one node.
 
-Operations are taken in the order they ran. A stretch of them can always be drawn as one node: whatever leaves it is read later
-and whatever it reads was there before, so no cycle can come of it. Stretches that repeat (a loop, equal layers) are found
-first; if that does not suffice, the rest is cut into pieces.
+``drawing`` and ``folds`` call ``fold``. A range of operations in execution order can always be one node: its results are read
+later and its operands were computed before, so it makes no cycle. Repeating ranges (a loop, equal layers) are folded first; if
+that does not suffice, neighbours are joined.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-_PERIOD = 96
+_PERIOD = 96  # longest period of a repetition
 
 
 class Stretch(NamedTuple):
-    """Operations ``start`` to ``stop``, which are ``times`` the same (1: they are not a repetition)."""
+    """Operations ``start`` to ``stop``, which repeat a pattern ``times`` times (1: no repetition)."""
 
     start: int
     stop: int
@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
 
 
 def fold(kinds: Sequence[Hashable], most: int) -> list[Stretch]:
-    """Divide operations of these kinds into at most ``most`` stretches, without which all would be single ones."""
+    """Divide operations of these kinds into ranges, at most ``most``; a range may be a single operation."""
     stretches = [Stretch(i, i + 1) for i in range(len(kinds))]
     tokens = _numbered(kinds)
     while len(stretches) > most:
@@ -39,7 +39,7 @@ def fold(kinds: Sequence[Hashable], most: int) -> list[Stretch]:
                 kept.extend(("as it was", int(t)) for t in tokens[start:stop])
             else:
                 merged.append(Stretch(stretches[start].start, stretches[stop - 1].stop, times))
-                # How often something repeats is no part of what it is: layers with different loops inside are alike.
+                # Leave out the trip count: layers that contain loops of different length are equal.
                 kept.append(("repeated", *(int(t) for t in tokens[start : start + (stop - start) // times])))
         stretches, tokens = merged, _numbered(kept)
     if len(stretches) > most:
@@ -53,14 +53,14 @@ def _numbered(kinds: Sequence[Hashable]) -> np.ndarray:
 
 
 def _repeats(tokens: np.ndarray) -> list[Stretch]:
-    """Runs of a pattern, greedily from the left: at each place the period that covers most, the shortest of equals."""
+    """Find repetitions greedily from the left: at each index the period that covers most, the shortest if several do."""
     n = len(tokens)
     covered = np.zeros(n, np.int64)
     period = np.ones(n, np.int64)
     for p in range(1, min(_PERIOD, n // 2) + 1):
         same = np.append(tokens[:-p] == tokens[p:], np.zeros(p, bool))
         ends = np.where(~same, np.arange(n), n)
-        run = np.minimum.accumulate(ends[::-1])[::-1] - np.arange(n)  # how long it goes on being the same
+        run = np.minimum.accumulate(ends[::-1])[::-1] - np.arange(n)  # length of the repetition
         cover = (run + p) // p * p
         better = (run >= p) & (cover > covered) & (cover >= 3)
         covered[better] = cover[better]
@@ -77,7 +77,7 @@ def _repeats(tokens: np.ndarray) -> list[Stretch]:
 
 
 def _pieces(stretches: list[Stretch], most: int) -> list[Stretch]:
-    """Join neighbours, the shortest first of all evenly, until no more than ``most`` are left."""
+    """Join neighbours evenly, so that at most ``most`` ranges are left."""
     size = -(-len(stretches) // most)
     return [
         Stretch(part[0].start, part[-1].stop, part[0].times if len(part) == 1 else 1)

@@ -1,4 +1,4 @@
-"""The steps of a long pass, folded as the program is written: terms of the loss, functions, lines, repetitions."""
+"""Fold the steps of a long pass by the structure of the program: terms of the loss, functions, lines, repetitions."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.steps import Step
 
-_LISTED = 24  # steps of a line, before repetitions are folded
-_PATTERN = 6  # operations of a repetition that are named
+_LISTED = 24  # most steps of a line before repetitions are folded
+_PATTERN = 6  # most operations of a repetition in its name
 
 Key = tuple[str, str, Any]  # "term", "function" or "line"; its name; its line
 
 
 def folds_of(e: Explanation, by_term: Contributions) -> list[int | JSONObject]:
-    """A nested list: numbers of steps, and dicts for folds.
+    """Return a nested list of step numbers, and of dicts for folds.
 
-    A fold has ``what`` ("term", "function", "line" or "repeat"), ``name``, ``line``, ``steps`` (how many), ``first`` (the step
-    whose cotangent arrives first), ``shape`` and ``norm`` of that, ``share`` (of all gradients together, by what its steps
-    send to leaves), ``shares`` (of each leaf's) and ``inside``: what it holds.
+    A fold has ``what`` ("term", "function", "line" or "repeat"), ``name``, ``line``, ``steps`` (the count), ``first`` (its first
+    step in the pass), ``shape`` and ``norm`` of that step's cotangent, ``share`` (of all gradients together), ``shares`` (of each
+    leaf's gradient) and ``inside``, its contents. Shares count the cotangents that its steps send to leaves.
     """
     return _Folding(e, by_term).found
 
@@ -47,7 +47,7 @@ class _Folding:
         self.found = list(self._grouped([*range(len(e.steps))], paths, 0))
 
     def _grouped(self, members: list[int], paths: Sequence[Sequence[Key]], depth: int) -> Iterator[int | JSONObject]:
-        """The steps by the key at this depth; a level that does not divide them is left out."""
+        """Group steps by the key at this depth; skip a level with a single group."""
         groups: dict[Key | None, list[int]] = {}
         while True:
             groups = {}
@@ -103,7 +103,7 @@ class _Folding:
 
 
 def _sent(e: Explanation) -> dict[int, dict[str, float]]:
-    """By the number of a step ⟨what it sends to a leaf, that leaf's gradient⟩, by the leaf."""
+    """Map (step, leaf) to the inner product of the step's contribution with the leaf's gradient."""
     found: dict[int, dict[str, float]] = {}
     for value in e.wrt:
         for index, _, g in e.terms_of(value) if value.gradient is not None else ():
@@ -113,7 +113,7 @@ def _sent(e: Explanation) -> dict[int, dict[str, float]]:
 
 
 def _masks(e: Explanation, terms: Sequence[Sequence[tuple[object, object]]]) -> dict[int, frozenset[int]]:
-    """For each step the terms that it belongs to, by their places among all."""
+    """Return for each step the indices of the terms that it belongs to."""
     reached: dict[object, frozenset[int]] = {}
     for k, group in enumerate(terms):
         for edge, _ in group:
@@ -140,7 +140,7 @@ def _term(mask: frozenset[int], names: Sequence[str]) -> Key:
 
 
 def _frames(e: Explanation, step: Step) -> Iterator[Key]:
-    """The functions of the program that were running when an operation was recorded, and their lines; the innermost, at least."""
+    """Yield the functions, and their lines, that were running when an operation was recorded; at least the innermost."""
     for code, at in frames_of(step.record.node, e._values.stacks):
         where = Where(code, at)
         if code is not None:

@@ -1,8 +1,8 @@
-"""A row's formula for one operand of one node: an expression tree, simplified for that node, in the user's names.
+"""The VJP formula of one operand of one node: an expression tree, simplified for that node, in the user's names.
 
-The row's text speaks of ``g``, ``out``, operands and parameters. Parameters (and operands that are plain numbers) are put
-in as literals, choices they decide are made, and what remains are arrays. Everything else that is shown of a rule (NumPy
-text, LaTeX, MathML, index form, numbers) is read off the same tree.
+The formula of an op definition is written with ``g``, ``out``, operands and parameters. Parameters (and operands that are plain
+numbers) are replaced by literals and conditions on them are evaluated, so that only arrays remain. NumPy text, LaTeX, MathML,
+index form and numbers are all computed from this tree. ``rules`` makes a ``Formula``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Formula:
     """One VJP of one node.
 
     Attributes:
-        tree: the expression, over the row's names.
-        values: what each name in it stands for: arrays, or what is no literal.
-        names: what each is called by the user; names of helper functions are not among them.
+        tree: the expression, over the names of the op definition.
+        values: maps each name in it to its value: an array, or an object that is not a literal.
+        names: maps these names to the user's names; helper functions are not included.
         shape, dtype: of the operand, and so of the result.
         helpers: functions and modules that the tree uses.
         raw_shape, raw_dtype: of the tree's value, before it is summed and cast to the operand's shape and dtype.
@@ -64,15 +64,15 @@ class Formula:
         self.stretched = broadcast_axes(self.raw_shape, shape)
 
     def raw(self) -> Any:
-        """The tree's value, before it is fit to the operand."""
+        """Return the tree's value, before it is summed and cast to the operand's shape and dtype."""
         return evaluate(self.tree, {**self.helpers, **self.values})
 
     def value(self) -> Any:
-        """The VJP, by the formula."""
+        """Return the VJP, computed by the formula."""
         return unbroadcast(np.asarray(self.raw()), self.shape, self.dtype)
 
     def numpy(self) -> str:
-        """Runnable text in the user's names, sums over broadcast axes and casts included."""
+        """Return executable NumPy source in the user's names, with sums over broadcast axes and casts."""
         text = ast.unparse(self.renamed(self.tree, {**self.aliases, **self.names}))
         added, long = self.stretched
         if self.raw_dtype.kind == "c" and self.dtype.kind != "c":
@@ -91,15 +91,15 @@ class Formula:
         return text
 
     def environment(self) -> Params:
-        """The namespace in which ``numpy()`` runs."""
+        """Return the namespace in which the source of ``numpy()`` runs."""
         found = {self.np: np} | {self.aliases[k]: v for k, v in self.helpers.items()}
         for key, value in self.values.items():
             found[self.names[key]] = value
-            found[unicodedata.normalize("NFKC", self.names[key])] = value  # Python reads identifiers so
+            found[unicodedata.normalize("NFKC", self.names[key])] = value  # Python normalizes identifiers
         return found
 
     def equation(self, left: str, sign: str, to: Alphabet) -> str:
-        """``Xˉ = …`` in an alphabet; with the sign "+=" for what is added to other terms."""
+        """Return ``Xˉ = …`` in an alphabet; ``sign`` is "+=" if other terms are added."""
         scalars = frozenset(self.names[k] for k, v in self.values.items() if is_scalar(v))
         axes = ", ".join(str(a) for part in self.stretched for a in part)
         right = Printer(to, scalars)(self.renamed(self.tree), MUL if axes else 0)
@@ -108,14 +108,14 @@ class Formula:
         return to.put("formula", to.binary(to.name(left), sign, right))
 
     def renamed(self, part: ast.expr, names: Mapping[str, str] | None = None) -> ast.expr:
-        """A part of the tree in the user's names."""
+        """Return a part of the tree in the user's names."""
         known = self.names if names is None else names
         tree: ast.expr = RenameNames(lambda name: known.get(name, name)).visit(copy_tree(part))
         return tree
 
 
 def broadcast_axes(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes that broadcasting added to an operand of a shape, and those it stretched."""
+    """Return the axes that broadcasting added to an operand of a shape, and the axes of length 1 that it repeated."""
     extra = len(whole) - len(shape)
     if extra < 0:
         return (), ()
@@ -124,10 +124,10 @@ def broadcast_axes(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 
 
 def helper(prim: Primitive, name: str) -> Any:
-    """What a name in a row's text means that is neither an array nor a parameter; KeyError where nothing is called so."""
+    """Return the object of a name in a formula that is neither an array nor a parameter; raise KeyError if there is none."""
     if name in ("np", "unbroadcast"):
         return np if name == "np" else unbroadcast
-    for rule in prim.vjps.values():  # what stands beside the rule: its own functions
+    for rule in prim.vjps.values():  # functions of the rule's module
         scope = getattr(rule, "__globals__", {})
         if name in scope:
             return scope[name]
@@ -135,6 +135,6 @@ def helper(prim: Primitive, name: str) -> Any:
 
 
 def formula_text(prim: Primitive, position: int) -> str | None:
-    """The row's text for an operand; a user's row or Function may have none."""
+    """Return the formula of an operand; None if a user-defined primitive or Function has none."""
     name = prim.operands[-1] if prim.variadic else prim.operands[position] if position < len(prim.operands) else ""
     return prim.formula.get(name)

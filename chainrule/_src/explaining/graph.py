@@ -1,7 +1,7 @@
-"""The graph behind a tensor, to look at: values by the user's names, operations, and paths that were cut.
+"""``Graph``: the graph of a tensor for display, with the user's variable names, operations, and paths that were cut.
 
-Values with a name, leaves, constants and the outputs are boxes; an intermediate value without a name is only an arrow with its
-shape. A long tape is folded (``folding``) before anything is drawn.
+``Tensor.graph()`` and ``Explanation.graph`` call ``graph_of``. Named values, leaves, constants and outputs are boxes; an unnamed
+intermediate value is only an arrow with its shape. A long tape is folded first (``folding``).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 LIMIT = 60
 _SUMMARY = ("title", "operations", "leaves", "saved_bytes", "collapsed", "sideways")
-MOST_CARDS = 16  # values and operations of a graph whose cards hold numbers
+MOST_CARDS = 16  # most values and operations of a graph whose cards show numbers
 
 
 @dataclass(slots=True)
 class Graph:
-    """What ``tensor.graph()`` returns: ``nodes`` and ``edges``, and ways to draw them.
+    """The graph returned by ``tensor.graph()``: ``nodes`` and ``edges``, and methods that draw or export them.
 
     >>> import chainrule as cr
     >>> x = cr.ones(3, requires_grad=True)
@@ -65,7 +65,7 @@ class Graph:
 
     @property
     def drawing(self) -> tuple[dict[str, Card], GraphLayout]:
-        """The cards of its nodes, and where everything is drawn."""
+        """The cards of the nodes, and the layout."""
         if self._cache is None:
             numbers = self._numbers or {}
             cards = {n.id: card(n, numbers.get(n.id, ()), memory=self._numbers is None) for n in self.nodes}
@@ -77,19 +77,19 @@ class Graph:
         return self._cache
 
     def layout(self) -> dict[str, tuple[float, float, float, float]]:
-        """For each node id its left, its top, its width and its height."""
+        """Return for each node id its left, top, width and height."""
         return self.drawing[1].boxes
 
     def to_svg(self) -> str:
-        """A picture: one SVG without scripts or anything outside of it, for light and dark backgrounds."""
+        """Return a self-contained SVG without scripts, for light and dark backgrounds."""
         return draw(self)
 
     def to_dot(self) -> str:
-        """The graph in Graphviz's language."""
+        """Return the graph in Graphviz's DOT language."""
         return exports.to_dot(self)
 
     def to_dict(self) -> JSONObject:
-        """Nodes, edges and layout as plain values, for JSON."""
+        """Return nodes, edges and layout as plain values, for JSON."""
         nodes = [{**asdict(node), "line": None if node.line is None else node.line._asdict()} for node in self.nodes]
         return {
             "nodes": nodes,
@@ -100,16 +100,16 @@ class Graph:
 
     @classmethod
     def from_dict(cls, said: JSONObject) -> Graph:
-        """The graph of which ``to_dict()`` made this."""
+        """Return the graph from the result of its ``to_dict()``."""
         nodes = [GraphNode(**{**n, "line": n["line"] and SourceLine(**n["line"])}) for n in said["nodes"]]
         edges = [GraphEdge(**edge) for edge in said["edges"]]
         return cls(nodes, edges, **{name: said[name] for name in _SUMMARY})
 
     def save(self, path: Any) -> None:
-        """Write it to a file: .svg, .dot (or .gv), .txt, by the name's ending.
+        """Write the graph to a file; the suffix selects the format: .svg, .dot (or .gv), .txt.
 
         Raises:
-            ValueError: another ending.
+            ValueError: the suffix is unknown.
         """
         ways = {
             ".svg": self.to_svg,
@@ -125,7 +125,7 @@ class Graph:
             file.write(text)
 
     def explain(self, values: Sequence[Value]) -> None:
-        """Tell nodes which values of an explanation (of the same names) they are or compute."""
+        """Store in each node the id of the explanation's value (with the same name) that it is or computes."""
         ids = {value.name: value.id for value in values}
         by_id = {node.id: node for node in self.nodes}
         for node in self.nodes:
@@ -142,7 +142,7 @@ class Graph:
         return exports.mimebundle({"text/plain": self.__str__, "image/svg+xml": self.to_svg}, include, exclude)
 
 
-Graph.__module__ = "chainrule.explaining"  # which a dataclass looks up while it is made
+Graph.__module__ = "chainrule.explaining"  # set afterwards: the dataclass decorator looks up the real module
 
 
 def graph_of(
@@ -154,17 +154,17 @@ def graph_of(
     composites: bool = False,
     limit: int | None = LIMIT,
 ) -> Graph:
-    """The graph that computed one or more tensors.
+    """Return the graph that computed one or more tensors.
 
     Args:
         tensors: tensors, or sequences of them.
-        frame: where the variables' names are looked up; the caller's by default.
-        names: names that were looked up already.
-        labels: what to call values (by edge; constants by the id of their array) that have no name of the user's; "t1",
-            "t2" ... by default.
-        every: whether intermediate values without a name of the user's are boxes, too.
-        composites: whether the operations of one call of the user's are drawn as one, by the call's name.
-        limit: from how many nodes on repetitions and chains are folded; None: never.
+        frame: the frame whose variables are searched for names; the caller's by default.
+        names: names, if they have been looked up already.
+        labels: names for values that no variable holds, by edge (constants by the id of their array); "t1", "t2" ... by
+            default.
+        every: whether unnamed intermediate values are boxes, too.
+        composites: whether the operations of one call are drawn as one node with the call's name.
+        limit: number of nodes above which repetitions and chains are folded; None: never.
 
     Raises:
         TypeError: an argument is not a tensor.
@@ -179,7 +179,7 @@ def graph_of(
         drawing = Drawing(given, names, labels or {}, every, composites, limit, most)
         if limit is None or not drawing.collapsed or len(drawing.edges) <= 2 * limit or most <= 4:
             break
-        most //= 2  # all goes everywhere
+        most //= 2  # too many edges between the folds
     graph = Graph(
         drawing.drawn,
         drawing.edges,

@@ -1,8 +1,8 @@
-"""Whole Jacobians in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
+"""Write whole Jacobians in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
 
-A path is walked from the output inwards. Every operation on it must say exactly which element of its operand an element
-of its result reads, and what that is multiplied by; the walk then knows the operand's index in the output's letters. Where
-an operation has no such relation there is no form, rather than a wrong one.
+``Explanation.jacobians`` calls ``jacobians_of``. A path is walked from the output to the input. For every operation on it,
+``Walk.local`` returns the index of the operand's element that an element of the result reads, and its factor. If an operation
+has no such exact relation, the Jacobian has no index form.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.steps import Arrow
 
-_PATHS = 64  # that are walked
-_TERMS = 6  # that are shown
-_FACTORS = 12  # in one of them
-PathProduct = tuple[IndexLetters, Product]  # where it leads, and the product of the local partials on it
+_PATHS = 64  # most paths of a form
+_TERMS = 6  # most terms of a form
+_FACTORS = 12  # most factors of a term
+PathProduct = tuple[
+    IndexLetters, Product
+]  # the index at the end of a path, and the product of the local partials on it
 
 
 class IndexForm:
@@ -38,7 +40,7 @@ class IndexForm:
 
     Attributes:
         output, input: the values.
-        paths: how many paths of operations lead from one to the other; the IndexForm is the sum over them.
+        paths: number of paths of operations between them; the Jacobian is the sum over the paths.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class IndexForm:
 
     @functools.cached_property
     def _letters(self) -> tuple[IndexLetters, IndexLetters]:
-        """Indices of output and input: 0 along axes of length 1; i, j ... for the one of fewer axes, or the output, first."""
+        """Indices of output and input: 0 along axes of length 1. The one with fewer axes (or the output) gets i, j ... first."""
         out, own = self.output.shape, self.input.shape
         turned = len(own) < len(out) and own != ()
         letters = iter(LETTERS)
@@ -88,7 +90,7 @@ class IndexForm:
 
     @functools.cached_property
     def index(self) -> str | None:
-        """One element, as in ``∂y[j,k]/∂x[i] = δ[i,j]·x[k] + δ[i,k]·x[j]``; None where no exact form was found."""
+        """One element, as in ``∂y[j,k]/∂x[i] = δ[i,j]·x[k] + δ[i,k]·x[j]``; None if no exact form was found."""
         return self._print(TEXT)
 
     @functools.cached_property
@@ -106,7 +108,7 @@ class IndexForm:
 
 
 def jacobians_of(explanation: Explanation) -> list[IndexForm]:
-    """The whole one of every output and every input that was asked for."""
+    """Return the Jacobian of every output with respect to every value in ``wrt``."""
     walk = Walk(explanation)
     found = []
     for output in explanation.outputs:
@@ -122,18 +124,18 @@ def jacobians_of(explanation: Explanation) -> list[IndexForm]:
 
 
 class Walk:
-    """Follows the operations of an explanation."""
+    """Walks paths of operations of an explanation, and collects indices and factors."""
 
     def __init__(self, explanation: Explanation) -> None:
         self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
         self.is_named = explanation.is_named
 
     def jacobian(self, arrow: Arrow) -> IndexForm:
-        """The local one of an arrow."""
+        """Return the local Jacobian of an arrow."""
         return IndexForm(arrow.step.output, arrow.input, 1, lambda index: [self.local(arrow, index)])
 
     def paths(self, start: Value, end: Value, index: IndexLetters) -> Iterator[PathProduct]:
-        """All paths from one value to another."""
+        """Yield all paths from one value to another."""
         ahead = [(start, index, Product())]
         while ahead:
             value, index, product = ahead.pop()
@@ -148,7 +150,7 @@ class Walk:
                 ahead.append((arrow.input, place, product.times(factors)))
 
     def local(self, arrow: Arrow, index: IndexLetters) -> PathProduct:
-        """Where an element of a result reads the operand, and the partial derivative there."""
+        """Return the index at which an element of the result reads the operand, and the partial derivative there."""
         step, x = arrow.step, arrow.input
         prim = step.record.node.prim
         if prim.kind == "function" or len(prim.outputs) != 1 or arrow._rule.complex or x.dtype.kind == "c":
@@ -169,14 +171,14 @@ class Walk:
     # -- elements
 
     def _named(self, arrow: Arrow, key: str, index: IndexLetters) -> Entry:
-        """What a formula calls ``key``, at an index of the result."""
+        """Return the entry of the formula's name ``key`` at an index of the result."""
         step, operands = arrow.step, arrow.step.record.node.prim.operands
         if key == "out":
             return self._entry(step.output, index)
         return self._entry(step.operand_values.get(operands.index(key)) if key in operands else None, index)
 
     def _entry(self, value: Value | None, index: IndexLetters) -> Entry:
-        """An element of a value; of one that has no name and only renames another's indices, of that other."""
+        """Return an element of a value; for an unnamed value that only moves another's elements, an element of that other."""
         while value is not None:
             index = broadcast_index(index, value.shape)
             step = self.steps.get(value.edge)
@@ -223,7 +225,7 @@ class Walk:
 
 
 def _bound(size: int) -> Any:
-    """A new index to sum over; 0 where there is nothing else."""
+    """Return a new summation index; 0 if the axis has length 1."""
     return 0 if size == 1 else Bound(size)
 
 
@@ -232,7 +234,7 @@ def _bounds(index: Sequence[Bound]) -> tuple[Bound, ...]:
 
 
 def _partial(arrow: Arrow, index: IndexLetters, entry: Callable[[str, IndexLetters], Entry]) -> Product:
-    """A rule without its cotangent, if it is one at these numbers."""
+    """Return a rule divided by its cotangent, if the formula holds for this node."""
     formula = arrow._rule.formula
     if formula is None or not arrow._rule.holds:
         raise NoForm
@@ -240,7 +242,7 @@ def _partial(arrow: Arrow, index: IndexLetters, entry: Callable[[str, IndexLette
 
 
 def _product(node: ast.expr, element: ElementReader, index: IndexLetters) -> Product:
-    """An expression, taken apart into numbers and factors."""
+    """Split an expression into a number and factors."""
     read = functools.partial(_product, element=element, index=index)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return read(node.left).times(read(node.right))
@@ -255,20 +257,19 @@ def _product(node: ast.expr, element: ElementReader, index: IndexLetters) -> Pro
         if type(power) is int and 2 <= power <= 4:
             return functools.reduce(Product.times, [read(node.left)] * power)
     if isinstance(node, ast.Name) and not isinstance(element.formula.values.get(node.id), np.ndarray):
-        raise NoForm  # a number that is no literal
+        raise NoForm  # a number that is not a literal
     return Product(above=(element.at(node, index),))
 
 
 def _fraction(x: float) -> Fraction:
-    """A number as it was written: 0.1 is 1/10."""
+    """Return a float as the fraction of its decimal text: 0.1 is 1/10."""
     if not np.isfinite(x):
         raise NoForm
     return Fraction(int(x)) if isinstance(x, int) else Fraction(repr(float(x)))
 
 
 def axes_read(arrow: Arrow) -> list[tuple[int | None, int]]:
-    """For each axis of an operand whose elements are only moved: the axis of the result it is read along, or None with the
-    one place that is read."""
+    """Return for each axis of a moved operand the axis of the result along which it is read, or None and the index read."""
     step = arrow.step
     if arrow.position != 0 or 0 in arrow.input.shape:
         raise NoForm

@@ -1,5 +1,7 @@
-"""The explanation of a structured Jacobian as one HTML file: its picture, each term in a colour, and every operation with
-the colours of the terms that came through it. It has no scripts; what the pointer is on is picked out by styles.
+"""Render the explanation of a structured Jacobian as one HTML file: a picture of its entries and a table of operations.
+
+Each term has a colour, which marks its entries in the picture and the operations that it went through. The page has no
+scripts; style sheets highlight the term under the pointer. ``JacobianExplanation.to_html`` calls ``to_html``.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from chainrule._src.jacobians import spy
 if TYPE_CHECKING:
     from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep, JacobianTerm
 
-#: operations and terms that are listed
+#: most operations and terms that are listed
 _STEPS, _TERMS = 240, 40
 #: the longer side of the picture, in pixels
 _SIZE = 420
-#: of terms, on light paper and on dark
+#: colours of terms, on a light and on a dark background
 _COLOURS = (
     ("#1d5a99", "#7fb2ec"),
     ("#b3431f", "#ff9e7d"),
@@ -40,22 +42,22 @@ _COLOURS = (
 
 
 def to_html(e: JacobianExplanation) -> str:
-    """The page, as the text of one file."""
+    """Return the page, as the text of one file."""
     style = colours(":root") + _term_colours(":root", len(e.terms)) + data("page.css") + data("jacobian.css")
     fields = {"title": escape(e.title), "style": style, "answer": _answer(e), "steps": _steps(e)}
     return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("jacobian.html"))
 
 
 def fragment(e: JacobianExplanation) -> str:
-    """What a notebook shows of it."""
+    """Return the HTML that a notebook shows."""
     style = colours(".chainrule") + _term_colours(".chainrule", len(e.terms))
     style += inside(data("page.css") + data("jacobian.css"))
-    body = f"{_answer(e)}<section><h2>How it came about</h2>{_steps(e)}</section>"
+    body = f"{_answer(e)}<section><h2>How it was computed</h2>{_steps(e)}</section>"
     return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
 
 
 def _term_colours(where: str, count: int) -> str:
-    """The colours of the terms; and that all else steps back while the pointer is on one of them."""
+    """Return styles with the colours of the terms, and rules that fade all other parts while the pointer is on a term."""
     light, dark = (";".join([f"--t{k}:{both[i]}" for k, both in enumerate(_COLOURS)]) for i in range(2))
     unless = f'{where}:not([data-theme="light"])'
     rules = f'{where}{{{light}}}@media (prefers-color-scheme:dark){{{unless}{{{dark}}}}}{where}[data-theme="dark"]{{{dark}}}'
@@ -75,17 +77,15 @@ def _coloured(e: JacobianExplanation) -> bool:
 def _answer(e: JacobianExplanation) -> str:
     name = derivative_math(identifier(e.output), identifier(e.input))
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
-    carried = "carried as terms: which elements a row reads, and how much they count"
+    carried = "propagated as terms. A term holds the elements that each row reads, and their coefficients"
     if e.backward:
-        carried += (
-            f". <code>{escape(e.end)}</code> is linear in <code>{escape(e.start)}</code>, so that is the transpose"
-        )
-        carried += ", and what is said of a row is said of a column"
-    lede = f"The function was run once. Along its {count}, the Jacobian with respect to <code>{escape(e.start)}</code> was {carried}."
+        carried += f". <code>{escape(e.end)}</code> is linear in <code>{escape(e.start)}</code>, so its derivative is the transpose"
+        carried += ", and a row here is a column of the Jacobian"
+    lede = f"The function was run once. Through its {count}, the Jacobian with respect to <code>{escape(e.start)}</code> was {carried}."
     if e.nnz and not e.terms:
         lede = f"It was computed by products with unit vectors ({escape(e.strategy)}), along {count}."
     return (
-        f"<h1>How {name} came about</h1><p class='lede'>{lede}</p>"
+        f"<h1>How {name} was computed</h1><p class='lede'>{lede}</p>"
         f"<div class='jacobian'>{_plot(e)}<div>{_facts(e)}{_product(e)}{_terms(e)}</div></div>"
     )
 
@@ -106,7 +106,7 @@ def _facts(e: JacobianExplanation) -> str:
     facts = {
         "shape": "×".join([f"{k:,}" for k in e.shape]) or "scalar",
         "entries": f"{e.nnz:,}",
-        "of all places": share(e.density),
+        "density": share(e.density),
         "kind": e.kind,
         "computed by": e.strategy,
     }
@@ -120,7 +120,7 @@ def _terms(e: JacobianExplanation) -> str:
     if not e.terms:
         return "" if e.nnz else f"<p>No path leads from {escape(e.input)} to {escape(e.output)}: it is zero.</p>"
     head = f"The sum of {len(e.terms)} terms" if len(e.terms) > 1 else "One term"
-    head += ", by values that were cut" * bool(e.factors)
+    head += ", with respect to intermediate variables" * bool(e.factors)
     rows = "".join([_term(e, k, term) for k, term in enumerate(e.terms[:_TERMS])])
     more = f"<p class='many'>… and {len(e.terms) - _TERMS} more terms</p>" * (len(e.terms) > _TERMS)
     titles = "<thead><tr><td></td><th>a row reads</th><th>numbers</th><th class='number'>entries</th><th>operations</th></tr></thead>"
@@ -131,7 +131,7 @@ def _terms(e: JacobianExplanation) -> str:
 def _row_note(e: JacobianExplanation) -> str:
     if not any(["[r" in said for said in [*[t.columns for t in e.terms], *[step.after for step in e.steps]]]):
         return ""
-    said = "counts the rows, where a value has several axes and no index for each."
+    said = "is the flat row number, for values with several axes and no index for each."
     return f"<p class='many'><code>r</code> {said}</p>"
 
 
@@ -154,8 +154,8 @@ def _product(e: JacobianExplanation) -> str:
     items = "".join([_factor(factor) for factor in e.factors[:_TERMS]])
     more = f"<li>… {len(e.factors) - _TERMS} more</li>" * (len(e.factors) > _TERMS)
     return (
-        f"<h2 class='sub'>The product of {len(e.factors)} factors</h2><p class='many'>Where a value has many terms and is used "
-        f"again, it becomes a variable of its own.</p><ul class='chain'>{items}{more}</ul>"
+        f"<h2 class='sub'>The product of {len(e.factors)} factors</h2><p class='many'>A value with many terms that is used "
+        f"again becomes an intermediate variable.</p><ul class='chain'>{items}{more}</ul>"
     )
 
 
@@ -170,7 +170,7 @@ def _factor(factor: Any) -> str:
 
 def _steps(e: JacobianExplanation) -> str:
     titles = f"<td></td><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
-    titles += "<th>on its way to</th>" * _coloured(e)
+    titles += "<th>part of</th>" * _coloured(e)
     table = f"<table class='made'><thead><tr>{titles}</tr></thead><tbody>{''.join(_rows(e))}</tbody></table>"
     return scrolling("The operations", table)
 
@@ -198,7 +198,7 @@ def _operation(e: JacobianExplanation, step: JacobianStep) -> str:
     if step.merged:
         after = f"{step.terms} terms become one"
     if step.cut:
-        after, many = f"cut: its {step.terms} terms become a variable of its own", ""
+        after, many = f"cut: its {step.terms} terms become an intermediate variable", ""
     return (
         f"<tr class='operation {'cut ' * step.cut}{of}'><td class='number many'>{step.number}</td>"
         f"<td><code><span class='result'>{escape(step.name)}</span> = {escape(step.text)}</code></td>"

@@ -1,6 +1,7 @@
-"""The run of a function that an explanation of its Jacobian is made of: on moves that note what goes in and what comes out.
+"""Run a function again to explain its structured Jacobian, and record for each term the operations that it went through.
 
-To know which of an operand's terms a result's term came from, each of them is carried through the operation once more, alone.
+``JacobianExplanation`` calls ``run`` with the recipe of a Jacobian. ``Told`` records the terms of operands and results of each step.
+To find the operand's term that a result's term comes from, it propagates each operand's term through the operation separately.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from chainrule._src.transforms.trace import Trace
 
 
 class Told(Moves):
-    """Moves that note what they did.
+    """Moves that record the terms of each step.
 
     Attributes:
-        records: one for each step, in their order.
+        records: one for each step, in order.
     """
 
     def __init__(self, limit: int) -> None:
@@ -53,14 +54,14 @@ class Told(Moves):
 
 
 class OperandTerm(NamedTuple):
-    """A term of an operand: which operand, and which of its terms."""
+    """A term of an operand: the indices of the operand and of the term."""
 
     operand: int
     term: int
 
 
 class TermRecord(NamedTuple):
-    """What one step did to terms: those of its operands, those of its outputs, and where each of the latter came from."""
+    """The terms of a step's operands and of its outputs, and for each output term the operand terms it comes from (``came``)."""
 
     step: JacStep
     operands: list[list[Term]]
@@ -69,12 +70,12 @@ class TermRecord(NamedTuple):
 
 
 def _place(part: Term, terms: list[Term]) -> int:
-    """Which of the terms has a part's entries."""
+    """Return the index of the term that has a part's entries."""
     for same in (_is_same, _equal):
         for k, term in enumerate(terms):
             if term.source is part.source and same(term.cols, part.cols) and same(term.rows, part.rows):
                 return k
-    raise AssertionError("a term of one operand is in none of the result's")
+    raise AssertionError("no term of the result has the entries of an operand's term")
 
 
 def _is_same(a: object, b: object) -> bool:
@@ -85,11 +86,11 @@ def _equal(a: Any, b: Any) -> bool:
     return (a is None) == (b is None) and bool(np.array_equal(a, b))
 
 
-# -- which operations a term went through ------------------------------------------------------------------------------
+# -- the operations of each term ---------------------------------------------------------------------------------------
 
 
 class OutputTerms(NamedTuple):
-    """A step's output, and its terms with respect to what matters."""
+    """A step's output, and its terms with respect to the relevant variables (see ``Story``)."""
 
     step: JacStep
     output: int
@@ -102,20 +103,20 @@ class OutputTerms(NamedTuple):
 
 
 def parts_of(variable: Variable) -> tuple[Variable, ...]:
-    """The variables that the terms of a complex one are with respect to."""
+    """Return the real and imaginary part of a complex variable, with respect to which its terms are; else nothing."""
     return variable.parts if variable.dtype.kind == "c" else ()
 
 
 class Story:
-    """Which operations each term went through.
+    """The operations that each term went through.
 
     Attributes:
-        lines: the steps on the way from the variable.
-        cuts: the values that became variables: what they are as such, and where they came from; oldest first.
-        merged: where values came from whose terms were put together, because they were many and small.
-        relevant: the variables whose Jacobians lead to the variable, itself, and its parts, if it is complex.
+        lines: the steps on paths from the variable.
+        cuts: maps the intermediate variables of values that were cut to the origins of these values; oldest first.
+        merged: the origins of values whose many small terms were merged.
+        relevant: the variable, its real and imaginary part, and the intermediate variables that depend on it.
         final, lineage: the terms of the result, and for each the numbers of its steps.
-        settled: the terms of the result as they went on: those, or fewer ones that they were put together to.
+        settled: the terms of the result after merging.
     """
 
     def __init__(self, records: Sequence[TermRecord], result: object, variable: Variable, final: list[Term]) -> None:
@@ -134,7 +135,7 @@ class Story:
 
     @classmethod
     def without_terms(cls, result: Jac, variable: Variable) -> Story:
-        """Of a result whose Jacobian was computed as products: the steps alone."""
+        """Return the story of a result whose Jacobian was computed by products: only the steps."""
         story = cls([], result.origin, variable, [])
         on_the_way: set[object] = {variable}
         for step in steps_of([result]):
@@ -158,13 +159,13 @@ class Story:
             self.values[step, k] = (terms, lineage)
 
     def _lineage(self, origin: object, terms: list[Term]) -> list[frozenset[int]]:
-        """The steps of a value's terms; none, where it was cut since it was made."""
+        """Return the steps of each of a value's terms; none if the value was cut after it was computed."""
         made, lineage = self.values.get(origin, ([], []))
         known = {id(term): steps for term, steps in zip(made, lineage, strict=True)}
         return [known[id(t)] if id(t) in known else self._new(origin, t, made, lineage) for t in terms]
 
     def _new(self, origin: object, term: Term, made: list[Term], lineage: list[frozenset[int]]) -> frozenset[int]:
-        """The steps of a term that an operand has and its value had not, when it was made."""
+        """Return the steps of an operand's term that its value did not have when it was computed (after a cut or a merge)."""
         own = term.source.terms
         if own is not None and all([other.source is not term.source for other in made]):
             if term.source not in self.cuts:
@@ -178,7 +179,7 @@ class Story:
 
 
 def _meet(a: Term, b: Term) -> bool:
-    """Whether terms have an entry at one place."""
+    """Return whether two terms have an entry at the same position."""
     if a.source is not b.source:
         return False
     (rows, cols, _), (others, places, _) = a.entries(), b.entries()
@@ -194,12 +195,12 @@ class JacobianRun(NamedTuple):
 
     Attributes:
         trace: of the call.
-        result: the value whose terms they are: the output; or the input's gradient, if ``backward``.
-        variable: with respect to which: the input; or the output's cotangent.
-        story: how the terms came about.
-        with_terms: whether there are any: products with unit vectors have none.
-        backward: whether the transpose was carried back from the output.
-        nodes: what the operations of backward passes belong to.
+        result: the value that the terms belong to: the output, or the input's gradient if ``backward``.
+        variable: the variable of the terms: the input, or the output's cotangent if ``backward``.
+        story: the operations of each term.
+        with_terms: whether terms were propagated; a Jacobian computed by products with unit vectors has none.
+        backward: whether the transpose was propagated back from the output.
+        nodes: maps the operations of backward passes to the nodes whose rules ran them.
     """
 
     trace: JacobianTrace
@@ -211,13 +212,13 @@ class JacobianRun(NamedTuple):
     nodes: dict[JacStep, Any]
 
     def place(self, step: JacStep) -> Where:
-        """Where in the program a step comes from: one of a backward pass, from the operation that it goes back through."""
+        """Return the source location of a step; for a step of a backward pass, of the operation that is differentiated."""
         node = self.nodes.get(step, step)
         return Where(node.code, node.lasti)
 
 
 def run(recipe: Recipe) -> JacobianRun:
-    """The run that a recipe tells."""
+    """Run the function of a recipe with the recipe's strategy."""
     with Rules() as rules:
         trace = JacobianTrace(recipe.function, recipe.x, False)
     if recipe.strategy == REVERSE:
@@ -238,14 +239,14 @@ def _story(result: Jac, variable: Variable, limit: int) -> Story:
 
 
 def _backward(recipe: Recipe, forward: JacobianTrace) -> JacobianRun:
-    """The backward pass, on a cotangent that notes where its Jacobian comes from."""
+    """Run the backward pass on a cotangent whose Jacobian is traced."""
     args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
     trace = Trace("jacobian", recipe.function, range(len(args)), args, {})
     outputs, _ = trace.outputs()
     with Rules() as rules:
         cotangent, gradients = backward_of(trace, outputs[recipe.output], False)
     gradient = gradients[recipe.input]
-    if type(gradient) is not Jac:  # nothing leads there
+    if type(gradient) is not Jac:  # the output does not depend on the input
         nothing = Jac(np.zeros(forward.variables[recipe.input].shape), None, 0)
         return JacobianRun(forward, nothing, cotangent, Story([], None, cotangent, []), True, True, {})
     story = _story(gradient, cotangent, recipe.memory // ITEMSIZE)
@@ -253,7 +254,7 @@ def _backward(recipe: Recipe, forward: JacobianTrace) -> JacobianRun:
 
 
 class Rules(Watch):
-    """Notes which node's rule ran when."""
+    """Records for each node the sequence numbers at which its rule began and ended."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[int, int, Any]] = []
@@ -265,5 +266,5 @@ class Rules(Watch):
         return grads
 
     def nodes_of(self, steps: Sequence[JacStep]) -> dict[JacStep, Any]:
-        """The nodes whose rules took the steps."""
+        """Map each step to the node whose rule ran it."""
         return {step: node for step in steps for began, ended, node in self.ran if began < step.seq < ended}

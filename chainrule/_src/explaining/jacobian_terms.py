@@ -1,6 +1,6 @@
-"""How a structured Jacobian came about: which operation made which of its terms.
+"""``JacobianExplanation``: the operations and terms by which a structured Jacobian was computed.
 
-Nothing of it is kept while a Jacobian is computed: the function is run again when an explanation is asked for.
+``entry.explain`` makes it of a ``Jacobian``. Computing a Jacobian records nothing for it; the explanation runs the function again.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ from chainrule._src.transforms.grad import vjp
 
 #: names, by variables and origins
 Labels = dict[Any, str]
-#: letters of an operation that is quoted as the program has it
+#: most characters of an operation whose source is quoted
 _QUOTED = 30
-#: and of a constant
+#: most characters of a constant whose source is quoted
 _OPERAND = 12
 
 
-# -- what is shown -----------------------------------------------------------------------------------------------------
+# -- records of the explanation ----------------------------------------------------------------------------------------
 
 
 class JacobianTerm(NamedTuple):
     """One term of the result.
 
     Attributes:
-        letter: "A", "B" ...: how pictures call it.
-        variable: the input, or the value that was cut, whose elements its columns are.
-        columns: which of them a row reads: ``u[i+1]``.
-        values: its numbers: the one that all are, or their range.
-        entries: how many.
+        letter: its name in pictures: "A", "B" ...
+        variable: the input or intermediate variable whose elements are its columns.
+        columns: the elements that a row reads: ``u[i+1]``.
+        values: its numbers: a single value, or their range.
+        entries: number of entries.
         steps: the numbers of the operations it went through.
     """
 
@@ -74,18 +74,18 @@ class JacobianStep(NamedTuple):
     """One operation of the program, and the Jacobian after it.
 
     Attributes:
-        number: counted from 1, in the order of the program.
-        op: the row's name.
-        name: what its result is called.
-        text: the operation: as the program has it, where that is short, else ``mul(t1, u)``.
-        line: of the program.
-        local: for each operand that has a Jacobian the structure of the local one: "diagonal", "I ⊗ Wᵀ" ...
-        after: the Jacobian of the result in words: "identity", "u[i], u[i+1]", "12 terms".
-        in_a_row: how many entries its fullest row has.
-        terms: how many terms it has.
-        cut: whether the result becomes a variable of its own here, with respect to which later steps are.
-        merged: whether its terms are put together as rows of entries.
-        of: the letters of the terms of the whole Jacobian that came this way.
+        number: counted from 1, in program order.
+        op: the name of the primitive.
+        name: the name of its result.
+        text: the source of the operation if it is short, else ``mul(t1, u)``.
+        line: the line of the program.
+        local: for each operand with a Jacobian, the structure of the local Jacobian: "diagonal", "I ⊗ Wᵀ" ...
+        after: a description of the result's Jacobian: "identity", "u[i], u[i+1]", "12 terms".
+        in_a_row: number of entries in its fullest row.
+        terms: number of its terms.
+        cut: whether the result becomes an intermediate variable; the terms of later steps are with respect to it.
+        merged: whether its terms are merged into rows of entries.
+        of: the letters of the final terms that went through this operation.
     """
 
     number: int
@@ -103,12 +103,12 @@ class JacobianStep(NamedTuple):
 
 
 class CutJacobian(NamedTuple):
-    """The Jacobian of a value that was cut, or of the result, with respect to an earlier one.
+    """The Jacobian of an intermediate variable, or of the result, with respect to an earlier variable.
 
     Attributes:
         value, variable: their names.
-        shape: as a matrix.
-        nnz: its entries.
+        shape: its shape as a matrix.
+        nnz: number of entries.
     """
 
     value: str
@@ -118,23 +118,24 @@ class CutJacobian(NamedTuple):
 
 
 class JacobianExplanation:
-    """How the structured Jacobian ∂output/∂input came about. Made by :func:`chainrule.explain`.
+    """The operations and terms by which a structured Jacobian ∂output/∂input was computed. Returned by
+    :func:`chainrule.explain`.
 
     Attributes:
         output, input: names.
-        backward: whether the transpose was carried from the output to the input: then ``start`` and ``end`` are called
-            ``yˉ`` and ``xˉ``, and what is said of a row is said of a column.
-        start, end: what the steps start from, and what they come to.
+        backward: whether the transpose was propagated from the output to the input. Then ``start`` and ``end`` have the names
+            ``yˉ`` and ``xˉ``, and rows of terms are columns of the Jacobian.
+        start, end: the names of the values at which the steps start and end.
         shape: ``(*output's, *input's)``.
-        matrix_shape: as a matrix.
-        strategy: how it was computed.
-        kind: what it is stored as.
-        nnz: how many entries it has.
-        steps: the operations on the way from the input to the output.
-        terms: what it is the sum of, after the last of them.
-        factors: what it is the product of, the last one first, where values were cut; else nothing.
-        entries: the rows and columns of all entries, and for each the number of its term (the last one, if several
-            meet; -1 where there is none).
+        matrix_shape: the shape as a matrix.
+        strategy: the strategy that computed it.
+        kind: its storage format.
+        nnz: number of entries.
+        steps: the operations between input and output.
+        terms: the terms whose sum it is, after the last operation.
+        factors: the factors whose product it is, the last one first, if values were cut; else empty.
+        entries: the rows and columns of all entries, and for each the number of its term (the last one if several terms have
+            the entry; -1 if there is none).
     """
 
     __module__ = "chainrule.explaining"
@@ -175,7 +176,7 @@ class JacobianExplanation:
 
     @property
     def density(self) -> float:
-        """The share of places that have an entry."""
+        """The share of matrix elements that are entries."""
         m, n = self.matrix_shape
         return self.nnz / (m * n) if m and n else 0.0
 
@@ -184,7 +185,7 @@ class JacobianExplanation:
         return f"∂{self.output}/∂{self.input}"
 
     def spy(self) -> str:
-        """A picture of the entries, in characters; of a small Jacobian with the letters of the terms."""
+        """Return a picture of the entries, as text; for a small Jacobian with the letters of the terms."""
         rows, cols, term = self.entries
         return spy.text(rows, cols, self.matrix_shape, term if len(self.terms) > 1 and not self.factors else None)
 
@@ -192,18 +193,18 @@ class JacobianExplanation:
         return jacobian_text.text(self)
 
     def check(self) -> Check:
-        """Compare a product of a vector with the Jacobian with the one that a backward pass computes.
+        """Compare the product of a vector and the Jacobian with the gradient that a backward pass computes.
 
         Returns:
-            Something that is true if they agree, and says what was compared.
+            A :class:`Check`, which is true if they agree. Printing it shows the comparison.
 
         Raises:
-            Exception: whatever a backward pass of the function raises.
+            Exception: any exception of the function's backward pass.
         """
         return _checked(self._jacobian)
 
     def to_html(self, path: Any = None) -> str:
-        """A page that needs nothing else; also written to a file, if ``path`` is given."""
+        """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
         page = jacobian_page.to_html(self)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
@@ -221,33 +222,29 @@ class JacobianExplanation:
 
 
 def _off_tape(jacobian: Jacobian) -> list[Term]:
-    """The terms with the data of tensors in the place of these."""
+    """Return the terms with their tensors replaced by the data."""
     return [Term(t.source, t.cols, data_of(t.vals), t.rows) for t in jacobian.terms]
 
 
 def _entries(jacobian: Jacobian) -> tuple[NumpyArray, NumpyArray, NumpyArray]:
-    """Rows, columns and numbers of a Jacobian, row by row."""
+    """Return rows, columns and numbers of a Jacobian's entries, sorted by rows."""
     terms = _off_tape(jacobian)
     pattern = EntryPattern.of(terms, jacobian.out_shape, jacobian.matrix_shape[1])
     return pattern.row_numbers(), pattern.indices, pattern.data(terms)
 
 
 def _check(jacobian: Jacobian, rows: NumpyArray, cols: NumpyArray, numbers: NumpyArray) -> None:
-    """Raise if another Jacobian would be explained than there is: the function, or what it reads, may have changed.
-
-    Raises:
-        RuntimeError: other entries, or other numbers.
-    """
+    """Raise RuntimeError if the new run has other entries or numbers: the function, or a value that it reads, has changed."""
     order = np.lexsort((cols, rows))
     have, found = _entries(jacobian), (rows[order], cols[order], numbers[order])
     if not all([np.array_equal(a, b) for a, b in zip(have[:2], found[:2], strict=True)]):
         raise errors.explained_jacobian_changed(
-            f"it has {len(rows):,} entries in the place of {len(have[0]):,}, or others"
+            f"it has {len(rows):,} entries instead of {len(have[0]):,}, or entries at other positions"
         )
-    near = 1e-4 if numbers.dtype.itemsize < 8 else 1e-8  # sums in another order
+    near = 1e-4 if numbers.dtype.itemsize < 8 else 1e-8  # the order of summation differs
     largest = float(np.abs(have[2]).max(initial=0.0, where=np.isfinite(have[2])))
     if not np.allclose(found[2], have[2], rtol=near, atol=near * largest, equal_nan=True):
-        raise errors.explained_jacobian_changed("its numbers are others")
+        raise errors.explained_jacobian_changed("its numbers differ")
 
 
 def _checked(jacobian: Jacobian) -> Check:
@@ -259,10 +256,10 @@ def _checked(jacobian: Jacobian) -> Check:
     _, pull = vjp(lambda *args: tree_leaves(recipe.function(*args))[recipe.output], *args)
     backward = np.asarray(tree_leaves(pull(g.reshape(J.out_shape)))[recipe.input]).reshape(-1)
     product = np.asarray(g @ J).reshape(-1)
-    near = 1e-4 if J.dtype.itemsize < 8 else 1e-6  # something between may be float32
+    near = 1e-4 if J.dtype.itemsize < 8 else 1e-6  # intermediate values may be float32
     scale = max(1e-8, float(np.abs(backward).max(initial=0.0, where=np.isfinite(backward))))
     ok = bool(np.allclose(product, backward, rtol=near, atol=near * scale, equal_nan=True))
-    return Check(ok, f"yˉ @ J = xˉ, as backward computes it {'✓' if ok else '✗'}")
+    return Check(ok, f"yˉ @ J = xˉ, the gradient of backward {'✓' if ok else '✗'}")
 
 
 def _terms(story: Story, called: Labels, shape: Shape) -> list[JacobianTerm]:
@@ -302,14 +299,14 @@ def _steps(made: JacobianRun, called: Labels, names: Names, terms: Sequence[Jaco
 
 
 def _line(where: Where, names: Names) -> SourceLine | None:
-    """The line of an operation; none for one that the call of explain itself made, as sums of gradients are."""
+    """Return the line of an operation; None if explain itself ran it, like the sums of gradients."""
     line = line_of(where)
     here = names.here
     return None if line is None or (here is not None and line[:2] == here[:2]) else line
 
 
 def _factors(story: Story, called: Labels, result: Jac) -> list[CutJacobian]:
-    """Of the result by the values that were cut, and of these by earlier ones; newest first."""
+    """Return the Jacobians of the result and of the intermediate variables with respect to earlier ones; newest first."""
     found = []
     values = [(called[result.origin], result.shape, story.final)]
     values += [(called[cut], cut.shape, cut.terms or []) for cut in reversed(story.cuts)]
@@ -322,7 +319,7 @@ def _factors(story: Story, called: Labels, result: Jac) -> list[CutJacobian]:
 
 
 def _term_of_each(story: Story, pattern: EntryPattern) -> Any:
-    """For each entry of the whole the number of its term; -1 for zeros that came in later, and where it is a product."""
+    """Return for each entry the number of its term; -1 for explicit zeros that were added later, and for products."""
     numbers = np.full(pattern.nnz, -1)
     if not story.cuts:
         for k, term in enumerate(story.final):
@@ -331,11 +328,11 @@ def _term_of_each(story: Story, pattern: EntryPattern) -> Any:
     return numbers
 
 
-# -- names and words ---------------------------------------------------------------------------------------------------
+# -- names and source text ---------------------------------------------------------------------------------------------
 
 
 def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
-    """What values are called: inputs as the function's parameters, others as the variables they are assigned to."""
+    """Name the values: inputs after the function's parameters, others after the variables they are assigned to."""
     story, result = made.story, made.result
     called: Labels = {None: "a constant"}
     taken: set[str] = set()
@@ -376,7 +373,7 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
 
 
 def _inputs(recipe: Recipe) -> list[str]:
-    """The names of the function's arguments, and what is in them."""
+    """Return the names of the function's arguments and of the arrays in them."""
     args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
     inputs = []
     for name, argument in named_arguments(recipe.function, args, {}):
@@ -386,11 +383,11 @@ def _inputs(recipe: Recipe) -> list[str]:
 
 
 def _assigned(made: JacobianRun, names: Names) -> list[str]:
-    """For each step the variable that its result is assigned to; '' if it is an intermediate one."""
+    """Return for each step the variable that its result is assigned to; '' for an intermediate value."""
     steps = [line.step for line in made.story.lines]
     found = [""] * len(steps)
-    done: dict[Any, set[int]] = {}  # statement -> the places in it, after the last result that was assigned
-    known: dict[Any, tuple[Any, str]] = {}  # place -> its statement, and what that assigns to
+    done: dict[Any, set[int]] = {}  # statement -> its instructions after the last result that was assigned
+    known: dict[Any, tuple[Any, str]] = {}  # location -> its statement, and the variable that it assigns
     for call in reversed(calls_of(steps)):
         last = steps[call.stop - 1]
         where = Where(last.code, last.lasti)
@@ -409,12 +406,12 @@ def _assigned(made: JacobianRun, names: Names) -> list[str]:
 
 
 def _alone(steps: Sequence[JacStep]) -> set[JacStep]:
-    """The steps that are all of what the program calls at their place."""
+    """Return the steps that are the only operation of their call."""
     return {steps[call.start] for call in calls_of(steps) if call.stop == call.start + 1}
 
 
 def _text(step: JacStep, alone: bool, called: Labels, names: Names) -> str:
-    """An operation as the program has it, if that is short and names all that it reads; else by its operands."""
+    """Return the source of an operation if it is short and flat; else its name and operands."""
     source = Where(step.code, step.lasti).expression if alone else ""
     tree = expression_of(source)
     if tree is not None and len(source) <= _QUOTED and "\n" not in source and _is_flat(tree):
@@ -423,7 +420,7 @@ def _text(step: JacStep, alone: bool, called: Labels, names: Names) -> str:
 
 
 def _is_flat(tree: ast.expr) -> bool:
-    """Whether an expression is one operation on variables and numbers."""
+    """Return whether an expression is a single operation on variables and numbers."""
     parts = [node for node in ast.walk(tree) if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript, ast.Compare))]
     return len(parts) == 1
 
@@ -438,7 +435,7 @@ def _operand(step: JacStep, i: int, called: Labels, names: Names) -> str:
 
 
 def _written(step: JacStep, i: int) -> str:
-    """The source of an operand, if it is short."""
+    """Return the source of an operand if it is short, else ''."""
     tree = expression_of(Where(step.code, step.lasti).expression)
     parts = [tree.left, tree.right] if isinstance(tree, ast.BinOp) else tree.args if isinstance(tree, ast.Call) else []
     text = ast.unparse(parts[i]) if len(parts) == len(step.operands) else ""
@@ -446,14 +443,14 @@ def _written(step: JacStep, i: int) -> str:
 
 
 class _Value(NamedTuple):
-    """A value as ``structure.of`` asks for it."""
+    """A value, with the attributes that ``structure.of`` reads."""
 
     name: str
     shape: Shape
 
 
 class _StepOperand(NamedTuple):
-    """A step's result and one operand, as ``structure.of`` asks for them; the first also stands for the step."""
+    """A step's result and one operand, with the attributes that ``structure.of`` reads of an arrow and of its step."""
 
     prim: Primitive
     params: Params
@@ -471,7 +468,7 @@ class _StepOperand(NamedTuple):
 
 
 def _local(line: OutputTerms, called: Labels, names: Names) -> tuple[str, ...]:
-    """The structures of a step's local Jacobians, each once."""
+    """Return the distinct structures of a step's local Jacobians."""
     step = line.step
     output = _Value(called[step, line.output], line.shape)
     operands = {i: _Value(_operand(step, i, called, names), tuple(shape_of(x))) for i, x in enumerate(step.operands)}

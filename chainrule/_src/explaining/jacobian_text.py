@@ -1,4 +1,4 @@
-"""The explanation of a structured Jacobian as text of 80 columns."""
+"""Format the explanation of a structured Jacobian as text of 80 columns, for ``JacobianExplanation.__str__``."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from chainrule._src.explaining.text import WIDTH, pad, width
 if TYPE_CHECKING:
     from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep
 
-#: operations that are listed; of more the first and last ones
+#: most operations that are listed; of more, the first and last ones
 _MOST = 48
-#: terms that are listed
+#: most terms that are listed
 _TERMS = 16
 
 
 def text(e: JacobianExplanation) -> str:
-    """See ``JacobianExplanation.__str__``."""
+    """Return the whole text."""
     return "\n".join([head(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result(e)), *e.spy().split("\n")])
 
 
 def head(e: JacobianExplanation) -> str:
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
-    return f"How {e.title} came about: {e.strategy}, {count}"
+    return f"How {e.title} was computed: {e.strategy}, {count}"
 
 
 def result(e: JacobianExplanation) -> str:
-    """The result in one line."""
+    """Describe the result in one line."""
     m, n = e.matrix_shape
     return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({share(e.density)})"
 
@@ -44,7 +44,7 @@ def _cut(s: str, most: int = WIDTH) -> str:
 
 
 def shown_steps(steps: Sequence[JacobianStep], most: int) -> list[JacobianStep]:
-    """The first and the last steps, and those where a value was cut, if there are too many."""
+    """Return the steps; if there are too many, only the first and last ones and those that cut a value."""
     n = len(steps)
     if n <= most:
         return list(steps)
@@ -84,7 +84,7 @@ def _local(step: JacobianStep) -> str:
 
 
 def after(step: JacobianStep) -> str:
-    """The Jacobian after a step."""
+    """Describe the Jacobian after a step."""
     if step.cut:
         return f"cut: {step.terms} terms become a variable"
     if step.merged:
@@ -101,8 +101,8 @@ def _sum(e: JacobianExplanation) -> Iterator[str]:
         return
     if e.backward:
         why = f"{e.end} is linear in {e.start}, so its derivative is the transpose"
-        yield from textwrap.wrap(f"{why}: what is said of a row is said of a column.", WIDTH)
-    of = "" if not e.factors else ", by the values that were cut"
+        yield from textwrap.wrap(f"{why}: a row here is a column of the Jacobian.", WIDTH)
+    of = "" if not e.factors else ", with respect to intermediate variables"
     count = len(e.terms)
     yield f"{e.title} is {'zero' if not count else 'one term' if count == 1 else f'the sum of {count} terms'}{of}:"
     cells = [(t.letter, t.columns, f"{t.entries:,} entries", t.values) for t in e.terms[:_TERMS]]
@@ -118,7 +118,7 @@ def _sum(e: JacobianExplanation) -> Iterator[str]:
     if count > _TERMS:
         yield f"  … and {count - _TERMS} more: e.terms has all"
     if any(["[r" in said for said in [*[t.columns for t in e.terms], *[step.after for step in e.steps]]]):
-        yield "(r counts the rows, where a value has several axes and no index for each)"
+        yield "(r is the flat row number, for values with several axes and no index for each)"
 
 
 def _product(e: JacobianExplanation) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _product(e: JacobianExplanation) -> Iterator[str]:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """``1–4, 7``."""
+    """Format numbers as ranges: ``1–4, 7``."""
     runs: list[list[int]] = []
     for k in numbers:
         if runs and k == runs[-1][-1] + 1:

@@ -1,7 +1,7 @@
-"""What the terms of a structured Jacobian say, in the words of NumPy: a row of ``∂y/∂x`` reads ``x[i, :]``, ``x[i-1]``.
+"""Describe the terms of a structured Jacobian as NumPy indexing: a row of ``∂y/∂x`` reads ``x[i, :]``, ``x[i-1]``.
 
-A term's columns are known as numbers. Where these are a linear function of the row's indices, that function is written
-down, after it was checked for all of them; else what is said is what can be seen from the numbers.
+A term stores its columns as numbers. If they are a linear function of the row's indices (checked for all entries), the
+description is that function; else it gives shifts or counts. ``jacobian_terms`` calls ``state``, ``columns`` and ``values``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from chainrule._src.arrays.types import NumpyArray, Shape
 from chainrule._src.explaining.elements import LETTERS
 from chainrule._src.jacobians.terms import Term, Variable
 
-#: the index of a row where the value's own axes are not known any more
+#: the index of a row, if it has no index for each axis of the value
 _ROW = "r"
-#: differences between column and row that are listed
+#: most differences between column and row that are listed
 _SHIFTS = 2
 
 
 def state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Variable], str], most: int = 40) -> str:
-    """The Jacobian of a value of a shape in a few words: "diagonal", "u[i], u[i+1]", "12 terms".
+    """Describe the Jacobian of a value of a shape: "diagonal", "u[i], u[i+1]", "12 terms".
 
     Args:
-        name_of: what the variables are called.
-        most: how long the words may be.
+        name_of: returns the name of a variable.
+        most: longest list of elements, in characters.
     """
     if not terms:
         return "zero"
@@ -42,7 +42,7 @@ def state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Variable], str
 
 
 def is_identity(term: Term, shape: Shape) -> bool:
-    """Whether row s has its one entry in column s."""
+    """Return whether each row s has a single entry, in column s."""
     seed = term.source.cols
     cols = term.cols
     return (
@@ -60,7 +60,7 @@ def _of_identity(term: Term) -> str:
 
 
 def one_number(vals: object) -> Any:
-    """The number that all entries are, or None."""
+    """Return the number that all entries share, or None."""
     if not shape_of(vals):
         return vals if isinstance(vals, (int, float, complex)) else np.asarray(vals).item()
     return None
@@ -75,7 +75,7 @@ def _count(n: int, what: str) -> str:
 
 
 def entries_in_a_row(terms: Sequence[Term], size: int) -> int:
-    """How many entries the fullest row has, where each slot counts."""
+    """Return the number of entries in the fullest row; each slot counts."""
     every = sum([term.slots for term in terms if term.rows is None])
     scattered = [(term.rows, term.slots) for term in terms if term.rows is not None]
     if not scattered or not size:
@@ -87,7 +87,7 @@ def entries_in_a_row(terms: Sequence[Term], size: int) -> int:
 
 
 def values(term: Term) -> str:
-    """The numbers of a term: the one that all are, or their range."""
+    """Describe the numbers of a term: the value that all share, or their range."""
     number = one_number(term.vals)
     if number is not None:
         return number_text(number)
@@ -102,11 +102,11 @@ def values(term: Term) -> str:
     return number_text(low) if low == high else f"{number_text(low)} … {number_text(high)}"
 
 
-# -- which elements a row reads ----------------------------------------------------------------------------------------
+# -- the elements that a row reads -------------------------------------------------------------------------------------
 
 
 def columns(term: Term, shape: Shape, name: str) -> str:
-    """The elements of the variable that a row of a value reads, such as ``u[i+1]`` or ``X[i, :]``."""
+    """Describe the elements of the variable that a row of a value reads, such as ``u[i+1]`` or ``X[i, :]``."""
     if not term.cols.size:
         return "nothing"
     if term.rows is not None:
@@ -124,7 +124,7 @@ def _some(slots: int) -> str:
 
 
 def _of_rows(term: Term, rows: NumpyArray, ndim: int, name: str) -> str:
-    """The columns of a term that has entries in some rows: with the number of the row as its index."""
+    """Describe the columns of a term that has entries only in some rows; the index is the number of the row."""
     letter = LETTERS[0] if ndim == 1 else _ROW
     in_order = bool((np.diff(rows) == 1).all())
     found = _linear(term, [letter], name, int(rows[0])) if in_order else None
@@ -138,7 +138,7 @@ def _of_rows(term: Term, rows: NumpyArray, ndim: int, name: str) -> str:
 
 
 def _shifted(term: Term, rows: NumpyArray, ndim: int, name: str) -> str | None:
-    """Columns that are the row's number plus one of a few numbers; the most frequent one first."""
+    """Describe columns that differ from the row's number by one of a few shifts; the most frequent shift first."""
     shifts, counts = np.unique(term.cols.reshape(-1) - rows, return_counts=True)
     if len(shifts) > _SHIFTS:
         return None
@@ -149,7 +149,7 @@ def _shifted(term: Term, rows: NumpyArray, ndim: int, name: str) -> str | None:
 
 
 def _periodic(term: Term, letters: Sequence[str], name: str) -> str | None:
-    """A value's element at an index that is moved along axes, around their ends."""
+    """Describe columns whose index is shifted cyclically along axes."""
     shape = term.source.shape
     if not shape or len(shape) > len(LETTERS):
         return None
@@ -170,11 +170,11 @@ def _periodic(term: Term, letters: Sequence[str], name: str) -> str | None:
 
 
 def _linear(term: Term, letters: Sequence[str], name: str, first: int = 0) -> str | None:
-    """The index of a term whose columns are a linear function of the row's indices and of the slot; None for others.
+    """Return the index of a term whose columns are a linear function of the row's indices and of the slot; else None.
 
     Args:
-        letters: of the row's indices.
-        first: what the first of these begins with.
+        letters: the row's indices.
+        first: the first value of the first index.
     """
     cols = term.cols
     offset = int(cols.flat[0])
@@ -195,7 +195,7 @@ def _linear(term: Term, letters: Sequence[str], name: str, first: int = 0) -> st
 def _index(
     lengths: Shape, steps: Sequence[int], offset: int, shape: Shape, letters: Sequence[str], first: int
 ) -> list[str] | None:
-    """The index into an array of a shape, for each of its axes; None where an axis of cols runs across several."""
+    """Return the index for each axis of an array of a shape; None if an axis of cols runs across several axes."""
     weights = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     start = [int(k) for k in np.unravel_index(offset, shape)] if shape else []
     parts: list[list[tuple[str, int]]] = [[] for _ in shape]
@@ -208,7 +208,7 @@ def _index(
         if at == 0:
             whole = _whole_axes(n, step, shape, weights)
             if whole is None and len(moves) > 1:
-                return None  # slots along several axes at once, as on a diagonal
+                return None  # slots along several axes at once, such as a diagonal
             moves = whole or moves
         for k, factor, count in moves:
             low[k] += min(0, factor * (count - 1))
@@ -226,7 +226,7 @@ def _index(
 
 
 def _split(step: int, weights: Sequence[int], shape: Shape) -> Iterator[tuple[int, int]]:
-    """A step as steps along axes."""
+    """Yield a flat step as steps along axes."""
     rest, sign = abs(step), 1 if step > 0 else -1
     for k, weight in enumerate(weights):
         if shape[k] > 1 and rest >= weight:
@@ -235,7 +235,7 @@ def _split(step: int, weights: Sequence[int], shape: Shape) -> Iterator[tuple[in
 
 
 def _whole_axes(n: int, step: int, shape: Shape, weights: Sequence[int]) -> list[tuple[int, int, int]] | None:
-    """The axes that slots run over from end to end, if they do, as (axis, step, length)."""
+    """Return the axes that the slots cover completely, as (axis, step, length); None if they do not."""
     for last in range(len(shape)):
         if weights[last] != step:
             continue
@@ -246,7 +246,7 @@ def _whole_axes(n: int, step: int, shape: Shape, weights: Sequence[int]) -> list
 
 
 def _one_axis(start: int, parts: list[tuple[str, int]], slot: tuple[int, int] | None, n: int) -> str:
-    """An index, or a slice over the slots."""
+    """Return an index, or a slice over the slots."""
     if slot is None:
         return _sum(start, parts)
     factor, count = slot
@@ -259,7 +259,7 @@ def _one_axis(start: int, parts: list[tuple[str, int]], slot: tuple[int, int] | 
 
 
 def _sum(start: int, parts: Sequence[tuple[str, int]]) -> str:
-    """``2i+j+1``."""
+    """Format a linear function: ``2i+j+1``."""
     text = ""
     for letter, factor in sorted(parts, key=lambda part: part[1] < 0):
         size = "" if abs(factor) == 1 else str(abs(factor))

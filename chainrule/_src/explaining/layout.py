@@ -1,11 +1,12 @@
-"""Where the nodes and arrows of a graph are drawn: Sugiyama's method, in layers from top to bottom or from left to right.
+"""Lay out the nodes and arrows of a graph by Sugiyama's method, in layers from top to bottom or from left to right.
 
-1. Layers: every node lies below what it is computed from (longest path); leaves move down to where they are read.
-2. Arrows over several layers, labels of arrows, and second arrows between the same nodes pass through *bends*: small nodes of
-   their own, which keep room for them.
-3. Order within a layer: a few sweeps of barycentres.
-4. Across: each node wants to be at the middle of its neighbours, with room between; for one layer, the least sum of squared
-   distances to that is found exactly (pool adjacent violators), in a few sweeps up and down.
+``picture.placed`` calls ``lay_out`` with the sizes of the nodes. The steps are:
+
+1. Layers: every node is below its operands (longest path); leaves move down to their readers.
+2. Bends: arrows over several layers, labels of arrows, and parallel arrows pass through *bends*, small nodes that reserve space.
+3. Order within a layer: a few sweeps of the barycentre heuristic.
+4. Horizontal positions: each node should be at the mean of its neighbours, with a minimum gap. For one layer, the least squares
+   solution is exact (pool adjacent violators); a few sweeps go up and down.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MARGIN = 12.0
 
 @dataclass(slots=True)
 class GraphLayout:
-    """Boxes (left, top, width, height) by id; for each arrow its points and the box of its label; the whole size."""
+    """Boxes (left, top, width, height) by id; for each arrow its points and the box of its label; the total size."""
 
     boxes: dict[str, Rectangle]
     routes: list[list[Point]]
@@ -47,9 +48,9 @@ class _Item:
     bend: bool = False
     up: list[_Item] = field(default_factory=list)
     down: list[_Item] = field(default_factory=list)
-    x: float = 0.0  # its middle
+    x: float = 0.0  # the centre
     top: float = 0.0
-    place: float = 0.0  # in its row
+    place: float = 0.0  # index in its row
 
     @property
     def box(self) -> Rectangle:
@@ -57,14 +58,14 @@ class _Item:
 
 
 def text_width(text: str, size: float) -> float:
-    """The width of a text in a monospaced face, from above: wide characters count twice."""
+    """Return an upper bound of the width of a text in a monospaced font: wide characters count twice."""
     return sum(size * (0.62 if ord(c) < 0x1100 or 0x2000 <= ord(c) < 0x2E80 else 1.24) for c in text)
 
 
 def lay_out(
     sizes: dict[str, tuple[float, float]], arrows: Sequence[tuple[str, str, str]], *, sideways: bool = False
 ) -> GraphLayout:
-    """Place nodes of these sizes, which are joined by arrows (source, target, label). The arrows form no cycle."""
+    """Lay out nodes of these sizes, and arrows (source, target, label) between them. The arrows must form no cycle."""
     index = {name: i for i, name in enumerate(sizes)}
     ends = [(index[source], index[target]) for source, target, _ in arrows]
     labels = [label for *_, label in arrows]
@@ -102,7 +103,7 @@ def _transposed(layout: GraphLayout) -> GraphLayout:
 
 
 def _layers(n: int, ends: Sequence[tuple[int, int]], lengths: Sequence[int]) -> list[int]:
-    """The longest path to each node; then those that nothing leads to move down to their readers."""
+    """Return the longest path to each node; then move nodes without predecessors down to their readers."""
     layer = [0] * n
     out: list[list[tuple[int, int]]] = [[] for _ in range(n)]
     waits = [0] * n
@@ -111,7 +112,7 @@ def _layers(n: int, ends: Sequence[tuple[int, int]], lengths: Sequence[int]) -> 
         waits[target] += 1
     first = [i for i in range(n) if not waits[i]]
     ready = list(first)
-    for i in ready:  # which grows
+    for i in ready:  # the loop appends to the list
         for target, length in out[i]:
             layer[target] = max(layer[target], layer[i] + length)
             waits[target] -= 1
@@ -126,13 +127,13 @@ def _layers(n: int, ends: Sequence[tuple[int, int]], lengths: Sequence[int]) -> 
 def _bends(
     items: Sequence[_Item], ends: Sequence[tuple[int, int]], labels: Sequence[str], sideways: bool
 ) -> tuple[list[list[_Item]], list[_Item | None]]:
-    """Give every arrow its bends. Returns the items along each arrow, and which of them carries its label."""
+    """Add the bends of every arrow. Return the items along each arrow, and the item that has its label."""
     many = sum(items[t].layer - items[s].layer - 1 for s, t in ends) > _BENDS
     chains: list[list[_Item]] = []
     carriers: list[_Item | None] = []
     for (source, target), label in zip(ends, labels):
         first, last = items[source].layer + 1, items[target].layer
-        if many and last - first > 3:  # only where it leaves and where it arrives
+        if many and last - first > 3:  # only the first two bends
             last = first + 2
         bends = [_Item(LANE, 0.0, layer, True) for layer in range(first, last)]
         if label:
@@ -148,10 +149,10 @@ def _bends(
 
 
 def _ordered(items: Sequence[_Item]) -> Rows:
-    """The items of every layer, ordered so that few arrows cross: by the mean place of their neighbours, down and up."""
+    """Order the items of every layer so that few arrows cross: by the mean index of their neighbours, down and up."""
     rows: Rows = [[] for _ in range(max((item.layer for item in items), default=-1) + 1)]
     seen: set[int] = set()
-    for start in sorted(items, key=lambda item: item.layer):  # depth first: what belongs together starts together
+    for start in sorted(items, key=lambda item: item.layer):  # depth first: connected items start next to each other
         stack = [start]
         while stack:
             item = stack.pop()
@@ -186,7 +187,7 @@ def _mean(neighbours: Sequence[_Item], otherwise: float) -> float:
 
 
 def _crossings(rows: Rows) -> int:
-    """How many pairs of arrows cross, between each layer and the next."""
+    """Count the pairs of arrows that cross between adjacent layers."""
     total = 0
     for upper, lower in itertools.pairwise(rows):
         layer = lower[0].layer if lower else -1
@@ -200,7 +201,7 @@ def _crossings(rows: Rows) -> int:
 
 
 def _across(rows: Rows) -> None:
-    """Set ``x``, the middle of every item."""
+    """Set ``x``, the centre of every item."""
     for row in rows:
         for item, offset in zip(row, _offsets(row)):
             item.x = offset
@@ -223,17 +224,17 @@ def _across(rows: Rows) -> None:
 
 
 def _offsets(row: Sequence[_Item]) -> list[float]:
-    """The middles of a row's items, as near to one another as they may be."""
+    """Return the centres of a row's items at the minimum distances."""
 
-    def room(left: _Item, right: _Item) -> float:
+    def distance(left: _Item, right: _Item) -> float:
         return (left.width + right.width) / 2 + (GAP_X / 2 if left.bend and right.bend else GAP_X)
 
-    return list(itertools.accumulate((room(*pair) for pair in itertools.pairwise(row)), initial=0.0))
+    return list(itertools.accumulate((distance(*pair) for pair in itertools.pairwise(row)), initial=0.0))
 
 
 def _spread(wanted: Sequence[float], weights: Sequence[float], offsets: Sequence[float]) -> list[float]:
-    """The places nearest to the wanted ones that keep order and room."""
-    blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
+    """Return the positions closest to the wanted ones that keep the order and the minimum distances."""
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, count
     for x, weight, offset in zip(wanted, weights, offsets):
         block = (x - offset, weight, 1)
         while blocks and blocks[-1][0] > block[0]:
@@ -246,12 +247,12 @@ def _spread(wanted: Sequence[float], weights: Sequence[float], offsets: Sequence
 
 
 def _down(rows: Rows) -> Point:
-    """Set ``top``; returns the size of the whole."""
+    """Set ``top``; return the total size."""
     y = _MARGIN
     for row in rows:
         tall = max((item.height for item in row), default=0.0)
         for item in row:
-            if item.bend and not item.height:  # straight past its neighbours
+            if item.bend and not item.height:  # the arrow passes the whole row
                 item.height = tall
             item.top = y + (tall - item.height) / 2
         y += tall + (GAP_Y * 0.7 if tall and all(item.bend for item in row) else GAP_Y)
@@ -261,7 +262,7 @@ def _down(rows: Rows) -> Point:
 
 
 def _ports(chains: Sequence[list[_Item]]) -> list[Point]:
-    """Where along its ends' borders each arrow leaves and arrives: side by side, in the order of where they lead."""
+    """Return for each arrow its x position at both ends: arrows of a node are side by side, in the order of their other ends."""
     sides: list[list[float]] = []
     for end, next_ in ((0, 1), (-1, -2)):
         at = [0.0] * len(chains)

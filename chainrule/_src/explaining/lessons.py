@@ -1,4 +1,4 @@
-"""What is easily misread about one call of backward, said about the very arrays that were passed."""
+"""Remarks on common misunderstandings of one call of backward, in terms of its arrays (``Explanation.lessons``)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Lesson(NamedTuple):
 
 
 def lessons_of(e: Explanation, given: Sequence[object]) -> Iterator[Lesson]:
-    """The lessons of an explanation, whose gradients were given so (None: not at all)."""
+    """Yield the lessons of an explanation; ``given`` are the gradients that were passed (None: the default)."""
     if not e.steps:
         return
     for step in reversed(e.steps):
@@ -57,13 +57,13 @@ def lessons_of(e: Explanation, given: Sequence[object]) -> Iterator[Lesson]:
             )
             yield Lesson("wrong_shape_would", f"{text} {y.name}, shape {y.shape}.")
     if all(seed.size and np.all(seed == 1) for seed in e.seeds) and any(seed.ndim for seed in e.seeds):
-        how = "No gradient was given, so ones were taken" if given[0] is None else "Ones as the gradient"
+        how = "No gradient was given, so it is ones" if given[0] is None else "The gradient is ones"
         total = " + ".join(f"{y.name}.sum()" if y.shape else y.name for y in e.outputs)
-        yield Lesson("ones_means_sum", f"{how}: they mean {e.scalar} = {total}.")
+        yield Lesson("ones_means_sum", f"{how}: this differentiates {e.scalar} = {total}.")
 
 
 def _leaf_with(e: Explanation, passed: object, seed: AnyArray) -> Any:
-    """The leaf that was passed as the gradient, or one with the same numbers."""
+    """Return the leaf that was passed as the gradient, or a leaf with the same numbers."""
     data = passed._raw if isinstance(passed, Tensor) else passed
     if np.all(seed == 1) or seed.size < 2:
         return None
@@ -72,7 +72,7 @@ def _leaf_with(e: Explanation, passed: object, seed: AnyArray) -> Any:
 
 
 def _broadcasting(e: Explanation, step: Step) -> Iterator[Lesson]:
-    """Operands of an elementwise operation that meet in another way than the program means, most likely."""
+    """Yield lessons about operands of an elementwise operation that probably broadcast unintentionally."""
     node, shape = step.record.node, step.output.shape
     avals = node.in_avals
     n = shape[0] if len(shape) == 2 else 0
@@ -87,7 +87,7 @@ def _broadcasting(e: Explanation, step: Step) -> Iterator[Lesson]:
             use = f"{q}.reshape({p}.shape)" if len(p) + len(q) <= 40 else f"{q}[:, None]"
             yield Lesson(
                 "stretched_to_square",
-                f"{p} {shapes[i]} and {q} {shapes[j]} are stretched to {shape}: {step.op} combines every element of one with every "
+                f"{p} {shapes[i]} and {q} {shapes[j]} are broadcast to {shape}: {step.op} combines every element of one with every "
                 f"element of the other, and the result sums over all pairs. That is nearly always a mistake. Use {use}.",
             )
         whole, reduced = node.edges[i], node.edges[j]
@@ -96,13 +96,13 @@ def _broadcasting(e: Explanation, step: Step) -> Iterator[Lesson]:
         if shapes[i] == (n, n) and rows and reduced is not None and whole is not None and reduced.edges[0] is whole:
             yield Lesson(
                 "reduced_without_keepdims",
-                f"{q} has one number for each row of {p}, of shape {shapes[j]}, and meets its columns: {p} is square, so no "
-                "error says so. Use keepdims=True (keepdim=True of tensors).",
+                f"{q}, of shape {shapes[j]}, has one number for each row of {p}, but is broadcast along its columns: {p} is "
+                "square, so this raises no error. Use keepdims=True (keepdim=True for tensors).",
             )
 
 
 def _source(step: Step, i: int) -> str:
-    """What the program calls an operand of an operation of two: the name of its value, or its source, if that is short."""
+    """Return the text for an operand of a binary operation: the name of its value, or its source if that is short."""
     value = step.operand_values.get(i)
     where = place_of(step.record.node)
     tree = expression_of(where.expression) if where is not None else None
@@ -123,7 +123,7 @@ _AXIS_ADDED = re.compile(r"None\b|newaxis|unsqueeze|expand_dims|reshape|view\(|\
 
 
 def _gained_an_axis(e: Explanation, step: Step, i: int) -> bool:
-    """Whether the program made a column of an array of one axis, so that all pairs are what it means."""
+    """Return whether the program itself made a column of a 1-D array, so that all pairs are intended."""
     where = place_of(step.record.node)
     if where is not None and _AXIS_ADDED.search(where.expression):
         return True
@@ -135,7 +135,7 @@ def _gained_an_axis(e: Explanation, step: Step, i: int) -> bool:
 
 
 def _is_summed(e: Explanation, step: Step) -> bool:
-    """Whether a result reaches a number through sums, means and elementwise operations alone."""
+    """Return whether a result is reduced to a number through sums, means and elementwise operations only."""
     waiting, seen = [step.output], set()
     while waiting:
         value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Text that came from a user's program, made safe to stand in a page; its colours, and its files."""
+"""HTML building blocks of pages: escaping of user text, colours, and the files in ``data``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 
 from chainrule._src.explaining.notation import BAR
 
-_COLOURS = {  # on light paper, on dark
+_COLOURS = {  # on a light background, on a dark background
     "paper": ("#fcfbf8", "#15181c"),
     "card": ("#ffffff", "#1c2025"),
     "ink": ("#1e2328", "#e8e5de"),
@@ -26,7 +26,7 @@ _COLOURS = {  # on light paper, on dark
 
 
 def colours(where: str) -> str:
-    """The colours as properties of an element, for the scheme of the screen or the one that ``data-theme`` names."""
+    """Return the colours as CSS properties, for the colour scheme of the screen or of ``data-theme``."""
     light, dark = (
         ";".join(f"--{name}:{both[i]}" for name, both in _COLOURS.items()) + f";color-scheme:{scheme}"
         for i, scheme in enumerate(("light", "dark"))
@@ -37,37 +37,37 @@ def colours(where: str) -> str:
 
 @functools.cache
 def data(name: str) -> str:
-    """A file of the folder ``data``."""
+    """Return the text of a file in the folder ``data``."""
     return resources.files("chainrule._src.explaining").joinpath("data", name).read_text(encoding="utf-8")
 
 
 def escape(text: object) -> str:
-    """The text, to stand between tags or in a quoted attribute."""
+    """Escape text for an element or a quoted attribute."""
     return html.escape(str(text), quote=True)
 
 
 def scrolling(label: str, inside: str) -> str:
-    """A wide part, which can be moved by keys."""
+    """Wrap a wide part in an element that scrolls, also by keyboard."""
     return f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{inside}</div>"
 
 
 def barred(text: str) -> str:
-    """Text in which the bar of a name is drawn over all of it, and copied as the letter that it is."""
+    """Return text in which the bar of a name is drawn over the whole name, but copied as a letter."""
     return re.sub(f"(\\w+){BAR}", rf"<span class='bar'>\1<i>{BAR}</i></span>", escape(text))
 
 
 def code(text: str) -> str:
-    """A formula in letters."""
+    """Return a formula as text in a code element."""
     return f"<code>{barred(text)}</code>"
 
 
 def embedded(value: object) -> str:
-    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
+    """Return JSON for a script element: nothing in it can end the element or open a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def math(mathml: str | None, *, display: bool = False) -> str:
-    """A formula as pages have it, which need no name of its language; nothing where there is none."""
+    """Return a MathML formula without its namespace, which HTML does not need; '' if there is none."""
     inside = (mathml or "").partition(">")[2]
     return inside and ("<math display='block'>" if display else "<math>") + inside

@@ -1,7 +1,7 @@
-"""How formulas are written: one printer of expression trees, and three alphabets for it.
+"""Print formulas: a printer of expression trees, and three output formats (``Alphabet``).
 
-``print_tree(tree, TEXT)``, ``print_tree(tree, LATEX)`` and ``print_tree(tree, MATHML)`` are one formula as text, LaTeX and MathML.
-A name that ends with a bar is a cotangent's. ``name_math`` and ``derivative_math`` are for names alone.
+``print_tree(tree, TEXT)``, ``print_tree(tree, LATEX)`` and ``print_tree(tree, MATHML)`` return a formula as text, LaTeX and MathML.
+A name that ends with a bar is the name of a cotangent. ``name_math`` and ``derivative_math`` print names alone.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ BAR = "\u02c9"  # a letter of its own width: combining macrons do not stand over
 THIN = "\u2009"
 POWERS = str.maketrans("0123456789−⊤", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ")
 
-#: How tightly a text holds together. What ends in a sum over letters is open: it may stand last, but not before something.
+#: Binding strengths of printed expressions. OPEN ends with a sum over letters, so nothing may follow it without parentheses.
 NOT_LAST, OPEN, ADD, MUL, POW, ATOM = range(6)
 
-#: What formulas are built of, in text, LaTeX and MathML.
+#: Templates for the parts of formulas, in text, LaTeX and MathML.
 _FORMS = {
     "letter": ("{}", "{}", "<mi>{}</mi>"),
     "word": ("{}", r"\mathit{{{}}}", "<mi>{}</mi>"),
@@ -70,7 +70,7 @@ _SIGNS = {
     "¬": r"\lnot ", "+=": r"\mathrel{+}=", THIN: r"\,", "π": r"\pi", "∞": r"\infty", "nan": r"\mathrm{nan}",
     "δ": r"\delta", "⊤": r"\top", "→": r"\to ",
 }  # fmt: skip
-_NAMED = {"exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "ln", "min", "max"}  # that LaTeX has commands for
+_NAMED = {"exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "ln", "min", "max"}  # functions with LaTeX commands
 _CONSTANTS = {"pi": "π", "inf": "∞", "nan": "nan", "e": "e"}
 _FUNCTIONS = {"log": "ln", "minimum": "min", "maximum": "max", "absolute": "abs"}
 _REDUCTIONS = {"mean", "max", "var"}
@@ -79,7 +79,7 @@ _RELATIONS: dict[type, str] = {ast.Gt: ">", ast.GtE: "≥", ast.Lt: "<", ast.LtE
 
 
 def bar(name: str) -> str:
-    """The name of a value's cotangent: ``X̄``."""
+    """Return the name of a value's cotangent: ``X̄``."""
     return name + BAR
 
 
@@ -88,11 +88,11 @@ def bracket(index: IndexLetters) -> str:
 
 
 class Alphabet:
-    """What the parts of a formula look like.
+    """An output format of formulas.
 
     Args:
         column: 0 for text, 1 for LaTeX, 2 for MathML.
-        product: what stands between factors in text.
+        product: the separator between factors in text.
     """
 
     def __init__(self, column: int, product: str = "·") -> None:
@@ -105,7 +105,7 @@ class Alphabet:
         return _FORMS[form][self.column].format(*parts)
 
     def quoted(self, form: str, text: str) -> str:
-        """What is no formula itself, in one of the forms."""
+        """Escape literal text, and put it into one of the forms."""
         if self.column == 1:
             text = re.sub(r"([_%$#&{}])", r"\\\1", text)
         if self.column == 2:
@@ -113,7 +113,7 @@ class Alphabet:
         return self.put(form, text)
 
     def name(self, name: str) -> str:
-        """A variable: digits at its end stand below, and the bar of a cotangent over the rest."""
+        """Return a variable: digits at its end are a subscript, and the bar of a cotangent is over the rest."""
         if not self.stacked:
             return name
         stem = name.removesuffix(BAR)
@@ -174,8 +174,8 @@ class Printer:
     """Prints a tree.
 
     Args:
-        to: the alphabet.
-        scalars: the names that stand for one number; None where everything does, as in what holds for single elements.
+        to: the output format.
+        scalars: the names of scalars; None if everything is a scalar, as in formulas of single elements.
     """
 
     def __init__(self, to: Alphabet, scalars: frozenset[str] | None = None) -> None:
@@ -183,12 +183,12 @@ class Printer:
         self.scalars = scalars
 
     def __call__(self, node: ast.expr, needed: int = NOT_LAST) -> str:
-        """The text of a part, in parentheses where it would not hold together as needed."""
+        """Return the text of a part, in parentheses if it binds less tightly than ``needed``."""
         text, level = self._read(node)
         return text if level >= needed else self.to.put("()", text)
 
     def _last(self, node: ast.expr, needed: int) -> tuple[str, bool]:
-        """The text of a part that stands last, and whether it is open; it does not begin with a minus."""
+        """Return the text of a last part, and whether it is open. Put it in parentheses if it begins with a minus."""
         text, level = self._read(node)
         if (level < needed and level != OPEN) or text.startswith(self.to.minus):
             return self.to.put("()", text), False
@@ -269,7 +269,7 @@ class Printer:
         return self.to.power(self(base, ATOM), exponent), POW
 
     def _first(self, node: ast.expr) -> str:
-        """What is multiplied or divided: a quotient within a line is put in parentheses."""
+        """Return the text of a first factor or dividend; in text, put a quotient in parentheses."""
         divided = not self.to.stacked and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
         return self(node, POW if divided else MUL)
 
@@ -289,7 +289,7 @@ class Printer:
         elementwise = not matrices and not single
 
         def mixed(part: ast.expr) -> bool:
-            """Whether an elementwise product is a factor of a product of matrices, or the other way round."""
+            """Return whether an elementwise product is a factor of a matrix product, or vice versa."""
             if not isinstance(part, ast.BinOp) or self.scalars is None:
                 return False
             if matrices and isinstance(part.op, ast.Mult):
@@ -307,7 +307,7 @@ class Printer:
         return self.to.binary(left, sign, right), OPEN if is_open else MUL
 
     def _scalar(self, node: ast.expr) -> bool:
-        """Whether a factor is one number: no sign of elementwise multiplication then."""
+        """Return whether a factor is a scalar, which needs no sign of elementwise multiplication."""
         if self.scalars is None or isinstance(node, ast.Constant) or of_numpy(node):
             return True
         if isinstance(node, ast.Name):
@@ -328,7 +328,7 @@ class Printer:
     _compare = _relation
 
     def _condition(self, node: ast.expr) -> str:
-        """A relation without brackets around it."""
+        """Return a relation without brackets."""
         if isinstance(node, ast.Compare):
             sign = _RELATIONS.get(type(node.ops[0]), "?")
             return self.to.binary(self(node.left), sign, self(node.comparators[0]))
@@ -424,7 +424,7 @@ class Printer:
         return self.to.name("I"), ATOM
 
     def _np_expand_dims(self, x: ast.expr, axis: ast.expr) -> tuple[str, int]:
-        return self._read(x)  # broadcasting does the rest
+        return self._read(x)  # broadcasting adds the axis
 
     def _np_transpose(self, x: ast.expr, *axes: ast.expr) -> tuple[str, int]:
         return self._raised(x, self.to.name("⊤") + self.to.put("()", self.to.listed([self(a) for a in axes])))
@@ -455,15 +455,15 @@ def _is_negative(node: ast.expr) -> bool:
 
 
 def print_tree(tree: ast.expr, to: Alphabet, scalars: frozenset[str] | None = None) -> str:
-    """A formula in an alphabet."""
+    """Print a formula in an output format."""
     return Printer(to, scalars)(tree)
 
 
 def name_math(name: str, *, bar: bool = False) -> str:
-    """A variable's name as MathML, under a bar if its cotangent is meant."""
+    """Return a variable's name as MathML; with ``bar``, the name of its cotangent."""
     return f"<math>{MATHML.name(name + BAR * bar)}</math>"
 
 
 def derivative_math(top: str, bottom: str) -> str:
-    """∂top/∂bottom, of names, as MathML."""
+    """Return ∂top/∂bottom, of two names, as MathML."""
     return f"<math>{MATHML.put('derivative', MATHML.name(top), MATHML.name(bottom))}</math>"

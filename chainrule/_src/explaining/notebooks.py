@@ -1,6 +1,6 @@
-"""What notebooks show of tensors, arrays and compiled functions, and the magic ``%%explain`` (after ``%load_ext chainrule``).
+"""HTML for notebooks of tensors, arrays and compiled functions, and the cell magic ``%%explain`` (``%load_ext chainrule``).
 
-Everything that is shown is escaped, small, and has no scripts.
+The HTML is escaped, small, and has no scripts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from chainrule._src.explaining.markup import escape
 from chainrule._src.explaining.tables import table
 from chainrule._src.explaining.to_dict import array
 
-_ROWS = 48  # steps of a plan that are shown
+_ROWS = 48  # most lines of plans that are shown
 _STYLE = (
     "<style>.chainrule-array table.numbers{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     ".chainrule-array table.numbers caption{text-align:left;white-space:nowrap;opacity:.75}"
@@ -27,7 +27,7 @@ _STYLE = (
 
 
 def array_html(x: Any) -> str | None:
-    """A tensor's or an array's numbers as a table, those of a large one from its corner; None where it is not an ndarray of numbers."""
+    """Return a table of a tensor's or Array's numbers (a corner of a large one); None if it is not an ndarray of numbers."""
     tensor = x._tensor if isinstance(x, Array) else x
     if type(tensor._raw) is not np.ndarray or tensor._raw.dtype.kind not in "biufc":
         return None
@@ -38,7 +38,7 @@ def array_html(x: Any) -> str | None:
 
 
 def compiled_html(compiled: Any) -> str:
-    """A compiled function: what was recorded, and the steps of the first plans."""
+    """Return the report of a compiled function, and the steps of its first plans."""
     account = str(compiled.explain())
     first, *others = account.split("\n")
     rows, left = [], _ROWS
@@ -57,7 +57,7 @@ def compiled_html(compiled: Any) -> str:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What ``%load_ext chainrule`` does: there is ``%%explain`` then."""
+    """Register ``%%explain``; ``%load_ext chainrule`` calls this function."""
     shell.register_magic_function(lambda line, cell: explain_cell(shell, line, cell), "cell", "explain")
 
 
@@ -65,15 +65,15 @@ def explain_cell(shell: Any, line: str, cell: str) -> Any:
     """Run a cell, and explain the tensor that is its last expression, or that its last line assigns.
 
     Args:
-        shell: IPython's.
-        line: what stands behind ``%%explain``: nothing, or "term", "line" or "module" (see ``explain``).
+        shell: the IPython shell.
+        line: the text after ``%%explain``: empty, or "term", "line" or "module" (see ``explain``).
 
     Raises:
-        ValueError: something else stands there, or the cell ends in no value.
+        ValueError: ``line`` is another text, or the cell does not end with a value.
     """
     by = line.strip() or None
     if by is not None and by not in WAYS:
-        raise ValueError(f"%%explain {by}: there are {', '.join(WAYS)}, or nothing behind %%explain")
+        raise ValueError(f"%%explain {by}: use {', '.join(WAYS)}, or %%explain alone")
     name = shell.compile.cache(cell)
     tree = ast.parse(cell, name)
     last = tree.body[-1] if tree.body else None
@@ -85,10 +85,10 @@ def explain_cell(shell: Any, line: str, cell: str) -> Any:
         value = ast.copy_location(ast.Name(target.id, ast.Load()), target)
     else:
         raise ValueError(
-            "%%explain: the cell's last line is no expression and assigns no variable: end it with the tensor"
+            "%%explain: the cell's last line is neither an expression nor an assignment: end the cell with the tensor"
         )
     exec(compile(tree, name, "exec"), shell.user_ns)
-    # `explain` is called from the cell's namespace, where it looks for the names of tensors.
+    # Call `explain` from the cell's namespace, because it searches the caller's variables for the names of tensors.
     call = ast.Expression(ast.copy_location(ast.Call(ast.Name("__explain__", ast.Load()), [value], []), value))
     shell.user_ns["__explain__"] = lambda Y: importlib.import_module("chainrule._src.explaining.entry").explain(
         Y, by=by

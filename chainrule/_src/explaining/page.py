@@ -1,8 +1,7 @@
-"""An explanation as one HTML file that asks nothing of anybody: the answer first, then the graph, every step with its
-numbers, the Jacobian that the pass multiplied by.
+"""Render an explanation as one self-contained HTML file: the answer, the graph, every step with its numbers, the Jacobian.
 
-All of it is in the markup, so it reads without scripts. Where scripts run, the gradient that was supplied can be edited
-and every number after it is computed again from the Jacobians embedded in the page.
+``Explanation.to_html`` calls ``to_html``, and notebooks show ``fragment``. The markup contains everything, so the page is readable
+without scripts. With scripts, the supplied gradient can be edited, and all numbers are recomputed from embedded Jacobians.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from chainrule._src.explaining.to_dict import to_dict
 if TYPE_CHECKING:
     from chainrule._src.explaining.explanation import Explanation
 
-EDITED = 400  # steps that are computed again after an edit; and whose formulas are written in every form
-DERIVED = 9  # lines of the derivation beside the answer
-SUMMED = 4  # contributions that are written out as a sum
-GRADIENTS = 3  # of a long pass, that are shown at once
-INLINE = 6  # numbers that stand in a line of text
-SHORT = 90  # letters of a Jacobian's elements beside the answer
+EDITED = 400  # most steps of a pass that can be edited, and whose formulas are written in every form
+DERIVED = 9  # most lines of the derivation in the answer
+SUMMED = 4  # most contributions that are written out as a sum
+GRADIENTS = 3  # most gradients that are shown without a fold
+INLINE = 6  # most numbers of an array in a line of text
+SHORT = 90  # most characters of a Jacobian's elements in the answer
 
 
 def to_html(explanation: Explanation | JSONObject) -> str:
-    """The page of an explanation, or of the dictionary that its `to_dict()` gives, as the text of one HTML file.
+    """Return the page of an explanation, or of the dictionary of its `to_dict()`, as the text of one HTML file.
 
     >>> import chainrule as cr
     >>> x = cr.tensor([1., 2.], requires_grad=True)
@@ -71,7 +70,7 @@ def _plan(explanation: Explanation) -> JSONObject:
 
 
 def fragment(explanation: Explanation) -> str:
-    """The page's answer, graph and steps for a notebook: no scripts, and nothing that depends on what stands around it."""
+    """Return the answer, graph and steps for a notebook: without scripts, ids or links."""
     plan = _plan(explanation)
     flow = flow_of(plan, detailed=EDITED)
     flow.editable = False
@@ -83,7 +82,7 @@ def fragment(explanation: Explanation) -> str:
 
 
 def inside(style: str) -> str:
-    """The page's style, for what is inside of a fragment only."""
+    """Restrict the page's style sheet to the contents of a fragment."""
     return re.sub(r"/\*.*?\*/|([^{}]+){", lambda found: _inside(found[1] or ""), style)
 
 
@@ -98,7 +97,7 @@ def _inside(selectors: str) -> str:
 
 
 def _answer(plan: JSONObject, flow: Flow) -> str:
-    """What was given, the equations (of a long pass what the gradients are made of), and the gradients; many of those have less room."""
+    """Return the seeds, the equations (for a long pass the contributions), and the gradients; fold many gradients."""
     long, many = plan["folds"] is not None, len(plan["gradients"]) > GRADIENTS
     got, made = "".join(_gradient(plan, key) for key in plan["gradients"]), _made_of(plan)
     if long or many:
@@ -119,10 +118,10 @@ def _answer(plan: JSONObject, flow: Flow) -> str:
 
 
 def _made_of(plan: JSONObject) -> str:
-    """What the gradients are made of, where that is more than one part."""
-    told = [c for c in plan["contributions"] if len(c["parts"]) > 1]
-    note = f"<p class='note'>{escape(DEFINITION)}.</p>" if told else ""
-    return "".join(f"<h2>What the gradients are made of, by {c['by']}</h2>{table_html(c)}" for c in told) + note
+    """Return the tables of contributions that have more than one part."""
+    divided = [c for c in plan["contributions"] if len(c["parts"]) > 1]
+    note = f"<p class='note'>{escape(DEFINITION)}.</p>" if divided else ""
+    return "".join(f"<h2>Contributions to the gradients by {c['by']}</h2>{table_html(c)}" for c in divided) + note
 
 
 def _question(plan: JSONObject) -> str:
@@ -144,7 +143,7 @@ def _lede(plan: JSONObject) -> str:
     made, letter = _names(plan, outputs), plan["scalar"]
     scalar = "" if letter == plan["values"][outputs[0]]["name"] else f", for any scalar {letter} made from {made}"
     return (
-        f"<p class='lede'>A bar means <em>the gradient of {escape(letter)} by</em>{scalar}. "
+        f"<p class='lede'>A bar means <em>the gradient of {escape(letter)} with respect to</em>{scalar}. "
         f"The pass starts with {_names(plan, outputs, bar=True)}, multiplies it by one local Jacobian after another, "
         f"and {end}.</p>"
     )
@@ -154,14 +153,14 @@ def _given(plan: JSONObject, flow: Flow) -> str:
     parts = []
     for key, seed in plan["seed"].items():
         value = plan["values"][key]
-        who = f" = <code>{escape(value['name'])}.grad</code>, just as you supplied it"
+        who = f" = <code>{escape(value['name'])}.grad</code>, as you supplied it"
         if plan["default_seed"]:
-            who = ": nothing was given, so ones" if seed["shape"] else " = 1: it is the scalar itself"
+            who = ": no gradient was given, so it is ones" if seed["shape"] else " = 1, because the output is a scalar"
         live = flow.editable and not seed["truncated"]
         caption = name_math(sections.symbol(value), bar=True) + who
         parts.append(table(seed, caption, key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
     if flow.editable:
-        parts.append("<p class='note hint' hidden>Edit a number: everything after it is computed again.</p>")
+        parts.append("<p class='note hint' hidden>Edit a number: all numbers that depend on it are recomputed.</p>")
     elif flow.off:
         parts.append(f"<p class='note off'>{escape(flow.off[0].upper() + flow.off[1:])}.</p>")
     parts += [f"<p class='lesson'>{escape(item['text'])}</p>" for item in plan["lessons"]]
@@ -177,7 +176,7 @@ def _gradient(plan: JSONObject, key: str) -> str:
 
 
 def _derivation(plan: JSONObject) -> Iterator[str]:
-    """The pass as a column of equations; of a long one the first and the last."""
+    """Yield the pass as lines of equations; for a long pass, the first and the last ones."""
     arrows = [(step, j, arrow) for step in plan["steps"] for j, arrow in enumerate(step["arrows"])]
     sums: dict[str, list[tuple[str, JSONObject]]] = {}
     for step, j, arrow in arrows:
@@ -226,7 +225,7 @@ def _inline(array: JSONObject, key: str, *, equals: bool = True) -> str:
 
 
 def _check(plan: JSONObject, flow: Flow) -> str:
-    """The contraction of the whole Jacobian with the gradient given, said and computed."""
+    """Return the contraction of the whole Jacobian with the given gradient, as a formula with its result."""
     lines, values = [], plan["values"]
     several = len(plan["seed"]) > 1 or len(plan["gradients"]) > 1
     for key, gradient in list(plan["gradients"].items()):
@@ -249,7 +248,7 @@ def _check(plan: JSONObject, flow: Flow) -> str:
 
 
 def _elements(plan: JSONObject) -> str:
-    """The whole Jacobian's elements, where that is short to say."""
+    """Return the formulas of the whole Jacobians' elements if they are short."""
     found = [
         sections.elements(plan, j["output"], j["input"]) for j in plan["jacobians"] if len(j["index"] or "") <= SHORT
     ]
@@ -271,7 +270,7 @@ def _graph(plan: JSONObject) -> str:
 
 
 def _picture(plan: JSONObject) -> str:
-    """The graph, each of its cards leading to where the page speaks of it."""
+    """Return the graph; each card links to the part of the page about its value."""
     graph = Graph.from_dict(plan["graph"])
     graph._numbers = numbers_of(graph.nodes, plan["values"] if len(graph.nodes) <= MOST_CARDS else {})
     places = {key: f"#value-{key}" for key in plan["values"]}
@@ -281,7 +280,7 @@ def _picture(plan: JSONObject) -> str:
 
 
 def _refused(plan: JSONObject) -> str:
-    """Why gradients of another shape are refused, where that was on the way."""
+    """Return the note on gradients of another shape, if a lesson is about them."""
     wrong = [
         f"<blockquote>{escape(i['text'])}</blockquote>" for i in plan["lessons"] if i["kind"] == "wrong_shape_would"
     ]
@@ -291,13 +290,13 @@ def _refused(plan: JSONObject) -> str:
     )
     return (
         f"<aside class='refused'><h3>Why must the gradient have the output's shape?</h3><p>{escape(plan['scalar'])} changes with "
-        f"every element of the output, so there is one number for each: {shapes}. Anything else is refused:</p>"
+        f"every element of the output, so the gradient has one number for each: {shapes}. Other shapes are refused:</p>"
         f"{''.join(wrong)}</aside>"
     ) * bool(wrong)
 
 
 def _numbers(plan: JSONObject, flow: Flow) -> JSONObject:
-    """What the script needs to run the pass again."""
+    """Return the data that the script needs to run the pass again."""
     if not flow.editable:
         return {"off": flow.off}
 

@@ -1,4 +1,4 @@
-"""What graphs are made of: values and operations, and the arrows between them."""
+"""Nodes (values and operations) and edges of a ``Graph``."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ class GraphNode:
     """A value or an operation.
 
     Attributes:
-        id: "n0", "n1" ... in an order in which arrows only go forward.
+        id: "n0", "n1" ... in an order in which arrows go forward.
         kind: "value" or "op".
-        label: the name of the value, or of the operation (its row in the table).
-        shape, dtype: of a value, or of an operation's result, where known.
-        saved_bytes: how much memory an operation keeps for the backward pass.
-        line: where the program made it, where that can be found.
+        label: the name of the value, or of the operation's primitive.
+        shape, dtype: of a value, or of an operation's result, if known.
+        saved_bytes: memory that an operation saves for the backward pass.
+        line: the line of the program that made it, if known.
         requires_grad: whether gradients flow to it.
         role: "output", "leaf", "intermediate" or "constant" for values; "operation" or "fold" (several drawn as one).
-        detail: parameters and plain numbers of an operation, or what a fold holds.
-        count: how many a fold stands for.
-        why: why no gradient flows to a constant that was cut off from something.
-        numbers: the operands of an operation that are plain numbers, by their place.
-        value: the id of the value that it is or computes, in the explanation whose graph it is.
+        detail: parameters and plain numbers of an operation, or the contents of a fold.
+        count: number of nodes in a fold.
+        why: the reason why no gradient flows through a constant whose path was cut.
+        numbers: the operands of an operation that are plain numbers, by their index.
+        value: the id of the value that it is or computes, in the explanation that the graph belongs to.
     """
 
     id: str
@@ -49,12 +49,12 @@ class GraphEdge:
 
     Attributes:
         source, target: ids of nodes.
-        kind: "flow", or "cut" where no gradient comes back along it.
+        kind: "flow", or "cut" if no gradient flows back along it.
         why: the reason of a cut.
-        label: the name and shape of a value that has no box; "left" and "right" where two arrows join the same nodes; of a
-            cut its reason, in short.
-        operand: which operand of the operation at its target it is.
-        value: the name of the value that has no box.
+        label: the name and shape of a value without a box; "left" and "right" if two arrows join the same nodes; for a cut,
+            a short reason.
+        operand: the index of the operand of the operation at its target.
+        value: the name of a value without a box.
     """
 
     source: str

@@ -1,7 +1,7 @@
-"""A graph as one SVG: values as cards, operations between them; no scripts, nothing from outside, for light and dark.
+"""Draw a graph as one self-contained SVG: values as cards, with operations between them, for light and dark backgrounds.
 
-Text stands in faces whose widest characters are known, so a card knows its size before it is placed. Cards can hold a value's
-numbers and, under them, its cotangent's.
+``Graph.to_svg`` calls ``draw``. The width of a card is computed from upper bounds of character widths before the layout. Cards can
+show a value's numbers and, below them, its cotangent's numbers.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.graph import Graph
     from chainrule._src.explaining.parts import GraphEdge, GraphNode
 
-WIDE = 1290  # pixels: a picture that is wider from left to right goes from top to bottom
+WIDE = 1290  # pixels: a wider picture is drawn from top to bottom instead of from left to right
 _NAME, _SMALL = 13.0, 11.0
 _LINE, _PAD = 15.0, 10.0
-_MOST = 30  # characters of a line
-_CELLS, _COLUMNS = 24, 6  # of an array whose numbers stand in a card
+_MOST = 30  # most characters of a line
+_CELLS, _COLUMNS = 24, 6  # most elements and columns of an array whose numbers a card shows
 _SERIAL = itertools.count(1)
 
 
 class CardArray(NamedTuple):
-    """An array in a card: "forward" or "cotangent", the name under a bar before it, its key, its rows, if it is float32."""
+    """An array in a card: its kind ("forward" or "cotangent"), its label, its key, its rows, and whether it is float32."""
 
     kind: str
     sign: str
@@ -39,7 +39,7 @@ class CardArray(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A node with its size, drawn from (0, 0)."""
+    """The size and markup of a node, drawn from (0, 0)."""
 
     width: float
     height: float
@@ -47,7 +47,7 @@ class Card(NamedTuple):
 
 
 def card(node: GraphNode, numbers: Sequence[CardArray] = (), *, memory: bool = True) -> Card:
-    """A node's name and shape, what there is to say of it (and how much memory it keeps), and its numbers."""
+    """Return the card of a node: its name and shape, details (with the memory that it saves), and its numbers."""
     value = node.kind == "value"
     name, shape = short(node.label, _MOST) or "?", shape_text(node.shape) if value and node.shape is not None else ""
     saves = f"saves {bytes_text(node.saved_bytes)}" if memory and node.saved_bytes and not value else ""
@@ -72,25 +72,25 @@ def card(node: GraphNode, numbers: Sequence[CardArray] = (), *, memory: bool = T
         y += len(n.rows) * _LINE + 7
     h = y + (3 if small and not numbers else 0)
     outline = f'width="{w:.1f}" height="{h:.1f}" rx="{6 if value else min(h / 2, 15):.0f}"/>'
-    second = f'<rect x="4" y="4" {outline}' if node.count > 1 else ""  # there are several
+    second = f'<rect x="4" y="4" {outline}' if node.count > 1 else ""  # a fold has a second outline
     return Card(w, h, f"{second}<rect {outline}{''.join(parts)}")
 
 
 def placed(
     nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], cards: Mapping[str, Card], *, sideways: bool
 ) -> GraphLayout:
-    """Where everything is drawn."""
+    """Return the layout of nodes and edges."""
     sizes = {node.id: cards[node.id][:2] for node in nodes}
     return lay_out(sizes, [(e.source, e.target, short(e.label, 32)) for e in edges], sideways=sideways)
 
 
 def draw(graph: Graph, *, links: Mapping[str, str] | None = None, embedded: bool = False) -> str:
-    """The picture.
+    """Return the picture.
 
     Args:
         graph: a `Graph`.
-        links: where the cards of nodes lead.
-        embedded: the page around it has the style sheet.
+        links: the link of each node's card.
+        embedded: whether the surrounding page has the style sheet.
     """
     cards, layout = graph.drawing
     serial = f"chainrule-graph-{next(_SERIAL)}"
@@ -131,10 +131,10 @@ def draw(graph: Graph, *, links: Mapping[str, str] | None = None, embedded: bool
 
 
 def _described(graph: Graph) -> str:
-    way = "left to right" if graph.sideways else "top to bottom"
+    direction = "left to right" if graph.sideways else "top to bottom"
     folded = " Repeated operations are drawn as one." if graph.collapsed else ""
     return (
-        f"{graph.operations} operations and {graph.leaves} leaves, computed from {way}; "
+        f"{graph.operations} operations and {graph.leaves} leaves, computed from {direction}; "
         f"{bytes_text(graph.saved_bytes)} saved for the backward pass.{folded}"
     )
 
@@ -159,7 +159,7 @@ def _text(x: float, y: float, text: str, kind: str, anchor: str = "") -> str:
 
 
 def _curve(points: Sequence[Point], sideways: bool) -> str:
-    """A smooth line through the points that leaves and arrives in the direction of the layers."""
+    """Return a smooth path through the points; at its ends it has the direction of the layers."""
     path = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
     for (x, y), (to_x, to_y) in itertools.pairwise(points):
         if abs((to_y - y) if sideways else (to_x - x)) < 0.5:
@@ -172,7 +172,7 @@ def _curve(points: Sequence[Point], sideways: bool) -> str:
 
 
 def numbers_of(nodes: Sequence[GraphNode], values: Mapping[str, JSONObject]) -> dict[str, list[CardArray]]:
-    """What stands in the cards of values, by node: their numbers and their cotangents', where there are few."""
+    """Return for each node the arrays in its card: its value's numbers and its cotangent's, if they are few."""
     found: dict[str, list[CardArray]] = {}
     for node in nodes:
         value = values.get(node.value) if node.kind == "value" else None

@@ -1,7 +1,7 @@
-"""The rule of one arrow, in every form: NumPy, LaTeX, MathML, for one element, with numbers, in words.
+"""``ArrowRule``: the rule of one arrow as NumPy, LaTeX, MathML, for one element, with numbers, or as a sentence.
 
-``ArrowRule(arrow).formula`` is the tree that all of them are read off; ``numpy``, ``latex``, ``mathml``, ``index`` and ``numbers``
-are strings, or None where the row has no such form.
+``ArrowRule(arrow).formula`` is the tree from which all forms are printed; ``numpy``, ``latex``, ``mathml``, ``index`` and ``numbers``
+are strings, or None if the rule has no such form. ``steps.Arrow`` shows them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.steps import Arrow, Step
 
 ndarray = np.ndarray
-_SMALL = 4096  # elements of arrays whose numbers are compared at once
-_LONG = 600  # letters: a longer formula of one element helps nobody
+_SMALL = 4096  # most elements of arrays whose numbers are compared eagerly
+_LONG = 600  # most characters of a formula of one element
 
 
 def operand_names(node: Node) -> tuple[str, ...]:
-    """The row's names for a node's operands; for a custom Function which argument each was."""
+    """Return the primitive's names of a node's operands; for a custom Function, the positions of the arguments."""
     prim = node.prim
     if prim.kind == "function":
         return tuple(f"argument {i}" for i in node.params["at"])
@@ -42,7 +42,7 @@ def operand_names(node: Node) -> tuple[str, ...]:
 
 
 def constants(step: Step) -> None:
-    """Find what a step's operands are, and list those that no gradient flows to."""
+    """Set a step's operands, and list those that no gradient flows to."""
     record, node, values = step.record, step.record.node, step.all_values
     step.operands = operands_of(record, values.known) if node.prim.kind != "function" else [None] * len(node.edges)
     step.operand_values = {a.position: a.input for a in step.arrows}
@@ -52,7 +52,7 @@ def constants(step: Step) -> None:
         if edge is not None and edge in values.by_edge:
             step.operand_values[i] = values.by_edge[edge]
         elif data is not None:
-            why = "requires grad, but wrt does not lead to it" if edge is not None else "does not require grad"
+            why = "requires grad, but no value in wrt depends on it" if edge is not None else "does not require grad"
             if edge is None and getattr(data, "dtype", np.dtype(float)).kind in "iub":
                 why = "integers and booleans have no gradient"
             value = values.constant(data, why, edge)
@@ -61,14 +61,14 @@ def constants(step: Step) -> None:
 
 
 def _called(step: Step, index: int) -> str:
-    """What the program calls an output that no cotangent arrived at."""
+    """Return the program's name of an output that receives no cotangent."""
     edge = next((edge for edge in outputs_of(step.record.node) if getattr(edge, "index", 0) == index), None)
     name = None if edge is None else step.all_values.names.of(edge)
     return identifier(name or "") or f"{step.record.node.prim.outputs[index]}{step.index}"
 
 
 class ArrowRule:
-    """One arrow's rule."""
+    """The rule of one arrow, in all forms."""
 
     def __init__(self, arrow: Arrow) -> None:
         self.arrow = arrow
@@ -81,7 +81,7 @@ class ArrowRule:
             return None
         try:
             return self._matching(text)
-        except Exception:  # a user's formula that cannot be read
+        except Exception:  # a user's formula that cannot be parsed
             if self.prim.listed:
                 raise
             return None
@@ -117,7 +117,7 @@ class ArrowRule:
         )  # fmt: skip
 
     def _names(self) -> tuple[Params, dict[str, str], Params]:
-        """What the names in a formula stand for, what the user calls that, and what is put in as it is."""
+        """Return the values of the names in a formula, the user's names of them, and the names replaced by literals."""
         step, prim = self.arrow.step, self.prim
         node, several = step.record.node, len(prim.outputs) > 1
         values: Params = {}
@@ -168,7 +168,7 @@ class ArrowRule:
         return None if value is None else value.data
 
     def _about(self, i: int) -> tuple[Any, Any]:
-        """Shape and dtype of an operand, so far as they are known."""
+        """Return shape and dtype of an operand, or those of the cotangent if unknown."""
         step = self.arrow.step
         node = step.record.node
         value = step.operand_values.get(i)
@@ -183,12 +183,12 @@ class ArrowRule:
 
     @functools.cached_property
     def exact(self) -> bool:
-        """Whether the formula gives what the rule gave at these numbers (looked at for small arrays only)."""
+        """Whether the formula reproduces the rule's result at these numbers (compared for small arrays only)."""
         return self.formula is None or self.arrow.downstream.size > _SMALL or self.holds
 
     @functools.cached_property
     def holds(self) -> bool:
-        """The same, for arrays of all sizes."""
+        """Whether the formula reproduces the rule's result, for arrays of all sizes."""
         return self.formula is not None and _close(self.formula, self.arrow.downstream)
 
     @property
@@ -203,7 +203,7 @@ class ArrowRule:
         return {} if self.formula is None else self.formula.environment()
 
     def equation(self, to: Alphabet) -> str | None:
-        """The rule for whole arrays, in an alphabet."""
+        """Return the rule for whole arrays, in an output format."""
         return None if self.formula is None else self.formula.equation(self.left, self.arrow.sign, to)
 
     @functools.cached_property
@@ -217,13 +217,15 @@ class ArrowRule:
     @functools.cached_property
     def words(self) -> str:
         if self.prim.kind == "function":
-            return f"{self.prim.name}.backward computes it: your own code, of which there is no formula"
+            return f"{self.prim.name}.backward computes it: user code without a formula"
         if self.formula is None and self.complex:
-            return f"the rule of {self.prim.name} for complex numbers has no formula here: it is code"
+            return f"the rule of {self.prim.name} for complex numbers is code without a formula"
         if self.formula is None:
-            return f"the rule of {self.prim.name} is code, of which there is no formula that can be read"
+            return f"the rule of {self.prim.name} is code without a formula"
         if not self.exact:
-            return "at these numbers the rule takes special care (of a zero, an infinity or a tie) that the formula leaves out"
+            return (
+                "at these numbers the rule handles a special case (a zero, an infinity or a tie) that the formula omits"
+            )
         return ""
 
     @functools.cached_property
@@ -246,7 +248,7 @@ class ArrowRule:
 
     @property
     def _indexed(self) -> Formula:
-        """The formula that the form for one element is read from."""
+        """The formula from which the form for one element is computed."""
         f = self.formula
         assert f is not None
         if self.prim.name == "stack_mm" and self.arrow.position == 1 and set(f.values) == {"x", "g"}:
@@ -258,7 +260,7 @@ class ArrowRule:
         return f
 
     def _moved(self) -> str | None:
-        """Rows that only move elements: which element of the cotangent comes where."""
+        """Return the form for one element of a primitive that only moves elements."""
         places = self._places
         if places is None:
             return None
@@ -272,13 +274,13 @@ class ArrowRule:
         condition = f"{y.identifier}{bracket(other)} is {x.identifier}{bracket(mine)}"
         right = f"{bar(y.identifier)}{bracket(other)}"
         if (counts > 1).any():
-            return f"{self.left}{bracket(mine)} {self.arrow.sign} Σ {right} over all places where {condition}"
+            return f"{self.left}{bracket(mine)} {self.arrow.sign} Σ {right} over all elements where {condition}"
         elsewhere = ", else 0" if (counts == 0).any() else ""
         return f"{self.left}{bracket(mine)} {self.arrow.sign} {right} where {condition}{elsewhere}"
 
     @functools.cached_property
     def _places(self) -> Any:
-        """For each element of the output the position of the one it is; None for other rows."""
+        """For each element of the output, the flat index of the operand's element; None unless elements only move."""
         step, x = self.arrow.step, self.arrow.input
         if not self.prim.moves or self.arrow.position != 0:
             return None
@@ -330,5 +332,5 @@ def _close(formula: Formula, downstream: NumpyArray) -> bool:
             scale = np.max(np.abs(downstream), initial=0.0, where=np.isfinite(downstream))
             tolerance = {"rtol": 1e-2 if loose else 1e-7, "atol": (1e-3 if loose else 1e-9) * scale}
             return bool(np.allclose(formula.value(), downstream, **tolerance, equal_nan=True))
-    except Exception:  # the formula reads a value that is not known: there is nothing to compare
+    except Exception:  # the formula reads an unknown value: nothing to compare
         return True

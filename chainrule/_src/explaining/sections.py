@@ -1,4 +1,4 @@
-"""The parts of an explanation's page that follow the answer: each step, the Jacobian of the whole pass, the values."""
+"""HTML of the parts of an explanation's page after the answer: the steps, the Jacobian of the whole pass, the values."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from chainrule._src.explaining.notation import BAR, derivative_math, name_math
 from chainrule._src.explaining.shares import percent, share_bar
 from chainrule._src.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
 
-OPEN = 8  # steps that are shown whole; more are opened one by one
-FLAT = 400  # numbers of a Jacobian shown as one flattened matrix
-TERMS = 6  # products of a sum written out
-TABLES = 24  # values shown at once; more are opened together
-FOLDS = 40  # steps of a term that is shown opened
-VALUES = 120  # values whose numbers are shown at all
-BODIES = 250  # steps of a long pass that can be opened
+OPEN = 8  # most steps that are shown open
+FLAT = 400  # most entries of a Jacobian that is shown as one flattened matrix
+TERMS = 6  # most products of a sum that are written out
+TABLES = 24  # most values that are shown without a fold
+FOLDS = 40  # most steps of a term that is shown open
+VALUES = 120  # most values whose numbers are shown
+BODIES = 250  # most steps of a long pass that can be opened
 
 
 def symbol(value: JSONObject) -> str:
-    """What a value is called in formulas."""
+    """Return a value's name in formulas."""
     return str(value["bar"]).removesuffix(BAR)
 
 
 def rule(arrow: JSONObject, *, display: bool = False) -> str:
-    """An arrow's rule as a formula, or as text where there is none."""
+    """Return an arrow's rule as a formula, or as code if it has none."""
     said = arrow["rule"]
     if said.get("mathml"):
         return math(said["mathml"], display=display)
@@ -37,7 +37,7 @@ def rule(arrow: JSONObject, *, display: bool = False) -> str:
 
 
 def contraction(output_shape: Sequence[int], input_shape: Sequence[int]) -> str:
-    """(2, 4) · (2, 4, 2, 3) → (2, 3), the summed axes marked."""
+    """Return the shapes of a contraction, with the summed axes marked: (2, 4) · (2, 4, 2, 3) → (2, 3)."""
     summed = [f"<span class='summed'>{n}</span>" for n in output_shape]
     kept = [f"<span class='kept'>{n}</span>" for n in input_shape]
     left, both, right = (f"({', '.join(s)}{',' * (len(s) == 1)})" for s in (summed, summed + kept, kept))
@@ -53,7 +53,7 @@ def line_of(where: JSONObject | None) -> str:
 
 
 def _folded(head: str, body: str, fold: bool) -> str:
-    """A heading with what it is about, which can be opened where there is too much to show all."""
+    """Return a heading with its body; with ``fold``, the body is closed at first."""
     return f"<details><summary>{head}</summary>{body}</details>" if fold else head + body
 
 
@@ -61,7 +61,7 @@ def _folded(head: str, body: str, fold: bool) -> str:
 
 
 def steps(plan: JSONObject, flow: Flow) -> str:
-    """All steps: whole while they are few, to be opened while they are some, else folded."""
+    """Return all steps: open if they are few, closed if there are more, and folded for a long pass."""
     if plan["folds"] is not None:
         return _folded_steps(plan, flow)
     return "".join(_step(plan, flow, at, step) for at, step in enumerate(plan["steps"]))
@@ -82,7 +82,7 @@ def _step(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
 
 
 def _body(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
-    """What a step is about."""
+    """Return the details of a step."""
     output = plan["values"][step["output"]]
     arrows = "".join(_arrow(plan, flow, at, step, j) for j in range(len(step["arrows"])))
     constants = ", ".join(
@@ -98,12 +98,12 @@ def _body(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
 
 
 def _upstream(plan: JSONObject, step: JSONObject, output: JSONObject) -> str:
-    """What a step's upstream gradient is the sum of."""
+    """Return the sum of contributions to a step's upstream gradient; '' if there is only one."""
     if len(step["terms"]) < 2:
         return ""
     bar, parts = name_math(symbol(output), bar=True), []
     for key, term in zip(keys_of_terms(step, plan), step["terms"], strict=True):
-        source = "what you supplied" if not term["from"] else f"from step {term['from']}"
+        source = "the gradient you supplied" if not term["from"] else f"from step {term['from']}"
         parts.append(table(term["array"], escape(source), key=key, label=f"{output['bar']} {source}"))
     total = table(step["upstream"], f"{bar}, their sum", key=f"u{step['index']}", label=f"{output['bar']}, the sum")
     uses = len(parts)
@@ -163,7 +163,7 @@ def _factor(item: float) -> str:
 
 
 def _one_element(found: Map | None, upstream: JSONObject, value: JSONObject, key: str, arrow: JSONObject) -> str:
-    """The first element of the result with the numbers put in: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
+    """Return the first element of the result, computed with numbers: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
     numbers = flat(upstream["data"])
     if found is None or upstream["truncated"] or not is_real(numbers) or found.shape[1] == 0:
         said = arrow["numbers"]
@@ -178,7 +178,7 @@ def _one_element(found: Map | None, upstream: JSONObject, value: JSONObject, key
 
 
 def look_inside(found: Map, output: JSONObject, value: JSONObject, key: str) -> str:
-    """A Jacobian, one output element at a time, and flattened where it is small."""
+    """Return a Jacobian, one output element at a time, and also flattened if it is small."""
     n, m = found.shape
     if n * m <= 1:
         return ""
@@ -187,7 +187,7 @@ def look_inside(found: Map, output: JSONObject, value: JSONObject, key: str) -> 
     slice_ = table(
         {"shape": value["shape"], "data": dense[0].reshape(value["shape"]).tolist(), "truncated": False},
         f"{what}, a slice",
-        label=f"Slice of the Jacobian of {output['name']} by {value['name']}",
+        label=f"Slice of the Jacobian of {output['name']} with respect to {value['name']}",
     )
     return (
         f"<div class='picker' data-picker='{escape(key)}'>{slice_}</div>"
@@ -219,21 +219,21 @@ def _flattened(rows: list[list[float]], output: JSONObject, value: JSONObject) -
 
 
 def _folded_steps(plan: JSONObject, flow: Flow) -> str:
-    """Many steps, folded as the program is written; each of them can be opened, but for those that only repeat others."""
+    """Return many steps, folded by the structure of the program. Steps can be opened, except middle ones of repetitions."""
     rows = _SectionRows(plan, flow)
-    count = f"All {len(plan['steps'])} steps, in the order of the pass, folded as the program is written. "
-    said = "A fold has the shape and the norm of the gradient that arrives at it, and its share of the gradients of all leaves."
+    count = f"All {len(plan['steps'])} steps, in the order of the pass, folded by the structure of the program. "
+    said = "A fold shows the shape and the norm of its incoming gradient, and its share of the gradients of all leaves."
     return f"<p class='note'>{count}{said}</p><div class='folds'>{rows.of(plan['folds'], True)}</div>"
 
 
 class _SectionRows:
-    """The rows of a page's folds."""
+    """Renders the rows of a page's folds."""
 
     def __init__(self, plan: JSONObject, flow: Flow) -> None:
         self.plan, self.flow, self.bodies = plan, flow, BODIES
 
     def of(self, members: Sequence[Any], opened: bool = False, repeats: int = 0) -> str:
-        """Folds and steps; of steps that are ``repeats`` times the same the first and the last can be opened."""
+        """Return folds and steps; of ``repeats`` repetitions, only the steps of the first and the last can be opened."""
         each = len(members) // repeats if repeats else len(members)
         parts = []
         for i, member in enumerate(members):
@@ -287,13 +287,13 @@ def _norm(norm: float | None, index: int) -> str:
 
 
 def whole(plan: JSONObject, flow: Flow) -> str:
-    """The Jacobian of each output by each gradient: what the steps together multiplied by."""
+    """Return the Jacobian of each output with respect to each leaf: the product of the local Jacobians."""
     pairs = [(output, value) for value in plan["gradients"] for output in plan["outputs"] if output != value]
     return "".join(_whole(plan, flow, output, value, len(pairs) > 2) for output, value in pairs)
 
 
 def elements(plan: JSONObject, output: str, value: str) -> str | None:
-    """The whole Jacobian's elements as a formula, if it has one."""
+    """Return the whole Jacobian's elements as a formula; '' if it has none."""
     found = next(j for j in plan["jacobians"] if (j["output"], j["input"]) == (output, value))
     return math(found["mathml"])
 
@@ -322,9 +322,9 @@ def _whole(plan: JSONObject, flow: Flow, output_id: str, value_id: str, folded: 
 
 
 def values(plan: JSONObject) -> str:
-    """The forward values, as tables while they are few."""
+    """Return the forward values as tables, unless there are too many."""
     if len(plan["values"]) > VALUES:
-        return f"<p class='note'>{len(plan['values'])} values: too many to show their numbers here.</p>"
+        return f"<p class='note'>{len(plan['values'])} values: too many to show their numbers.</p>"
     shown = f"<div class='values'>{''.join(_value(key, value) for key, value in plan['values'].items())}</div>"
     count = len(plan["values"])
     return _folded(f"All {count} values", shown, True) if count > TABLES else shown

@@ -1,4 +1,4 @@
-"""Shares of gradients on a page: the table of contributions, and the bar of one share."""
+"""HTML of shares of gradients: the table of contributions, and the bar of one share."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from chainrule._src.explaining.exports import one_line
 from chainrule._src.explaining.markup import escape, scrolling
 
 DEFINITION = "share = ⟨part, gradient⟩ / ⟨gradient, gradient⟩, and the shares add up to 1"
-_COLUMNS = 24  # leaves, in a table of a page
+_COLUMNS = 24  # most leaves in the table
 
 
 def title(name: str, count: int) -> str:
-    """A part's name, with how often it is there."""
+    """Return a part's name with its count."""
     return one_line(name if count == 1 or name.endswith(" terms") else f"{count:,} × {name}")
 
 
 def table_html(said: JSONObject, *, style: bool = False) -> str:
-    """The table of what ``to_dict`` says: a row for each part, a column for each leaf."""
+    """Return the table of ``Contributions.to_dict()``: a row for each part, a column for each leaf."""
     leaves = ["", *sorted(list(said["norms"])[1:], key=lambda leaf: -(said["norms"][leaf] or 0))[:_COLUMNS]]
     leaves = [leaf for leaf in said["norms"] if leaf in leaves and (leaf or len(said["norms"]) != 2)]
     leaves = leaves[:1] if said["by"] == "module" else leaves
@@ -58,13 +58,13 @@ def _cell(row: JSONObject | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as text."""
+    """Format a share."""
     text = f"{share:.1%}"
     return text.lstrip("-") if not float(text[:-1]) else text.replace("-", "−")
 
 
 def share_bar(share: float | None) -> str:
-    """A share in percent, over a bar as long."""
+    """Return a share in percent above a bar of that length."""
     if share is None:
         return "<span class='share'>–</span>"
     kind = "against" if share < 0 else "with"

@@ -1,4 +1,7 @@
-"""From a row's formula to the tree of one node's: what the call decided is put in, and choices that hang on it are made."""
+"""Specialize the formula of an op definition to one node: substitute constants, and evaluate conditions on them.
+
+``rules`` calls ``simplify`` with the text of a formula and the parameters, shapes and scalars of a node, and gets the tree.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ from chainrule._src.arrays.types import Params
 from chainrule._src.explaining.tree import RenameNames, call_name, copy_tree, evaluate, free_names, numpy_call, times
 from chainrule._src.rules.primitive import Primitive
 
-_OPEN = {"np", "slice", "tuple", "max", "min", "len"}  # what a constant part may call
+_OPEN = {"np", "slice", "tuple", "max", "min", "len"}  # functions that a constant expression may call
 _PARSED: dict[str, ast.expr] = {}
 
 
 def cotangent_name(prim: Primitive, index: int = 0) -> str:
-    """How the tree calls the cotangent of an output."""
+    """Return the name of an output's cotangent in the tree."""
     return "g" if len(prim.outputs) == 1 else f"g_{index}"
 
 
 def parse(text: str) -> ast.expr:
-    """The tree of a row's text, in which no lambda calls its argument as something else is called."""
+    """Parse a formula; rename lambda parameters that shadow other names."""
     if text not in _PARSED:
         tree = ast.parse(text, mode="eval").body
         _PARSED[text] = _RenameShadows(free_names(tree)).visit(tree)
@@ -51,24 +54,24 @@ def simplify(
     real: bool,
     conjugated: tuple[str, ...] = (),
 ) -> ast.expr:
-    """The tree of a formula, with ``constants`` (parameters, shapes, plain numbers) put in as literals.
+    """Return the tree of a formula, with ``constants`` (parameters, shapes, plain numbers) as literals.
 
     Args:
-        scalars: names of arrays without axes, which need none for broadcasting.
-        position: which operand, for a variadic row, whose formula gives a tuple.
-        real: no operand is complex, so conjugates are left out.
-        conjugated: operands to conjugate: a holomorphic rule on complex numbers.
+        scalars: names of arrays without axes, which need no new axes for broadcasting.
+        position: index of the operand, for a variadic primitive, whose formula returns a tuple.
+        real: whether no operand is complex, so that conjugates are omitted.
+        conjugated: operands to conjugate, for a holomorphic rule on complex numbers.
     """
     tree = parse(text)
     if isinstance(tree, ast.Call) and call_name(tree) == "unbroadcast":
-        tree = tree.args[0]  # to sum over stretched axes is left to Formula
+        tree = tree.args[0]  # Formula sums over broadcast axes
     tree = _AdaptToRow(prim, position, real, conjugated).visit(copy_tree(tree))
     folded: ast.expr = _FoldConstants(constants, scalars).visit(tree)
     return folded
 
 
 class _AdaptToRow(ast.NodeTransformer):
-    """Puts one tree in place of what depends on the kind of row: several outputs, many operands, real numbers."""
+    """Replaces expressions that depend on the primitive: several outputs, variadic operands, real numbers."""
 
     def __init__(self, prim: Primitive, position: int, real: bool, conjugated: tuple[str, ...]) -> None:
         self.prim = prim
@@ -109,7 +112,7 @@ class _AdaptToRow(ast.NodeTransformer):
 
 
 def _plain_product(node: ast.Call, subscripts: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
-    """The products of vectors and matrices by their own names."""
+    """Replace einsum of vectors and matrices by outer, ``@`` and ``*``."""
     spec = ast.literal_eval(subscripts).replace("...", "")
     if spec in ("i,k->ik", "k,j->kj"):
         return numpy_call("outer", a, b)
@@ -121,7 +124,7 @@ def _plain_product(node: ast.Call, subscripts: ast.expr, a: ast.expr, b: ast.exp
 
 
 class _FoldConstants(ast.NodeTransformer):
-    """Evaluates what depends on constants only, and makes the choices that they decide."""
+    """Evaluates expressions of constants, and selects the branches that they decide."""
 
     def __init__(self, constants: Params, scalars: Collection[str]) -> None:
         self.constants = constants
@@ -177,14 +180,14 @@ class _FoldConstants(ast.NodeTransformer):
         return node
 
     def _broadcast(self, left: ast.expr, op: object, right: ast.expr) -> tuple[ast.expr, Any, ast.expr]:
-        """Operands, of which a scalar needs no axes beside one that has some."""
+        """Return the operands; remove new axes from a scalar if the other operand has axes."""
         scalars = self._without_axes(left), self._without_axes(right)
         if (scalars[0] is None) == (scalars[1] is None):
             return left, op, right
         return scalars[0] or left, op, scalars[1] or right
 
     def _without_axes(self, node: ast.expr) -> ast.expr | None:
-        """An expression of scalars without the axes that it was given for broadcasting; None for any other."""
+        """Return an expression of scalars without its new axes for broadcasting; None for other expressions."""
         if isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in self.scalars):
             return node
         if isinstance(node, ast.Call) and call_name(node) == "expand_dims":
@@ -204,14 +207,14 @@ class _FoldConstants(ast.NodeTransformer):
 
 
 class _WithoutCotangent(_FoldConstants):
-    """Puts 1 in place of the cotangent."""
+    """Replaces the cotangent by 1."""
 
     def visit(self, node: Any) -> Any:
         return ast.Constant(1) if _is_name(node, "g") else self._tidy(ast.NodeTransformer.visit(self, node))
 
 
 def partial(tree: ast.expr) -> ast.expr:
-    """A rule without its cotangent."""
+    """Return a rule divided by its cotangent."""
     return _WithoutCotangent({}, ()).visit(copy_tree(tree))
 
 
@@ -240,7 +243,7 @@ def _only_new_axes(index: ast.expr) -> bool:
 
 
 def _unexpanded(node: ast.Call) -> ast.Call:
-    """Broadcasting adds leading axes by itself."""
+    """Remove an expand_dims of leading axes inside broadcast_to, which adds them itself."""
     inner = node.args[0]
     if isinstance(inner, ast.Call) and call_name(inner) == "expand_dims":
         try:
@@ -270,7 +273,7 @@ def _is_one(node: ast.expr) -> bool:
 
 
 def literal(value: object) -> ast.expr | None:
-    """A value as an expression, if it is short."""
+    """Return a value as an expression; None if it is long."""
     text = _source(value)
     return None if text is None else ast.parse(text, mode="eval").body
 
@@ -300,7 +303,7 @@ def _source(value: object) -> str | None:
 
 
 def _as_index(node: ast.expr) -> ast.expr:
-    """``x[(slice(None), 1)]`` as ``x[:, 1]``."""
+    """Write the index of ``x[(slice(None), 1)]`` as in ``x[:, 1]``."""
     if isinstance(node, ast.Tuple):
         if len(node.elts) == 1:
             return _as_index(node.elts[0])

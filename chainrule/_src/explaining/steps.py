@@ -1,4 +1,4 @@
-"""The steps of a backward pass: one for every operation, with one arrow for every operand that a gradient flows to."""
+"""``Step`` and ``Arrow``: a backward pass has a step for every operation, with an arrow for every operand with a gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.explaining.values import Value, Values
 from chainrule._src.rules.primitive import Primitive
 
-_MARKS = re.compile(r":\w+:`~?([^`]*)`|``?([^`]*)``?")  # of reStructuredText
+_MARKS = re.compile(r":\w+:`~?([^`]*)`|``?([^`]*)``?")  # reStructuredText markup
 
 
 def _of_rule(attribute: str, doc: str) -> property:
@@ -22,16 +22,16 @@ def _of_rule(attribute: str, doc: str) -> property:
 
 
 class Arrow:
-    """What one rule sends to one operand.
+    """The cotangent that one rule computes for one operand.
 
     Attributes:
-        step: the step it belongs to.
-        position: which operand, counted from 0.
-        operand: the row's name for it: "x", "y" ...
+        step: the step that it belongs to.
+        position: the index of the operand.
+        operand: the primitive's name of the operand: "x", "y" ...
         input: the operand's value.
-        downstream: the cotangent that the rule computed for it, of its shape.
-        sign: "=", or "+=" if other terms of the operand's cotangent came before.
-        built: whether the local Jacobian was ever in memory: False.
+        downstream: the cotangent that the rule computed, of the operand's shape.
+        sign: "=", or "+=" if earlier steps also contribute to the operand's cotangent.
+        built: whether the local Jacobian was built in memory: False.
     """
 
     __module__ = "chainrule.explaining"
@@ -50,47 +50,47 @@ class Arrow:
         return rules.ArrowRule(self)
 
     rule_numpy = _of_rule(
-        "numpy", "The rule in NumPy, to be run in ``environment()``; None where the row has no formula."
+        "numpy", "The rule in NumPy, executable in ``environment()``; None if the rule has no formula."
     )
     rule_latex = _of_rule("latex", "The rule in LaTeX.")
     rule_mathml = _of_rule("mathml", "The rule in MathML.")
     rule_index = _of_rule(
         "index", "The rule for one element: ``Xˉ[i,k] = Σ_j Zˉ[i,j]·W[k,j]``; None if it has no such form."
     )
-    numbers = _of_rule("numbers", "The rule for one element, with the numbers put in.")
-    words = _of_rule("words", "The rule in words, where it has no formula.")
+    numbers = _of_rule("numbers", "The rule for one element, with numbers.")
+    words = _of_rule("words", "A sentence about the rule if it has no exact formula, else ''.")
 
     @property
     def jacobian_shape(self) -> tuple[int, ...]:
-        """The local Jacobian's: ``(*output.shape, *input.shape)``."""
+        """The shape of the local Jacobian: ``(*output.shape, *input.shape)``."""
         return (*self.step.output.shape, *self.input.shape)
 
     @property
     def jacobian_size(self) -> int:
-        """How many numbers the local Jacobian has."""
+        """The number of elements of the local Jacobian."""
         return math.prod(self.jacobian_shape)
 
     def environment(self) -> Params:
-        """The namespace that ``rule_numpy`` runs in."""
+        """Return the namespace in which ``rule_numpy`` runs."""
         return self._rule.environment()
 
     @property
     def unbroadcast(self) -> str | None:
-        """How broadcasting was undone, if there was any."""
+        """A sentence on the sum that undoes broadcasting; None if the operand was not broadcast."""
         return structure.unbroadcast(self)
 
     @property
     def structure(self) -> str:
-        """What the local Jacobian looks like: "diagonal", "I ⊗ Wᵀ", "selection" ..."""
+        """The structure of the local Jacobian: "diagonal", "I ⊗ Wᵀ", "selection" ..."""
         return structure.of(self)[0]
 
     @property
     def structure_text(self) -> str:
-        """The same in a sentence."""
+        """A sentence on the structure of the local Jacobian."""
         return structure.of(self)[1]
 
     def jacobian(self, limit: int = 4096) -> Any:
-        """The local Jacobian's values, for looking at; None if it has more than ``limit`` numbers."""
+        """Build the local Jacobian, for display; return None if it has more than ``limit`` elements."""
         return structure.jacobian(self, limit)
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class Arrow:
 
 
 def _of_arrows(attribute: str, doc: str) -> property:
-    """What the only arrow has; for several a dict by their inputs' names, or by operands where these are equal."""
+    """Return the attribute of the only arrow; for several, a dict by the inputs' names (by operands if names are equal)."""
 
     def get(step: Step) -> object:
         arrows = step.arrows
@@ -114,8 +114,8 @@ class Step:
     """One operation of the backward pass.
 
     ``jacobian_shape``, ``structure``, ``rule_numpy``, ``rule_index``, ``rule_latex`` and ``downstream`` are those of its
-    arrow if a gradient flows to one operand, and dicts if to several: by the operands' names, or by the row's names for
-    operands ("x", "y") where one value comes twice.
+    arrow if a gradient flows to one operand. If it flows to several, they are dicts by the operands' names, or by the
+    primitive's names of operands ("x", "y") if a value is used twice.
 
     >>> import chainrule as cr
     >>> X, W = cr.ones(2, 3, requires_grad=True), cr.ones(3, 4, requires_grad=True)
@@ -126,23 +126,23 @@ class Step:
     {'X': (2, 4, 2, 3), 'W': (2, 4, 3, 4)}
 
     Attributes:
-        record: what the sweep saw of it.
+        record: the record of the rule (see ``sweep``).
         all_values: the values of the whole explanation.
-        index: counted from 1, in the order in which the backward pass visits them.
-        op: the row's name: "exp", "mm".
-        node_name: the node's: "ExpBackward0".
-        call: the function that the program called, if this operation is one of several that it consists of: "outer"; or "".
-        doc: the row's description.
-        source_line: the line of the program that called it, if known.
-        output: its result; the first one that a cotangent arrived at, where there are several.
-        outputs, upstreams: all results with their cotangents (None: nothing arrived).
-        upstream: the cotangent that arrived at ``output``.
-        terms: what ``upstream`` is the sum of: ``(step index, operand, array)``, with 0 for the gradient that was given.
+        index: counted from 1, in the order of the backward pass.
+        op: the name of the primitive: "exp", "mm".
+        node_name: the name of the node: "ExpBackward0".
+        call: the function that the program called ("outer"), if it records several operations; else "".
+        doc: the description of the primitive.
+        source_line: the line of the program that called the operation, if known.
+        output: the result; if there are several, the first one with a cotangent.
+        outputs, upstreams: all results with their cotangents (None: no cotangent).
+        upstream: the cotangent of ``output``.
+        terms: the summands of ``upstream``: ``(step index, operand, array)``, with index 0 for the given gradient.
         arrows: one for each operand that a gradient flows to.
-        constants: the other operands, as far as the rule reads them.
-        operands, operand_values: the data of all operands (None: not known), and by position what is known about them.
+        constants: the other operands that the rule reads.
+        operands, operand_values: the data of all operands (None: unknown), and their values by position.
         params: the operation's parameters.
-        notes: what else there is to say.
+        notes: further remarks.
     """
 
     __module__ = "chainrule.explaining"
@@ -170,29 +170,29 @@ class Step:
         self.notes: list[str] = []
 
     jacobian_shape = _of_arrows("jacobian_shape", "The local Jacobian's shape ``(*output_shape, *input_shape)``.")
-    structure = _of_arrows("structure", 'What the local Jacobian looks like: "diagonal", "I ⊗ Wᵀ" ...')
+    structure = _of_arrows("structure", 'The structure of the local Jacobian: "diagonal", "I ⊗ Wᵀ" ...')
     rule_numpy = _of_arrows("rule_numpy", "The rule in NumPy.")
     rule_index = _of_arrows("rule_index", "The rule for one element.")
     rule_latex = _of_arrows("rule_latex", "The rule in LaTeX.")
-    downstream = _of_arrows("downstream", "What the rule sends on.")
+    downstream = _of_arrows("downstream", "The cotangent that the rule computed.")
 
     @property
     def prim(self) -> Primitive:
-        """The row."""
+        """The primitive."""
         return self.record.node.prim
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        """The shape of its result."""
+        """The shape of the result."""
         return self.output.shape
 
     @property
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of its operands, by their names; constants are among them."""
+        """The shapes of the operands (constants included), by their names."""
         return {value.name: value.shape for _, value in sorted(self.operand_values.items())}
 
     def saved(self) -> Saved:
-        """What its rule reads, as it was: copies, where there was room for them."""
+        """Return the values that the rule reads, as copies if memory allows."""
         copy = self.all_values.copy
         return tuple(tuple(map(copy, v)) if type(v) is tuple else copy(v) for v in self.record.saved)
 

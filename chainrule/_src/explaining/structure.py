@@ -1,4 +1,4 @@
-"""What local Jacobians look like, in words; and their values, for looking at. They are never built otherwise."""
+"""Describe the structure of local Jacobians (``of``), and build small ones for display (``jacobian``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chainrule._src.rules.structure import structure_of
 if TYPE_CHECKING:
     from chainrule._src.explaining.steps import Arrow
 
-_PRODUCTS = {  # the Jacobians of a product by its left and its right operand, of which o is the other one
+_PRODUCTS = {  # Jacobians of a product with respect to its left and right operand; o is the other operand
     "ik,kj->ij": ("I ⊗ {o}ᵀ", "{o} ⊗ I"),
     "ik,k->i": ("I ⊗ {o}ᵀ", "{o}"),
     "k,kj->j": ("{o}ᵀ", "{o}ᵀ ⊗ I"),
@@ -23,16 +23,16 @@ _PRODUCTS = {  # the Jacobians of a product by its left and its right operand, o
 
 
 def of(arrow: Any) -> tuple[str, str]:
-    """A short name for a local Jacobian's structure, and a sentence about it."""
+    """Return a short name for a local Jacobian's structure, and a sentence about it."""
     prim = arrow.step.prim
     structure = structure_of(prim, arrow.position, arrow.step.params)
     out, x = arrow.step.output, arrow.input
     by, every = f"∂{out.name}/∂{x.name}", f"every element of {out.name}"
     if prim.kind == "function":
-        return "dense", f"what {by} looks like is up to your own rule"
+        return "dense", f"the structure of {by} depends on your own rule"
     if prim.kind == "elementwise" and x.shape != out.shape:
-        which = f"an element of {out.name} depends on the one element of {x.name} that was put there"
-        return "stretched diagonal", f"diagonal, but for {x.name}'s stretching: {which}"
+        which = f"an element of {out.name} depends on the one element of {x.name} that was broadcast to it"
+        return "stretched diagonal", f"diagonal, except for broadcasting: {which}"
     if prim.kind == "elementwise":
         partial = prim.partials.get(prim.operands[arrow.position])
         if not callable(partial) and partial == 1:
@@ -48,12 +48,12 @@ def of(arrow: Any) -> tuple[str, str]:
         scale, value = ("the mean", "1/n") if structure == "mean" else ("the sum", "1")
         entries = f"1/{math.prod(x.shape) // max(math.prod(out.shape), 1)}" if structure == "mean" else "ones"
         short = f"rows of {entries}" if math.prod(out.shape) != 1 else "all " * (structure == "mean") + entries
-        return short, f"rows of {value}: {every} is {scale} of some elements of {x.name}, each of which counts once"
+        return short, f"rows of {value}: {every} is {scale} of different elements of {x.name}"
     if structure == "selection":
         return "selection", f"a selection: {every} is an element of {x.name}, or does not depend on {x.name}"
     if structure == "scatter":
-        added = "is added to" if prim.kind == "linear" else "counts at"
-        return "scatter", f"a selection, transposed: each element of {x.name} {added} one place of {out.name}, or none"
+        added = "is added to" if prim.kind == "linear" else "contributes to"
+        return "scatter", f"a transposed selection: each element of {x.name} {added} one element of {out.name}, or none"
     if structure in ("axis", "scan"):
         params = arrow.step.params
         axis = params["axes"] if "axes" in params else params["axis"]
@@ -63,7 +63,7 @@ def of(arrow: Any) -> tuple[str, str]:
     if structure == "entries":
         return (
             "sparse",
-            f"the entries of a sparse product: {every} depends on the elements of {x.name} that its row meets",
+            f"the entries of a sparse product: {every} depends on the elements of {x.name} that its row multiplies",
         )
     own = structure.partition(":")[0]
     if ":" in structure and len(x.shape) > len(own):
@@ -76,38 +76,38 @@ def of(arrow: Any) -> tuple[str, str]:
 
 
 def _product(arrow: Arrow, by: str, structure: str) -> tuple[str, str]:
-    """Kronecker products, for arrays flattened row by row."""
+    """Describe a product's Jacobian as a Kronecker product, for arrays flattened in row-major order."""
     values, prim = arrow.step.operand_values, arrow.step.prim
     out, x = arrow.step.output, arrow.input
-    linear = f"{out.name} is linear in {x.name}; arrays are flattened row by row"
+    linear = f"{out.name} is linear in {x.name}; arrays are flattened in row-major order"
     if prim.name == "linear":
         first, second = (values[i].name if i in values else "" for i in range(2))
-        text = (f"I ⊗ {second}", f"{first} ⊗ I, with its columns in another order", "1 ⊗ I")[arrow.position]
+        text = (f"I ⊗ {second}", f"{first} ⊗ I, with permuted columns", "1 ⊗ I")[arrow.position]
         return text, f"{text}: {linear}"
     other = values.get(1 - arrow.position)
     o = other.name if other is not None else "AB"[1 - arrow.position]
     if structure not in _PRODUCTS:
-        return "contraction", f"{by} holds {o}'s elements (subscripts {structure})"
+        return "contraction", f"the entries of {by} are elements of {o} (subscripts {structure})"
     text = _PRODUCTS[structure][arrow.position].format(o=o)
     stacked = len(out.shape) > len(structure.split("->")[1])
     if stacked and len(x.shape) == len(out.shape):
-        sentence = f"one block {text} for each matrix of the stack, rows flattened one after another"
+        sentence = f"one block {text} for each matrix of the stack; matrices are flattened in row-major order"
         return f"block diagonal of {text}", sentence
     return text, f"{text}: {linear}"
 
 
 def unbroadcast(arrow: Arrow) -> str | None:
-    """How an operand was stretched, and what that means for its cotangent."""
+    """Return a sentence on the broadcasting of an operand and the sum in its cotangent; None without broadcasting."""
     prim, out, x = arrow.step.prim, arrow.step.output, arrow.input
     axes = [axis for part in broadcast_axes(out.shape, x.shape) for axis in part]
     if (prim.kind != "elementwise" and prim.name != "expand") or not axes:
         return None
     word = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
-    return f"{x.name} was stretched {x.shape} → {out.shape}: its cotangent is summed over {word}"
+    return f"{x.name} was broadcast {x.shape} → {out.shape}: its cotangent is summed over {word}"
 
 
 def jacobian(arrow: Arrow, limit: int) -> Any:
-    """∂output/∂input by pulling back one unit after another."""
+    """Build ∂output/∂input by pulling back one unit vector after another."""
     if arrow.jacobian_size > limit:
         return None
     record = arrow.step.record

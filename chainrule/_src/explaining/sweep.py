@@ -1,4 +1,4 @@
-"""One backward pass, watched: what every rule was given, and what it returned."""
+"""Run a backward pass and record the arguments and results of every rule. ``entry.explained`` calls ``swept``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class RuleRecord(NamedTuple):
     """One rule that ran.
 
     Attributes:
-        node: whose rule.
-        g: the cotangent of its output; a tuple where it has several.
-        saved: what it had kept, unpacked.
-        edges: where its results went; None where nothing was wanted.
+        node: the node whose rule ran.
+        g: the cotangent of its output; a tuple for several outputs.
+        saved: its saved values, unpacked.
+        edges: the edges that its results flow to; None for operands without a gradient.
         grads: its results.
     """
 
@@ -36,7 +36,7 @@ class RuleRecord(NamedTuple):
 
 
 class RuleRecorder(Watch):
-    """Keeps a record of every rule."""
+    """Records every rule that runs."""
 
     def __init__(self) -> None:
         self.records: list[RuleRecord] = []
@@ -57,7 +57,7 @@ def _arrays(parts: tuple[NumpyArray, ...]) -> tuple[NumpyArray, ...]:
 def swept(
     roots: Sequence[Edge], starts: Sequence[NumpyArray], targets: Sequence[Edge]
 ) -> tuple[list[RuleRecord], list[NumpyArray | None]]:
-    """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
+    """Run a sweep; return its records in order, and the targets' cotangents (None if no path leads to a target)."""
     recorder = RuleRecorder()
     with no_grad(), recorder:
         found = engine.sweep(
@@ -67,6 +67,6 @@ def swept(
 
 
 def leaves_below(roots: Sequence[Edge]) -> list[Leaf]:
-    """The leaves that the roots depend on, in the order in which operations used them."""
+    """Return the leaves that the roots depend on, in the order in which operations use them."""
     nodes = (edge for edge in engine.reachable(roots) if isinstance(edge, Node))  # oldest first
     return [e for e in dict.fromkeys([*(below for node in nodes for below in node.edges), *roots]) if type(e) is Leaf]

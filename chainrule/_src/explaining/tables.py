@@ -1,4 +1,4 @@
-"""Arrays of an explanation as HTML tables: shapes in the captions, one format for a whole array."""
+"""Render arrays of an explanation as HTML tables, with shapes in the captions and one number format for a whole array."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.markup import escape
 
 MOST_DECIMALS = 4
-SMALL = 1e-3  # below it a number is written in powers of ten, where decimals would change it by more than a hundredth
-FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit, as a point
-TALL, SHOWN = 16, 8  # rows: of a table that is shown whole, and of others
+SMALL = 1e-3  # smaller numbers use powers of ten if rounding to decimals would change them by more than 1 %
+FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit and as a point
+TALL, SHOWN = 16, 8  # most rows of a table that is shown whole; rows of a longer one
 
 
 def flat(data: float | Sequence[float]) -> list[float]:
-    """The numbers of a nested list in row-major order; "nan" and "inf" become floats, other text stays text."""
+    """Return the numbers of a nested list in row-major order; "nan" and "inf" become floats, other text stays text."""
     if isinstance(data, list):
         return [number for item in data for number in flat(item)]
     return [number(data)]
@@ -40,7 +40,7 @@ def is_real(numbers: Sequence[float]) -> bool:
 
 
 def decimals(numbers: Sequence[float]) -> int:
-    """How many decimals show every number of the array, four at most."""
+    """Return the number of decimals that shows every number of the array, at most four."""
     wanted = 0
     for item in numbers:
         if not isinstance(item, float) or not math.isfinite(item):
@@ -51,7 +51,7 @@ def decimals(numbers: Sequence[float]) -> int:
 
 
 def written(item: float, places: int, *, single: bool = False) -> str:
-    """A number with so many decimals (fewer, where float32 does not know them), or in powers of ten where they hide it."""
+    """Format a number with ``places`` decimals (fewer beyond the precision of float32), or with a power of ten if it is small."""
     if not isinstance(item, float):
         return str(item)
     if math.isnan(item):
@@ -71,14 +71,14 @@ def written(item: float, places: int, *, single: bool = False) -> str:
 
 
 def cells(array: JSONObject) -> list[str]:
-    """The numbers of an array as text, in one format."""
+    """Format the numbers of an array, all in one format."""
     numbers = flat(array["data"])
     places, single = decimals(numbers), array.get("dtype") == "float32"
     return [written(item, places, single=single) for item in numbers]
 
 
 def text_rows(array: JSONObject) -> list[str]:
-    """The rows of an array in a monospaced face, its columns below one another."""
+    """Return the rows of an array as text with aligned columns, for a monospaced font."""
     texts = [cell.replace(FIGURE, " ").replace(POINT, " ") for cell in cells(array)]
     width = array["shape"][-1] if array["shape"] else 1
     columns = [max(map(len, texts[j::width])) for j in range(width)]
@@ -91,19 +91,19 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def index_text(flat_index: int, shape: Sequence[int]) -> str:
-    """The index of a position in row-major order, as "[1, 2]"."""
+    """Return the index of a flat position in row-major order, as "[1, 2]"."""
     return str([int(i) for i in np.unravel_index(flat_index, tuple(shape))]) if shape else ""
 
 
 def table(array: JSONObject, caption: str, *, key: str = "", label: str, live: bool = False) -> str:
-    """One array as a table in a box that scrolls by itself; of many rows only the first.
+    """Return an array as a table in a scrolling box; of many rows only the first.
 
     Args:
         array: `{"shape", "data", "truncated"}`.
         caption: markup of the caption, without the shape.
-        key: where a script finds the array's numbers when they change.
-        label: the box's name for a screen reader, as text.
-        live: the cells can be edited where scripts run.
+        key: the key by which the script updates the array's numbers.
+        label: the name of the box for a screen reader, as text.
+        live: whether the script makes the cells editable.
     """
     shape, there = array["shape"], _there(array["data"])
     texts, width = cells(array), there[-1] if there else 1
@@ -140,7 +140,7 @@ def _rows(texts: list[str], there: list[int], shown: int, width: int, shape: Seq
 
 
 def _there(data: object) -> list[int]:
-    """The shape of what is there of an array."""
+    """Return the shape of the (possibly truncated) data of an array."""
     shape = []
     while isinstance(data, list):
         shape.append(len(data))

@@ -1,7 +1,7 @@
-"""The tape behind some tensors as plain lists: its operations in the order they ran, and the shapes of what they made.
+"""``Tape``: the tape of some tensors as lists: its operations in execution order, and the shapes of their results.
 
-A node does not keep the shape of its result. It is known from the tensor if that is still there, from what was saved, and from
-the shapes that rules need to undo broadcasting; what is left is computed on arrays without memory.
+``drawing`` reads it. A node does not store the shape of its result. The shape comes from the tensor if it is still alive, from saved
+values, or from the shapes that rules store to undo broadcasting. The remaining shapes are computed on zero-stride arrays.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ENTRIES = 10**6
 
 
 class Tape:
-    """What is behind some tensors.
+    """The nodes and leaves that some tensors depend on.
 
     Attributes:
-        roots: their edges.
-        ops: the nodes, oldest first; ``index`` gives the place of each.
-        leaves: where paths end.
-        about: shape and dtype of the value of each edge, where known.
-        readers: for each edge the places of the operations that read it.
+        roots: the edges of the tensors.
+        ops: the nodes, oldest first; ``index`` maps each to its position.
+        leaves: the leaves.
+        about: shape and dtype of the value of each edge, if known.
+        readers: for each edge the positions of the operations that read it.
     """
 
     def __init__(self, tensors: Sequence[Tensor], names: Names) -> None:
@@ -60,18 +60,18 @@ class Tape:
             self.about[edge] = (tuple(shape), data.dtype)
 
     def producer(self, edge: Edge) -> int | None:
-        """The place of the operation that made the value of an edge; None for a leaf."""
+        """Return the position of the operation that computed the value of an edge; None for a leaf."""
         node = edge.node if type(edge) is Output else edge
         return self.index.get(node)
 
     def _read_nodes(self) -> None:
-        """Newest first, because what an elementwise operation made tells what it read."""
+        """Collect shapes from nodes, newest first: an elementwise operation's operands have the shape of its result."""
         about = self.about
         for node in reversed(self.ops):
             if "_outputs" in node.params:
                 for i, made in enumerate(node.params["_outputs"]):
                     ref = getattr(node, "outs", {}).get(i)
-                    if made and ref is not None and ref() is not None:  # a custom Function need not say
+                    if made and ref is not None and ref() is not None:  # a custom Function may lack the shape
                         about[ref()] = (tuple(made[0]), made[1])
             for edge, value in saved_values(node, node.saved):
                 if edge is node or edge not in about:
@@ -100,7 +100,7 @@ class Tape:
                 self._learn(node, value)
 
     def _stand_ins(self, node: Node) -> list[Any]:
-        """Zeros of the operands' shapes, without memory of their own; None for those that are not known."""
+        """Return zero-stride zeros with the operands' shapes; None for unknown shapes."""
         if node.prim.kind == "function" or node.prim.variadic:
             return [None]
         constants, operands = dict(constants_of(node)), []
@@ -117,7 +117,7 @@ class Tape:
 
 
 def saved_bytes(node: Node) -> int:
-    """How much memory a node keeps. Views count as what they show."""
+    """Return the number of bytes that a node saves. A view counts with its own size, not its base's."""
     total = 0
     for value in node.saved:
         for part in value if type(value) in (tuple, list) else (value,):
@@ -129,7 +129,7 @@ def saved_bytes(node: Node) -> int:
 
 
 def constants_of(node: Node) -> list[tuple[int, Any]]:
-    """The operands that no gradient flows to, each with its place: its value, or None where the node has not kept that."""
+    """Return the positions of operands without gradient, each with its value, or None if the node has not saved it."""
     if node.prim.kind == "function":
         return []
     kept = saved_operands(node, node.saved)

@@ -1,4 +1,7 @@
-"""Sums of products of δ's, numbers and elements of arrays, brought to a short form."""
+"""Sums of products of δ's, numbers and elements of arrays, and their simplification.
+
+``jacobian`` makes a ``Product`` for each path, combines them (``delta_term``, ``combine``), and prints ``expression(terms)``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from chainrule._src.explaining.tree import Entry, IndexLetters, NoForm, Sigma, S
 
 
 class Bound:
-    """An index below ``size`` that is summed over, and has no letter yet."""
+    """A summation index below ``size`` that has no letter yet."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -35,7 +38,7 @@ class Product(NamedTuple):
 
     @property
     def indices(self) -> list[object]:
-        """All that its factors read, in order."""
+        """All indices of its factors, in order."""
         entries = (n for factor in self.factors for n in ast.walk(factor) if isinstance(n, Entry))
         return [i for entry in entries for i in entry.index]
 
@@ -50,7 +53,7 @@ class Product(NamedTuple):
         return Product(1 / self.number, self.below, self.above)
 
     def at(self, letters: Mapping[Bound, str]) -> Product:
-        """With letters in place of indices; sums over an index that no factor reads are done."""
+        """Replace indices by letters; replace a sum over an index that no factor reads by its size."""
         above, below = (
             tuple(SubstituteIndices(letters).visit(copy_tree(f)) for f in part) for part in (self.above, self.below)
         )
@@ -61,7 +64,7 @@ class Product(NamedTuple):
 
 
 class DeltaTerm(NamedTuple):
-    """A product with δ's before it, summed over letters."""
+    """A product with δ's, summed over letters."""
 
     deltas: tuple[tuple[Any, Any], ...]
     sums: tuple[str, ...]
@@ -69,7 +72,7 @@ class DeltaTerm(NamedTuple):
 
 
 def delta_term(product: Product, place: IndexLetters, own: IndexLetters, shape: Sequence[int]) -> DeltaTerm:
-    """The product times δ's that say: the operand's index ``own`` is ``place``. An index that is summed over goes with its δ."""
+    """Multiply a product by δ's that equate the operand's index ``own`` with ``place``; eliminate summation indices."""
     letters: dict[Any, Any] = {}
     deltas = []
     for p, i, n in zip(place, own, shape):
@@ -84,7 +87,7 @@ def delta_term(product: Product, place: IndexLetters, own: IndexLetters, shape: 
 
 
 def combine(terms: Sequence[DeltaTerm], free: Sequence[str]) -> list[DeltaTerm]:
-    """Terms with letters for what they sum over, those that differ by a number only made one."""
+    """Give summation indices letters, and add terms that differ only by a number."""
     found: dict[object, DeltaTerm] = {}
     for term in terms:
         term = _name_bounds(term, free)
@@ -106,7 +109,7 @@ def _name_bounds(term: DeltaTerm, free: Sequence[str]) -> DeltaTerm:
 
 
 def expression(terms: Sequence[DeltaTerm]) -> ast.expr:
-    """The sum of terms as a tree."""
+    """Return the sum of terms as a tree."""
     total: ast.expr | None = None
     for term in terms:
         one, negative = _term(term), term.product.number < 0
@@ -118,7 +121,7 @@ def expression(terms: Sequence[DeltaTerm]) -> ast.expr:
 
 
 def _term(term: DeltaTerm) -> ast.expr:
-    """A term without its sign: δ's, a number, a fraction with what it is summed over before it."""
+    """Return a term without its sign: δ's, a number, and a fraction inside its sum."""
     top, bottom = _number(abs(term.product.number))
     above, below = _powers(term.product.above), [*bottom, *_powers(term.product.below)]
     before: list[ast.expr] = [Entry("δ", pair) for pair in term.deltas]
@@ -135,7 +138,7 @@ def _term(term: DeltaTerm) -> ast.expr:
 
 
 def _powers(factors: Sequence[ast.expr]) -> list[ast.expr]:
-    """Factors, with a power for one that occurs several times."""
+    """Replace repeated factors by powers."""
     texts = [print_tree(f, TEXT) for f in factors]
     counts = Counter(texts)
     first = {text: f for text, f in zip(reversed(texts), reversed(factors))}
@@ -143,7 +146,7 @@ def _powers(factors: Sequence[ast.expr]) -> list[ast.expr]:
 
 
 def _number(x: Fraction) -> tuple[list[ast.expr], list[ast.expr]]:
-    """What stands above and below: 3 below for a third, 2.5 above for five halves."""
+    """Split a number into numerator and denominator: 1/3 has the denominator 3, 5/2 the numerator 2.5."""
     p, q = x.numerator, x.denominator
     if q > 10**6 or (q == 1 and p >= 10**15) or (p != 1 != q and len(repr(float(x))) <= 8):
         return [ast.Constant(float(x))], []

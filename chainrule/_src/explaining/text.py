@@ -1,6 +1,6 @@
-"""An explanation as text of 80 columns, and for rich: the answer first, then every step with its numbers.
+"""Format an explanation as text of 80 columns, and for rich: the answer first, then every step with its numbers.
 
-A long pass is told briefly: of each step its rule, and of what it sends the shape and the range.
+For a long pass, each step has only its rule, and the shape and range of its results.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.steps import Arrow, Step
 
 WIDTH = 80
-_LONGEST = 110  # lines of an explanation that shows all numbers
-_SUMMARY = 5  # rules in the answer
-_JACOBIANS = 2  # whole ones in the answer
-_GRADIENTS = 4  # of which the answer shows numbers
+_LONGEST = 110  # most lines of an explanation that shows all numbers
+_SUMMARY = 5  # most rules in the answer
+_JACOBIANS = 2  # most whole Jacobians in the answer
+_GRADIENTS = 4  # most gradients whose numbers are in the answer
 _LABEL = 11
 
 #: A line with its style: "head", "rule", "label", "note", "ok", "bad" or "".
@@ -31,12 +31,12 @@ Line = tuple[str, str]
 
 
 def text(e: Explanation) -> str:
-    """See ``Explanation.__str__``."""
+    """Return the whole text (``Explanation.__str__``)."""
     return "\n".join(line for _, line in lines(e))
 
 
 def width(s: str) -> int:
-    """Columns that a text takes: a combining bar takes none."""
+    """Return the number of columns of a text; a combining bar has width 0."""
     return sum(not unicodedata.combining(c) for c in s)
 
 
@@ -45,7 +45,7 @@ def pad(s: str, columns: int) -> str:
 
 
 def lines(e: Explanation) -> list[Line]:
-    """All lines, with styles."""
+    """Return all lines, with styles."""
     answer, verdict = [*_answer(e)], [*_verdict(e)]
     whole = [*answer, *_steps(e, _step, 16), *_sums(e), *verdict]
     return whole if len(whole) <= _LONGEST else [*answer, ("", ""), *_steps(e, _brief_step, 24), *verdict]
@@ -56,8 +56,8 @@ def _answer(e: Explanation) -> Iterator[Line]:
     call = f"{e.outputs[0].name}.{what}" if len(e.outputs) == 1 else what
     yield from _wrapped("head", f"What {call} for {', '.join(v.name for v in e.wrt)}")
     for value, seed in zip(e.outputs, e.seeds):
-        ones = "1, as it is a scalar" if seed.ndim == 0 else "ones, as nothing was passed"
-        origin = ones if e.default_seed else f"you passed it; {value.name}.grad is this"
+        ones = "1, because it is a scalar" if seed.ndim == 0 else "ones, because nothing was passed"
+        origin = ones if e.default_seed else f"the gradient you passed = {value.name}.grad"
         said = f"{value.bar} = ∂{e.scalar}/∂{value.name}  {_shape(seed)}  {origin}"
         yield from _wrapped("", said, "  ", "      ")
     rules = [(arrow, step) for step in e.steps for arrow in step.arrows]
@@ -99,10 +99,10 @@ def _wrapped(style: str, sentence: str, first: str = "", rest: str = "") -> Iter
 
 
 def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iterator[Line]:
-    """A label with an array after it, its rows below one another; of more than two axes only the first matrix."""
+    """Yield a label and an array with aligned rows; of an array with more than two axes, only the first matrix."""
     x = np.asarray(x)
     if x.ndim > 2 and x.size > 24:
-        label += f"{_shape(x)}, of which [{'0, ' * (x.ndim - 2)}:, :] is "
+        label += f"{_shape(x)}; [{'0, ' * (x.ndim - 2)}:, :] is "
         x = x[(0,) * (x.ndim - 2)]
     options: Params = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": 4}
     rows = np.array2string(x, max_line_width=WIDTH - width(label), suppress_small=False, **options).split("\n")
@@ -114,7 +114,7 @@ def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iter
 
 
 def _steps(e: Explanation, one: AnyFunction, most: int) -> Iterator[Line]:
-    """All steps; of more than so many, those in the middle are left out."""
+    """Yield all steps; if there are more than ``most``, leave out the middle ones."""
     steps = e.steps
     left_out = steps[most // 2 : -most // 2] if len(steps) > most else []
     for step in steps:
@@ -171,14 +171,14 @@ def _step(step: Step, e: Explanation) -> Iterator[Line]:
     for arrow in step.arrows:
         yield from _arrow(arrow)
     for value in step.constants:
-        if not value.identifier.startswith("c_"):  # a number says what it is
+        if not value.identifier.startswith("c_"):  # plain numbers need no remark
             yield from _labelled("constant", f"{value.name}: {value.why_constant}")
     for note in step.notes:
         yield from _labelled("note", note)
 
 
 def side(step: Step, operand: str) -> str:
-    """Which operand, in words: left and right where there are two."""
+    """Return the name of an operand: left or right if there are two."""
     names = list(step.record.node.prim.operands)
     if step.record.node.prim.kind != "function" and len(names) == 2 and operand in names:
         return ("left", "right")[names.index(operand)]
@@ -191,12 +191,12 @@ def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: Explanation) -> str:
     if terms and terms[0][0]:
         return f", from step {terms[0][0]}"
     if not e.default_seed:
-        return ", what you passed"
-    return ", ones" if e.seeds[0].ndim else ", 1, as it is a scalar"
+        return ", the gradient you passed"
+    return ", ones" if e.seeds[0].ndim else ", 1, because it is a scalar"
 
 
 def _terms(value: Any, terms: Any, e: Explanation) -> Iterator[Line]:
-    said = ["what you passed" if i == 0 else f"step {i}, {side(e.steps[i - 1], operand)}" for i, operand, _ in terms]
+    said = ["your gradient" if i == 0 else f"step {i}, {side(e.steps[i - 1], operand)}" for i, operand, _ in terms]
     for i, (words, (_, _, g)) in enumerate(zip(said[:6], terms)):
         sign = f"{value.bar} = " if i == 0 else "  + "
         yield from _array("", " " * (_LABEL + 2) + pad(f"{sign}({words}) ", 8), g, compact=True)
@@ -226,7 +226,7 @@ def _arrow(arrow: Arrow) -> Iterator[Line]:
 
 
 def _sums(e: Explanation) -> Iterator[Line]:
-    """Gradients that several steps add to."""
+    """Yield the sums of gradients with several contributions."""
     for value in e.wrt[:8]:
         terms = e.terms_of(value)
         if len(terms) > 1 and all(value not in step.outputs for step in e.steps):
@@ -250,7 +250,7 @@ _STYLES = {"head": "bold", "rule": "cyan", "note": "dim", "ok": "green", "bad": 
 
 
 def rich_console(e: Explanation, console: object, options: object) -> Iterator[object]:
-    """See ``Explanation.__rich_console__``."""
+    """Yield the lines for rich (``Explanation.__rich_console__``)."""
     rich_text = importlib.import_module("rich.text")
     for style, line in lines(e):
         yield rich_text.Text(line, style=_STYLES[style], no_wrap=True)

@@ -1,4 +1,4 @@
-"""An explanation as nested dicts and lists of plain Python values: what pages are made of, and what JSON can hold."""
+"""Convert an explanation to nested dicts and lists of plain Python values, for JSON and for ``page``."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from chainrule._src.explaining.steps import Arrow, Step
     from chainrule._src.explaining.values import Value
 
-SEVERAL, LONG = 8, 60  # steps, from which on it is said what gradients are made of; and the steps are folded
-_CELLS = 256  # numbers of an array that are written out; of a larger one only a corner is
-_EDGE = 4
-_JACOBIAN = 4096  # numbers of a local Jacobian that are written out
-_JACOBIANS = 65536  # and of all of them together
+SEVERAL, LONG = 8, 60  # a pass with more steps has contributions by term; one with more steps has folds
+_CELLS = 256  # most elements of an array that is written whole; of a larger one only a corner is written
+_EDGE = 4  # length of a corner along each axis
+_JACOBIAN = 4096  # most elements of a local Jacobian that is written
+_JACOBIANS = 65536  # most elements of all local Jacobians together
 _FORMS = ("index", "latex", "mathml")
 
 
 def to_dict(e: Explanation, ends: int | None = None) -> JSONObject:
-    """See ``Explanation.to_dict``; with every form of the rules for so many first and last steps only."""
+    """Implement ``Explanation.to_dict``; with ``ends``, only that many first and last steps have all forms of their rules."""
     budget, walk = [_JACOBIANS], Walk(e)
     whole = {step.index for part in (e.steps[:ends], e.steps[-ends:] if ends else ()) for step in part}
     long, several = len(e.steps) > LONG, len(e.steps) > SEVERAL
@@ -52,7 +52,7 @@ def to_dict(e: Explanation, ends: int | None = None) -> JSONObject:
 
 
 def array(x: NumpyArray) -> JSONObject:
-    """``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
+    """Return ``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
     x = np.asarray(x)
     cut = x.size > _CELLS
     shown = x[tuple(slice(_EDGE) for _ in x.shape)] if cut else x
@@ -60,7 +60,7 @@ def array(x: NumpyArray) -> JSONObject:
 
 
 def plain(x: AnyArray) -> Any:
-    """Nested lists of numbers; what JSON has no number for (nan, infinities, complex numbers) as text."""
+    """Return nested lists of numbers; nan, infinities and complex numbers become text, because JSON has no such numbers."""
     if isinstance(x, np.ndarray) and x.ndim:
         if x.dtype.kind in "biu" or (x.dtype.kind == "f" and bool(np.isfinite(x).all())):
             return x.tolist()
@@ -82,7 +82,7 @@ def _line(where: object) -> JSONObject | None:
 
 
 def value_dict(v: Value) -> JSONObject:
-    """A value, with its numbers and its cotangent's."""
+    """Return a value with its numbers and its cotangent's numbers."""
     return {
         **_picked(v, "name", "bar", "role", "why_constant"),
         "shape": list(v.shape),

@@ -1,4 +1,4 @@
-"""Expression trees: Python's own, with nodes for what formulas of single elements have besides."""
+"""Expression trees of formulas: Python's ``ast``, with further nodes for formulas of single elements, and helpers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IndexLetters = tuple[Any, ...]  # letters, numbers, or text such as "3-i"
 
 
 class NoForm(Exception):
-    """This formula has no form for one element."""
+    """Raised if a formula has no form for one element."""
 
 
 class _Node(ast.expr):
@@ -33,7 +33,7 @@ class Entry(_Node):
 
 
 class Sigma(_Node):
-    """A sum over letters, with what is said below its sign: ``("j",)`` or ``("k≥i",)``."""
+    """A sum over letters, with the text below its sign: ``("j",)`` or ``("k≥i",)``."""
 
     _fields = ("below", "body")
     below: tuple[str, ...]
@@ -41,14 +41,14 @@ class Sigma(_Node):
 
 
 class Relation(_Node):
-    """A relation of indices: 1 where it holds, else 0. Its text is ``"j ≤ i + 1"``."""
+    """A relation of indices, such as ``"j ≤ i + 1"``: 1 if it holds, else 0."""
 
     _fields = ("text",)
     text: str
 
 
 def copy_tree(node: object, part: ast.expr | None = None, new: ast.expr | None = None) -> Any:
-    """A copy, with another expression in place of a part."""
+    """Copy a tree; replace ``part`` by ``new``."""
     if part is not None and node is part:
         return new
     if isinstance(node, list):
@@ -67,7 +67,7 @@ class RenameNames(ast.NodeTransformer):
 
 
 class SubstituteIndices(ast.NodeTransformer):
-    """Puts letters in place of indices."""
+    """Replaces indices by letters."""
 
     def __init__(self, letters: Mapping[Any, Any]) -> None:
         self.letters = letters
@@ -77,7 +77,7 @@ class SubstituteIndices(ast.NodeTransformer):
 
 
 def free_names(tree: ast.AST) -> set[str]:
-    """The names an expression reads, without those that its own lambdas and comprehensions bind."""
+    """Return the names that an expression reads, without those that its lambdas and comprehensions bind."""
     nodes = list(ast.walk(tree))
     if not any(isinstance(n, (ast.Lambda, ast.ListComp, ast.GeneratorExp)) for n in nodes):
         return {n.id for n in nodes if isinstance(n, ast.Name)}
@@ -90,14 +90,14 @@ def free_names(tree: ast.AST) -> set[str]:
 
 
 def evaluate(tree: ast.expr, names: Params) -> Any:
-    """The tree's value."""
+    """Return the tree's value."""
     code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<formula>", "eval")
     with np.errstate(all="ignore"):
         return eval(code, dict(names))
 
 
 def call_name(node: object) -> str:
-    """The name of the function that an expression calls, NumPy's without ``np.``; "" for what is no call."""
+    """Return the name of the function that an expression calls, without ``np.``; "" if it is not a call."""
     if not isinstance(node, ast.Call):
         return ""
     if isinstance(node.func, ast.Name):
@@ -109,7 +109,7 @@ _signature = functools.cache(inspect.signature)
 
 
 def accepts(function: Any, *args: object, **kwargs: object) -> TypeGuard[AnyFunction]:
-    """Whether there is a method, and it takes these arguments."""
+    """Return whether ``function`` is a method that accepts these arguments."""
     try:
         return function is not None and bool(_signature(function.__func__).bind(None, *args, **kwargs))
     except TypeError:
@@ -117,12 +117,12 @@ def accepts(function: Any, *args: object, **kwargs: object) -> TypeGuard[AnyFunc
 
 
 def of_numpy(node: object) -> TypeGuard[ast.Attribute]:
-    """Whether an expression is ``np.something``."""
+    """Return whether an expression is ``np.something``."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np"
 
 
 def constant(x: Any) -> ast.expr:
-    """A plain number as an expression."""
+    """Return a plain number as an expression."""
     return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if not isinstance(x, complex) and x < 0 else ast.Constant(x)
 
 
@@ -135,5 +135,5 @@ def numpy_call(function: str, *args: ast.expr) -> ast.Call:
 
 
 def is_scalar(x: NumpyArray) -> bool:
-    """Whether a value has no axes."""
+    """Return whether a value has no axes."""
     return x.ndim == 0 if isinstance(x, np.ndarray) else isinstance(x, (bool, int, float, complex, np.generic))

@@ -1,7 +1,7 @@
-"""The values of an explained graph: what each is called, and its numbers where they are still known.
+"""``Value`` and ``Values``: the names and numbers of the arrays of an explained graph.
 
-A node keeps only what its rule reads, so the value of an intermediate result may be gone. It is looked for in the user's
-variables, among what its neighbours saved, and computed again where all that it takes is known.
+A node saves only the values that its rule reads, so the value of an intermediate result may be gone. ``Values.finish`` searches the
+user's variables and the values saved by neighbouring nodes, and recomputes a value if all its operands are known.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.tape.node import Edge, Leaf, Node
 
 ndarray = np.ndarray
-_KEPT = 64 * 2**20  # bytes of values that are copied, so that later writes do not change an explanation
-_AGAIN = 10**6  # elements up to which a value is computed again
+_KEPT = 64 * 2**20  # most bytes of values that are copied to protect an explanation from later writes
+_AGAIN = 10**6  # most elements of a value that is recomputed
 
 
 class Value:
@@ -32,14 +32,14 @@ class Value:
 
     Attributes:
         id: "v0", "v1" ...: unique in its explanation.
-        name: the user's variable; else "t1", "t2" ... for results, in the order of their creation, "c1" ... for
-            constants, or a number itself.
+        name: the user's variable; else "t1", "t2" ... for results, in order of creation, "c1" ... for constants, or the text
+            of a plain number.
         shape, dtype: of the value.
-        data: the value; None where nothing has kept it.
+        data: the value; None if it is no longer available.
         role: "output", "leaf", "intermediate" or "constant".
         gradient: its whole cotangent, ∂L/∂value; None for constants.
-        why_constant: why no gradient flows to it, for a constant.
-        line: where the program made it, if that can be found.
+        why_constant: for a constant, the reason why no gradient flows to it.
+        line: the line of the program that made it, if known.
     """
 
     __module__ = "chainrule.explaining"
@@ -57,7 +57,7 @@ class Value:
 
     @property
     def bar(self) -> str:
-        """What its cotangent is called: its name with a bar; without what an identifier may not have."""
+        """The name of its cotangent: its identifier with a bar."""
         return bar(self.identifier)
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Value:
 
 
 class Values:
-    """All values of one explanation: by edge, and constants by what they are."""
+    """All values of one explanation: by edge; constants by edge, number or id of the array."""
 
     def __init__(
         self,
@@ -75,12 +75,12 @@ class Values:
         stacks: Mapping[Node, tuple[object, ...]] | None = None,
     ) -> None:
         self.names = names
-        self.stacks = stacks or {}  # node -> the program's frames at it, outermost first, where they were seen
+        self.stacks = stacks or {}  # node -> the program's frames at it, outermost first, if they were recorded
         self.given = given
         self.known = known  # edge -> data
         self.by_edge: dict[Edge, Value] = {}
         self.constants: dict[Any, Value] = {}
-        self.held: set[Edge] = set()  # what a variable holds, or held when its function returned
+        self.held: set[Edge] = set()  # edges of values that a variable holds, or held when its function returned
         self.copies: dict[int, tuple[NumpyArray, NumpyArray]] = {}  # id of an array -> itself, its copy
         self.bytes = 0
 
@@ -88,7 +88,7 @@ class Values:
         return [*self.by_edge.values(), *self.constants.values()]
 
     def at(self, edge: Edge, shape: tuple[int, ...] = (), dtype: DTypeLike = None) -> Value:
-        """The value of an edge; its shape and dtype are those of its cotangent."""
+        """Return the value of an edge, whose shape and dtype are those of its cotangent; create it on first use."""
         value = self.by_edge.get(edge)
         if value is None:
             role = "leaf" if type(edge) is Leaf else "intermediate"
@@ -96,7 +96,7 @@ class Values:
         return value
 
     def constant(self, data: Any, why: str, edge: object = None) -> Value:
-        """A value to which no gradient flows."""
+        """Return the value of a constant, to which no gradient flows; create it on first use."""
         plain = isinstance(data, (bool, int, float, complex))
         key = edge if edge is not None else (type(data), data) if plain else id(data)
         if key not in self.constants:
@@ -112,7 +112,7 @@ class Values:
         return self.constants[key]
 
     def copy(self, data: AnyArray) -> Any:
-        """An array that the user cannot write to any more (itself, where there is too much to copy)."""
+        """Return a copy of an array, so that later writes do not change it; the array itself beyond ``_KEPT`` bytes."""
         if type(data) is not ndarray:
             return data
         kept = self.copies.get(id(data))
@@ -148,7 +148,7 @@ class Values:
             seen.add(value.name)
 
     def _recall(self, records: Sequence[RuleRecord]) -> None:
-        """What the values are: from the user's variables, from what nodes saved, or computed again."""
+        """Set the data of values: from the user's variables, from saved values, or by recomputation."""
         known = self.known
         for edge in self.by_edge:
             found = self.names.find(edge)
@@ -173,13 +173,13 @@ class Values:
 
 
 def identifier(name: str) -> str:
-    """A name in a formula, for ``params["w"]`` and the like: ``params_w``."""
+    """Return a name as an identifier: ``params["w"]`` becomes ``params_w``."""
     found = re.sub(r"\W+", "_", name).strip("_")
     return f"c_{found}" if found[:1].isdigit() else found
 
 
 def saved_operands(node: Node, saved: Saved) -> dict[int, Any]:
-    """What a node has saved of its operands, by position; nothing where it was freed or keeps other things."""
+    """Return the operands that a node has saved, by position; empty if the saved values were freed."""
     prim = node.prim
     if prim.kind == "function" or len(saved) != len(prim.saves):
         return {}
@@ -190,7 +190,7 @@ def saved_operands(node: Node, saved: Saved) -> dict[int, Any]:
 
 
 def saved_values(node: Node, saved: tuple[object, ...]) -> Iterable[tuple[Any, Any]]:
-    """The edges whose values a node has saved, with these."""
+    """Yield the edges whose values a node has saved, with the values."""
     yield from ((node.edges[i], data) for i, data in saved_operands(node, saved).items() if node.edges[i] is not None)
     prim = node.prim
     if prim.kind != "function" and len(saved) == len(prim.saves):
@@ -202,7 +202,7 @@ def saved_values(node: Node, saved: tuple[object, ...]) -> Iterable[tuple[Any, A
 
 
 def outputs_of(node: Node) -> list[Any]:
-    """The edges of a node's outputs, as far as there are any."""
+    """Return the edges of a node's outputs that are still alive."""
     if "_outputs" not in node.params:
         return [node]
     found = [ref() for ref in getattr(node, "outs", {}).values()]
@@ -210,18 +210,18 @@ def outputs_of(node: Node) -> list[Any]:
 
 
 def computed(node: Node, operands: Sequence[object]) -> Any:
-    """A node's value from its operands; None where they are not what it takes, or not known."""
+    """Compute a node's value from its operands; return None if an operand is unknown or the computation fails."""
     if node.prim.kind == "function" or any(x is None for x in operands):
         return None
     try:
         with np.errstate(all="ignore"):
             return np.asarray(node.prim.value(*operands, **node.params))
-    except Exception:  # an operand was not what it seemed
+    except Exception:  # an operand was reconstructed wrongly
         return None
 
 
 def operands_of(record: RuleRecord, known: dict[Edge, AnyArray]) -> list[AnyArray | None]:
-    """A node's operands, None for what is not known."""
+    """Return a node's operands, None for unknown ones."""
     kept = saved_operands(record.node, record.saved)
     known_ = (None if edge is None else known.get(edge) for edge in record.node.edges)
     return [data if kept.get(i) is None else kept[i] for i, data in enumerate(known_)]

@@ -1,4 +1,4 @@
-"""Seeing a function run: the value of everything it computes, and what it called results."""
+"""Record the values that a function computes while ``explain(f)`` runs it, and the names of its results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chainrule._src.tape.tensor import Tensor
 
 
 class Seen(Watch):
-    """Notes what a function that is explained computes."""
+    """Records the value and the frames of each node that a function records."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
@@ -37,7 +37,7 @@ class Seen(Watch):
         self.stacks[node] = tuple((f.f_code, f.f_lasti) for f in program_frames(self.first))[::-1]
 
     def name(self, called: dict[Edge, str], results: Sequence[Tensor]) -> None:
-        """Name results: after what their lines assign them to, else y."""
+        """Name results after the variables they are assigned to, else y."""
         for i, tensor in enumerate(results):
             if tensor._edge is not None and tensor._edge not in called:
                 kept, many = target_of(frames_of(tensor._edge, self.stacks)), len(results) > 1

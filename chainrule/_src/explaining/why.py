@@ -1,4 +1,4 @@
-"""Why ``x.grad`` is what it is, or why there is none: in the words of the user's program."""
+"""``x.why()``: explain why ``x.grad`` is None or which backward passes it is the sum of, with the user's names and lines."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SHOWN = 3
 
 
 class Why:
-    """An answer: ``reason`` says it, ``advice`` what to do (or is empty), ``lines`` are the lines it speaks of.
+    """An answer: the ``reason``, an ``advice`` (or ''), and the source ``lines`` that it mentions.
 
     >>> import chainrule as cr
     >>> b = cr.ones(2, requires_grad=True)
     >>> print(b.why())
     b.grad is None: no backward() has reached b.
-    Nothing among your variables was computed from it.
+    None of your variables was computed from it.
     """
 
     __slots__ = ("advice", "lines", "reason")
@@ -46,18 +46,18 @@ class Why:
 
 
 def why(tensor: Tensor, frame: object = None) -> Why:
-    """Why ``tensor.grad`` is None, or what it is the sum of.
+    """Explain why ``tensor.grad`` is None, or which backward passes it is the sum of.
 
     Args:
         tensor: any tensor.
-        frame: whose variables and source are looked at; the caller's by default.
+        frame: the frame whose variables and source are searched; the caller's by default.
 
     Returns:
-        A :class:`Why`, which prints as text. What was not recorded is read in the source: names, and lines of assignments and of
-        calls of ``backward()``.
+        A :class:`Why`, which prints as text. Names, and lines of assignments and of calls of ``backward()``, are read from the
+        source if they were not recorded.
 
     Raises:
-        TypeError: it is not a tensor.
+        TypeError: ``tensor`` is not a tensor.
     """
     if not isinstance(tensor, Tensor):
         raise errors.not_a_tensor("why", "tensor", tensor)
@@ -77,7 +77,7 @@ class _Answer:
     def answer(self) -> Why:
         tensor = self.tensor
         if type(tensor._raw) is not np.ndarray:
-            reason = "inside a transformation gradients are returned by it, and not written to .grad"
+            reason = "inside a transformation, gradients are returned, not written to .grad"
             return self._why(f"{self.name}.grad: {reason}.")
         if tensor._grad is not None:
             return self._finite(self._sum())
@@ -89,7 +89,7 @@ class _Answer:
         return Why(reason, advice, self.lines)
 
     def _at(self, line: SourceLine | None) -> str:
-        """The place of a line in brackets, which is then quoted below."""
+        """Return a line's location in brackets, and list the line for quotation below the answer."""
         if line is None:
             return ""
         if line not in self.lines:
@@ -99,7 +99,7 @@ class _Answer:
     def _none(self, reason: str, advice: str = "") -> Why:
         return self._why(f"{self.name}.grad is None: {reason}", advice)
 
-    # -- there is none -----------------------------------------------------------------------------------------------
+    # -- .grad is None -----------------------------------------------------------------------------------------------
 
     def _leaf(self) -> Why:
         name, leaf = self.name, self.tensor._edge
@@ -108,13 +108,13 @@ class _Answer:
         cuts = [f for f in self.names.found if self._cut_off(f)]
         if leaf.added:
             times = _times(leaf.added)
-            reason = f"it was reset after {times} had written it, and no backward() has reached {name} since."
+            reason = f"it was reset after {times} wrote it, and no backward() has reached {name} since."
         else:
             reason = f"no backward() has reached {name}."
         if said:
             reason += " " + "; ".join(said) + "."
             first = users[0][0].name
-            advice = f"Call {first}.sum().backward(), or backward() on a number that is computed from {first}."
+            advice = f"Call {first}.sum().backward(), or backward() on a scalar computed from {first}."
             number = self._number(leaf)
             if number:
                 advice = f"Call {number}.backward()."
@@ -122,26 +122,26 @@ class _Answer:
         if cuts:
             cut = cuts[0]
             return self._none(f"{reason} {cut.name} was computed from it, but {cut.thing._cut}.")
-        advice = "Nothing among your variables was computed from it."
+        advice = "None of your variables was computed from it."
         return self._none(reason, self._backward_elsewhere([]) or advice)
 
     def _use(self, found: NamedArray, reader: object) -> str:
-        """Which operation reads it, on the way to a variable."""
+        """Describe the operation that reads the tensor on the path to a variable."""
         by = "" if reader is found.thing._edge else f", through {_op_name(reader)}"
         return f"{found.name} = {_op_of(found.thing)} uses it{by}{self._at(self.names.line(reader))}"
 
     def _computed(self) -> list[NamedArray]:
-        """The variables that operations made, oldest first."""
+        """Return the variables that hold results of operations, oldest first."""
         made = [f for f in self.names.found if type(getattr(f.thing, "_edge", None)) not in (type(None), Leaf)]
         return sorted(made, key=lambda f: int(f.thing._edge.seq))
 
     def _number(self, leaf: object) -> str:
-        """The variable that holds the last number that depends on a leaf."""
+        """Return the variable that holds the latest scalar that depends on a leaf; '' if there is none."""
         numbers = (f for f in reversed(self._computed()) if f.thing.shape == ())
         return next((f.name for f in numbers if leaf in reachable([f.thing._edge])), "")
 
     def _users(self, leaf: object) -> list[tuple[NamedArray, Any]]:
-        """The variables that were computed from a leaf, with no other variable between; each with the operation that reads it first."""
+        """Return the variables computed directly from a leaf (through unnamed values), each with the first operation that reads it."""
         users = []
         for found in self._computed():
             seen, stack, readers = set[Any](), [found.thing._edge], []
@@ -163,19 +163,19 @@ class _Answer:
         return found.thing is not self.tensor and any(source is self.tensor for source in sources)
 
     def _backward_elsewhere(self, users: list[NamedArray]) -> str:
-        """A backward() that ran on something else, where that is one of the variables still."""
+        """Describe a backward() that ran on another variable that is still alive; '' if there is none."""
         for on, _, where in self._calls():
             found = next((f for f in self.names.found if f.name == on and isinstance(f.thing, Tensor)), None)
             if found is None or found.thing._edge is None:
                 continue
             if self.tensor._edge not in reachable([found.thing._edge]):
                 used = "" if users else f", which does not depend on {self.name}"
-                tail = f", and {users[0].name} is not part of that" if users else ""
+                tail = f", and {users[0].name} is not part of it" if users else ""
                 return f"backward() is called on {on}{self._at(line_of(where))}{used}{tail}."
         return ""
 
     def _calls(self) -> list[tuple[str, bool, Where]]:
-        """The calls of backward() that wrote to leaves among the variables: on what, whether with arguments, and where."""
+        """Return the calls of backward() that wrote to the leaves: the receiver, whether it has arguments, and the location."""
         found = []
         leaves = [
             f.thing._edge for f in self.names.found if isinstance(f.thing, Tensor) and type(f.thing._edge) is Leaf
@@ -197,12 +197,12 @@ class _Answer:
         return self._none(f"{made}.", f"Call {name}.retain_grad() before backward(), or use grad(L, {name}).")
 
     def _was_rebound(self, found: Rebound) -> str:
-        """The variable held a leaf before: that has the gradient, under no name any more."""
+        """Describe the rebinding of a variable that held a leaf, which still has the gradient but no name."""
         tensor = self.tensor
         by = _operation(place_of(tensor) or getattr(tensor._cut, "where", None)) or _op_of(tensor)
         how = f" by {by}" if by else ""
         off = getattr(tensor._cut, "kind", "") == "no_grad"
-        cut = " where gradient mode was off, so it is a new tensor that does not require grad" if off else ""
+        cut = " with gradient mode off, so it is a new tensor that does not require grad" if off else ""
         leaf = "" if found.leaf is None else f"; the leaf is from {found.leaf!s}"
         text = f"{self.name} was rebound{how}{self._at(found.line)}{cut}{leaf}."
         self._at(found.leaf)
@@ -221,10 +221,10 @@ class _Answer:
         if cut is None:
             if tensor._raw.dtype.kind not in "fc":
                 reason = f"{name} is {tensor.dtype}, and only floating-point and complex tensors have gradients."
-                return self._none(reason, f"Make it one: {name} = {name}.float().requires_grad_().")
+                return self._none(reason, f"Convert it: {name} = {name}.float().requires_grad_().")
             line = self._at(self.names.line(tensor))
             return self._none(
-                f"{name}{line} does not require grad, and nothing it was computed from does.",
+                f"{name}{line} does not require grad, and it was not computed from a tensor that does.",
                 f"Call {name}.requires_grad_() before using it, or make it with requires_grad=True.",
             )
         self._at(line_of(cut.where))
@@ -233,13 +233,13 @@ class _Answer:
             return self._none(self._was_rebound(found), self._keep_the_leaf())
         return self._none(f"{name} does not require grad: {cut}.")
 
-    # -- there is one ------------------------------------------------------------------------------------------------
+    # -- .grad is a tensor -------------------------------------------------------------------------------------------
 
     def _sum(self) -> Why:
         name, tensor, grad = self.name, self.tensor, self.tensor._grad
         edge = tensor._edge
         if edge is None:
-            return self._why(f"{name}.grad is left from before: {name} does not require grad any more.")
+            return self._why(f"{name}.grad is left over from an earlier pass: {name} no longer requires grad.")
         if type(edge) is not Leaf:
             return self._retained()
         added = edge.added
@@ -264,7 +264,7 @@ class _Answer:
         return self._why(f"{name}.grad is the sum of {added} backward() calls{lines}.", advice)
 
     def _finite(self, why: Why) -> Why:
-        """An answer, with what to say of a gradient that is not finite."""
+        """Append a remark to an answer if the gradient is not finite."""
         grad = getattr(self.tensor._grad, "_raw", None)
         if type(grad) is not np.ndarray or grad.dtype.kind not in "fc":
             return why
@@ -289,17 +289,17 @@ class _Answer:
         name = self.name
         grad = self.tensor._grad
         if grad is not None and not np.any(grad._raw):
-            return self._why(f"{name}.grad is zero: zero_() set it{self._at(line)}, and nothing was added since.")
+            return self._why(f"{name}.grad is zero: zero_() set it{self._at(line)}, and no gradient was added since.")
         return self._why(
             f"{name}.grad is the sum of the backward() calls since zero_(){self._at(line)}; "
-            f"since it was last None, {_times(times)} wrote to it in all."
+            f"since it was last None, {_times(times)} wrote to it."
         )
 
     def _by_hand(self, times: int, line: SourceLine | None, op: str = "") -> Why:
         how = f"{op} changed it" if op else "it was assigned"
         text = f"{self.name}.grad was also written by hand: {how}{self._at(line)}"
         if times and op:
-            text += f". Since it was last None, {_times(times)} added to it, before that or after"
+            text += f". Since it was last None, {_times(times)} added to it, before or after that change"
         elif times:
             text += f", and {_times(times)} added to it since"
         return self._why(text + ".", f"{self.name}.grad = None resets it.")
@@ -310,12 +310,12 @@ class _Answer:
         for on, arguments, where in self._calls():
             if on == name and arguments:
                 line = self._at(line_of(where))
-                text += f" backward() was called on {name} itself{line}, so it is the gradient that was passed there."
+                text += f" backward() was called on {name} itself{line}, so it is the gradient passed to that call."
                 break
         return self._why(text)
 
     def _backward_lines(self, passes: list[Where | None]) -> str:
-        """Where backward() was called, the latest lines."""
+        """Return the latest lines that called backward(), in brackets."""
         times: dict[SourceLine, list[Where]] = {}
         for where in passes:
             line = line_of(where)
@@ -344,6 +344,6 @@ _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", a
 
 
 def _operation(where: Where | None) -> str:
-    """What the program calls the operation at a place."""
+    """Return the name of the operation or function at a source location."""
     value = None if where is None else expression_of(where.expression)
     return _OPERATORS.get(type(value.op), "") if isinstance(value, ast.BinOp) else called(value)

@@ -1,1 +1,1 @@
-"""What is said when something goes wrong, and where the user's program is."""
+"""Error messages and warnings, and the source locations and variable names in the user's program that they quote."""

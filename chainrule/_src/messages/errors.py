@@ -1,10 +1,10 @@
-"""What is said when something goes wrong.
+"""Look up error messages and warnings by name: ``raise errors.matmul_shapes("matmul", x, y)``.
 
-Each message starts with PyTorch's exception type and key words, so that searching the web still works; then it says what is
-wrong in terms of the user's own variables, operations, shapes and lines; then what to do.
+All other packages use this module. A message has PyTorch's exception type and starts with PyTorch's wording, so that a web
+search finds it. Then it names the user's variables, operations, shapes and lines, and suggests a fix.
 
-Messages load when one is first needed, which in most programs is never. Those that read the tape stand above the core,
-in ``diagnosis``, and are reached by the same names.
+The modules that hold the messages (``LATER``) are imported on first use. Messages that read the tape are in
+``explaining/diagnosis``, which imports the tape, and are looked up by the same attribute access.
 """
 
 from __future__ import annotations
@@ -18,9 +18,18 @@ from types import FunctionType
 from typing import Any
 
 from chainrule._src.messages.places import PACKAGE, Where, calling_frame, user_frame, user_line, warn
-from chainrule._src.messages.words import DATA, GRADIENT, LINEAR, Cut, UnknownName, dtype_word, or_plain, tensor_type
+from chainrule._src.messages.words import (
+    DATA,
+    GRADIENT,
+    LINEAR,
+    Cut,
+    UnknownName,
+    dtype_word,
+    tensor_type,
+    with_fallback,
+)
 
-#: where messages are looked for; ``chainrule`` adds the place above the core
+#: modules in which messages are looked up; ``chainrule/__init__.py`` appends ``explaining.diagnosis``
 LATER = [
     f"chainrule._src.messages.{name}"
     for name in ("shapes", "values", "features", "hints", "kinds", "libraries", "foreign")
@@ -34,24 +43,24 @@ def __getattr__(name: str) -> Any:
             found = tables.message(name) if module is None else getattr(importlib.import_module(module), name, None)
             if found is not None:
                 if type(found) is FunctionType and not name.startswith("check_"):
-                    found = or_plain(found)
+                    found = with_fallback(found)
                 globals()[name] = found
                 return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
-    """What a module's ``__getattr__`` raises for a name that it lacks. In ``from module import name`` an ImportError.
+    """Return the exception that a module's ``__getattr__`` raises for a missing name.
 
-    (Python turns an AttributeError there into an ImportError without its words. Names like ``__path__`` the import system
-    asks for, and nobody reads the answer.)
+    It is an ImportError in ``from module import name``, where Python would replace an AttributeError with an ImportError
+    without its message. The import system itself looks up dunder names such as ``__path__``: these get no hint.
     """
     if name.startswith("__"):
         return AttributeError(name)
     hint = functools.partial(_hint, name, known, module)
     frame = sys._getframe(2)
     if frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
-        return ImportError(f"cannot import name {name!r} from {module!r}{or_plain(hint)(None)}", name=name)
+        return ImportError(f"cannot import name {name!r} from {module!r}{with_fallback(hint)(None)}", name=name)
     return UnknownName(f"module {module!r} has no attribute {name!r}", hint)
 
 

@@ -1,4 +1,4 @@
-"""Writing in place, functions of users, transformations, checkpoints, files."""
+"""Messages about in-place writes, custom Functions, transformations, checkpoints and files."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.messages.names import name_of
 from chainrule._src.messages.places import Where, line_name, user_line, writer
 from chainrule._src.messages.reading import out_of_place, syntax
-from chainrule._src.messages.table import made
+from chainrule._src.messages.table import table_error
 from chainrule._src.messages.words import shape_of, torch_size
 
 WARN_USE_REENTRANT = (
     "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
-    "recommended; without it, use_reentrant=True is taken, as in PyTorch."
+    "recommended; the default is use_reentrant=True, as in PyTorch."
 )
 
 
 def _operations(frame: Any, run: Any) -> str:
     if not frame.debug:
         return (
-            "\nThe function must compute the same when it is run again. Look for what changed between the runs: "
-            "a counter, a training flag, data read from elsewhere. debug=True lists the operations of both runs."
+            "\nThe function must compute the same values in both runs. Look for state that changed between them: "
+            "a counter, a training flag, external data. debug=True lists the operations of both runs."
         )
     first, second = "\n  ".join(frame.log), "\n  ".join(run.log)
     return (
         "\nYou are seeing this error because you passed `debug=True` to checkpoint (or are inside "
-        f"set_checkpoint_debug_enabled): it lists what was computed.\nOperations of the first run:\n  {first}"
+        f"set_checkpoint_debug_enabled).\nOperations of the first run:\n  {first}"
         f"\nOperations of the recomputation:\n  {second}"
     )
 
@@ -67,35 +67,39 @@ def profiler_option(name: str) -> NotImplementedError:
     if name.startswith("with_") or name == "use_kineto":
         return NotImplementedError(
             f"profile({name}=True) is not supported: profile() records operations, backward rules and "
-            "record_function() labels with their times, shapes and memory; leave it out."
+            f"record_function() labels with their times, shapes and memory; omit {name}."
         )
     return NotImplementedError(
-        f"{name} is for GPUs and their vendors' tools, and everything here runs on the CPU: use profile() without it, and "
-        "export_chrome_trace(path) to look at the events in a browser."
+        f"{name} is for GPUs and their vendors' tools, but chainrule runs on the CPU: use profile() without it, and "
+        "export_chrome_trace(path) to view the events in a browser."
     )
 
 
 def explained_result(function: object, result: object, floats: bool) -> TypeError:
     name = getattr(function, "__name__", "f")
-    fix = "Return what is computed from its arguments, a tensor."
+    fix = "Return a tensor that is computed from the arguments."
     if not floats:
-        fix = "Arguments that are floats, or arrays and tensors of them, become tensors: there was none. Write 3. instead of 3."
-    return TypeError(f"explain({name}): the function returned no tensor but {type(result).__name__}. {fix}")
+        fix = "Only floats, and arrays and tensors of floats, become tensors, and no argument is one. Write 3. instead of 3."
+    return TypeError(f"explain({name}): the function returned {type(result).__name__}, not a tensor. {fix}")
 
 
 def unknown_suffix(path: str, suffix: str, writing: bool) -> ValueError:
     if suffix in (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"):
-        return made("torch_file_to_write", path, suffix, path[: -len(suffix)]) if writing else made("torch_file", path)
+        return (
+            table_error("torch_file_to_write", path, suffix, path[: -len(suffix)])
+            if writing
+            else table_error("torch_file", path)
+        )
     hint = " (for one array, use numpy.load and from_numpy)" if suffix == ".npy" else ""
     return ValueError(
-        f"{path!r} ends in {suffix!r}, which says nothing about a format that save() and load() know: name it .npz or "
-        f".safetensors, or give format='npz' or format='safetensors'{hint}."
+        f"{path!r} ends in {suffix!r}, which is not a format of save() and load(): use the suffix .npz or "
+        f".safetensors, or pass format='npz' or format='safetensors'{hint}."
     )
 
 
 def graph_format(path: object, endings: list[str]) -> ValueError:
     return ValueError(
-        f"save(): can't tell the format from {str(path)!r}: end it with {', '.join(endings[:-1])} or {endings[-1]}"
+        f"save(): unknown format {str(path)!r}: use the suffix {', '.join(endings[:-1])} or {endings[-1]}"
     )
 
 
@@ -107,18 +111,18 @@ def function_grad_count(cls: type, want: int, results: tuple[Any, ...], node: An
     example = f", as in `return {', '.join(f'grad_{p}' for p in parameters)}`" if parameters else ""
     what = ""
     if results == (None,):
-        what = " It returned None: does it end without `return`?"
+        what = f" {name}.backward returned None: is a `return` missing?"
     elif isinstance(results[0] if results else None, list):
-        what = " It returned a list: return a tuple."
+        what = f" {name}.backward returned a list: return a tuple."
     return RuntimeError(
         f"function {name}Backward returned an incorrect number of gradients (expected {want}, got {got}).\n"
-        f"{arguments}{name}.backward returns one gradient for each argument, in that order{example}, with None for what is no "
-        f"tensor.{what}{_seen_at(cls, node)}"
+        f"{arguments}{name}.backward must return one gradient for each argument, in that order{example}, and None for arguments "
+        f"that are not tensors.{what}{_seen_at(cls, node)}"
     )
 
 
 def _parameters(cls: Any) -> list[str]:
-    """The names of forward's arguments, without ctx; none where it takes any number of them."""
+    """Return the names of forward's arguments, without ctx; an empty list if it takes ``*args`` or ``**kwargs``."""
     try:
         parameters = list(inspect.signature(cls.forward).parameters.values())
     except (TypeError, ValueError):
@@ -130,7 +134,7 @@ def _parameters(cls: Any) -> list[str]:
 
 
 def _returned(cls: Any) -> tuple[ast.expr | None, str]:
-    """What a class's backward returns, and the line of that; None and '' where it is not known or there are several."""
+    """Return the expression and the line of the ``return`` in a class's backward; None and '' unless there is exactly one."""
     rule = inspect.unwrap(cls.backward)
     code = getattr(rule, "__code__", None)
     if code is None:
@@ -148,10 +152,10 @@ def _returned(cls: Any) -> tuple[ast.expr | None, str]:
 
 
 def _seen_at(cls: Any, node: Any) -> str:
-    """The lines of a wrong gradient: where backward returned it, and where the Function was applied."""
+    """Quote the lines behind a wrong gradient: the ``return`` in backward, and the call of ``apply``."""
     name, returned = cls.__name__, _returned(cls)[1]
     applied = Where(node.code, node.lasti) if node is not None else None
-    lines = [f"The line in {name}.backward: {returned}."] if returned else []
+    lines = [f"{name}.backward returned it here: {returned}."] if returned else []
     lines += [f"{name}.apply was called on line {applied}."] if applied else []
     return "\n" + " ".join(lines) if lines else ""
 
@@ -159,7 +163,7 @@ def _seen_at(cls: Any, node: Any) -> str:
 def function_grad_shape(
     cls: type, index: int, got: tuple[int, ...], want: tuple[int, ...], shapes: Sequence[tuple[int, ...]], node: Any
 ) -> RuntimeError:
-    """A gradient of another shape than its argument. ``shapes``: those of all tensors among the arguments."""
+    """Return the error for a gradient whose shape is not that of its argument. ``shapes``: of all tensor arguments."""
     name, parameters = cls.__name__, _parameters(cls)
     which = f"{parameters[index]}, argument {index}" if index < len(parameters) else f"argument {index}"
     hint = ""
@@ -170,25 +174,25 @@ def function_grad_shape(
         text = "" if part is None else _transposed(part)
         hint = f" Its transpose fits{f': {text}' if text else ''}."
     elif math.prod(got) == math.prod(want):
-        hint = f" It has as many elements: reshape it, g.reshape({want})." if got not in shapes else ""
+        hint = f" It has the same number of elements: reshape it, g.reshape({want})." if got not in shapes else ""
     if not hint and got in shapes:
-        hint = " It has the shape of another argument: the gradients stand in the order of forward's arguments."
+        hint = " It has the shape of another argument: return the gradients in the order of forward's arguments."
     return RuntimeError(
         f"Function {name}Backward returned an invalid gradient at index {index} - got {list(got)} but expected shape "
         f"compatible with {list(want)}.\n"
-        f"The gradient has the shape of {which} of {name}.apply (a shape that it was broadcast to is summed over).{hint}"
+        f"The gradient must have the shape of {which} of {name}.apply (sum over the axes that were broadcast).{hint}"
         f"{_seen_at(cls, node)}"
     )
 
 
 def rule_shape(name: str, rule: str, got: tuple[int, ...], want: tuple[int, ...], of: str) -> RuntimeError:
-    """A rule of an operation of the user's returned another shape."""
+    """Return the error for a rule of a user-defined operation that returned a wrong shape."""
     hint = ", so its transpose fits" if tuple(got) == tuple(want)[::-1] else ""
-    return RuntimeError(f"{name}: the {rule} returned shape {tuple(got)}, and {of} has shape {tuple(want)}{hint}")
+    return RuntimeError(f"{name}: the {rule} returned shape {tuple(got)}, but {of} has shape {tuple(want)}{hint}")
 
 
 def _transposed(value: ast.expr) -> str:
-    """The source of the transpose of an expression; '' if that is long."""
+    """Return the source of the transpose of an expression; '' if it is too long to quote."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult):
         left, right = _transposed(value.left), _transposed(value.right)
         text = f"{right} @ {left}" if left and right else ""
@@ -201,21 +205,21 @@ def _transposed(value: ast.expr) -> str:
 
 
 def note_nothing_saved(cls: type, ctx: Any, error: ValueError) -> None:
-    """Add to an error of backward that forward has saved no tensors."""
+    """Add a note to an error of backward if forward saved no tensors."""
     if ctx._kept == () and "unpack" in str(error):
         error.add_note(
-            f"ctx.saved_tensors is empty: {cls.__name__}.forward (or setup_context) has to call ctx.save_for_backward(...) with the "
+            f"ctx.saved_tensors is empty: {cls.__name__}.forward (or setup_context) must call ctx.save_for_backward(...) with the "
             "tensors that backward reads."
         )
 
 
 def note_without_ctx(cls: Any, error: TypeError) -> None:
-    """Add to an error of a call of forward that its first argument is ctx."""
+    """Add a note to an error of a call of forward if its signature lacks ctx."""
     name = getattr(cls.forward, "__qualname__", "")
     if name and str(error).startswith(f"{name}() takes") and "ctx" not in inspect.signature(cls.forward).parameters:
         error.add_note(
-            f"The first argument of {cls.__name__}.forward is ctx: def forward(ctx, ...). A forward without it goes together with "
-            "setup_context(ctx, inputs, output)."
+            f"The first argument of {cls.__name__}.forward must be ctx: def forward(ctx, ...). To define forward without ctx, "
+            "define setup_context(ctx, inputs, output), too."
         )
 
 
@@ -224,7 +228,7 @@ def function_grad_of_constant(cls: type, index: int) -> RuntimeError:
     which = f", {parameters[index]}," if index < len(parameters) else ""
     return RuntimeError(
         f"function {name}Backward returned a gradient different than None at position {index + 1}, but the corresponding "
-        f"forward input{which} was not a Variable: {name}.backward returns None there."
+        f"forward input{which} was not a Variable: {name}.backward must return None there."
     )
 
 
@@ -233,9 +237,9 @@ def function_grad_type(cls: type, index: int, got: object, node: Any) -> Runtime
     if hasattr(got, "dtype"):
         fix = " Wrap the array: from_numpy(array)."
     elif isinstance(got, list):
-        fix = " Several gradients are returned as a tuple."
+        fix = " Return several gradients as a tuple."
     elif isinstance(got, (int, float)):
-        fix = f" Multiply the gradient that arrived by it, as in g * {got}."
+        fix = f" Multiply the incoming gradient by it, as in g * {got}."
     name = cls.__name__
     return RuntimeError(
         f"expected Variable or None (got {type(got).__name__}): {name}.backward returned it as gradient {index}.{fix}"
@@ -257,37 +261,37 @@ def func_integer_argument(data: Any) -> RuntimeError:
     fix = f"{name}.astype(float)" if name else "x.astype(float) for an array x, x.float() for a tensor"
     if getattr(data.dtype, "kind", "") in "OSU":
         return RuntimeError(
-            f"only Tensors of floating point dtype can require gradients: {subject} holds {data.dtype.type.__name__}, and no "
-            "numbers of one type. Make an array of numbers first: np.asarray(x, dtype=float)."
+            f"only Tensors of floating point dtype can require gradients: {subject} holds {data.dtype.type.__name__}, not "
+            "numbers. Make an array of numbers first: np.asarray(x, dtype=float)."
         )
     number = "" if shape_of(data) else str(data)
     if number.lstrip("-").isdigit():
         fix = f"{number}. instead of {number}"
     return RuntimeError(
-        f"only Tensors of floating point dtype can require gradients: {subject} has dtype {data.dtype}, and an integer cannot "
-        f"change by a little. Pass {fix}."
+        f"only Tensors of floating point dtype can require gradients: {subject} has dtype {data.dtype}, and integers have no "
+        f"derivatives. Pass {fix}."
     )
 
 
 def func_result_type(api: str, result: object) -> RuntimeError:
     if result is None:
-        why = "Does the function end without `return`?"
+        why = "Is a `return` missing in the function?"
     elif isinstance(result, (list, tuple, dict)):
-        why = "It must be one number: with further results beside it, return (number, others) and pass has_aux=True."
+        why = "The result must be one number: for further results, return (number, others) and pass has_aux=True."
     elif hasattr(getattr(result, "magnitude", None), "requires_grad"):
-        why = "What it holds is followed: return its .magnitude."
+        why = "It wraps a tensor: return its .magnitude."
     elif hasattr(getattr(result, "data", None), "requires_grad"):
-        why = "What it holds is followed: return its .data."
+        why = "It wraps a tensor: return its .data."
     else:
         why = (
-            "Either it does not depend on the argument, or the path to it was left: float(), .item() and the math module "
-            "make plain numbers. Use NumPy or chainrule functions on the argument all the way."
+            "Either the result does not depend on the argument, or the path to it was cut: float(), .item() and the math "
+            "module return plain numbers. Use only NumPy or chainrule functions on the argument."
         )
     return RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(result)}. {why}")
 
 
 def check_function(api: str, func: object) -> None:
-    """Raise where a transformation of functions is given something that is none."""
+    """Raise if a function transformation is given an object that is not callable."""
     if callable(func):
         return
     kind = type(func).__name__
@@ -295,8 +299,8 @@ def check_function(api: str, func: object) -> None:
     if hasattr(func, "_edge"):
         y = name_of(func) or "y"
         text += (
-            f"\nOf {y}, which is computed already: chainrule.jacobian({y}, x) is all of ∂{y}/∂x, and "
-            f"chainrule.autograd.grad({y}, x) the gradient, if {y} is a scalar."
+            f"\n{y} is already computed: chainrule.jacobian({y}, x) is the whole Jacobian ∂{y}/∂x, and "
+            f"chainrule.autograd.grad({y}, x) is the gradient, if {y} is a scalar."
         )
     raise TypeError(text)
 
@@ -311,7 +315,7 @@ def functional_type(function: str, what: str, value: object, index: int | None =
 
 def functional_v_count(want: int, got: int) -> RuntimeError:
     return RuntimeError(
-        f"v is a tuple of invalid length: should be {want} but got {got}: one tensor for each of what it multiplies."
+        f"v is a tuple of invalid length: should be {want} but got {got}: pass one tensor for each factor."
         if want != 1
         else "The given v should contain a single Tensor."
     )
@@ -342,7 +346,7 @@ def leaf_in_place(tensor: object, op: str) -> RuntimeError:
     other = f"{fix[0].lower()}{fix[1:]}, or work" if fix else "work"
     return RuntimeError(
         "a leaf Variable that requires grad is being used in an in-place operation.\n"
-        f"{writer(op, where)} would overwrite {x}, whose gradient you asked for.\n"
+        f"{writer(op, where)} would overwrite {x}, a leaf that requires grad.\n"
         f"To update a parameter: `with no_grad(): {x} -= lr * {x}.grad`. Otherwise: {other} on "
         f"{x}.clone()."
     )
@@ -350,10 +354,10 @@ def leaf_in_place(tensor: object, op: str) -> RuntimeError:
 
 def leaf_view_in_place(op: str) -> RuntimeError:
     where = user_line()
-    fix = out_of_place(where.text if where is not None else "") or "Change a clone()."
+    fix = out_of_place(where.text if where is not None else "") or "Modify a clone()."
     return RuntimeError(
         "a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
-        f"{writer(op, where)} would overwrite part of a leaf. To update a parameter do it inside `with no_grad():`. To "
+        f"{writer(op, where)} would overwrite part of a leaf. To update a parameter, write inside `with no_grad():`. To "
         f"compute with the changed value: {fix[0].lower()}{fix[1:]}"
     )
 
@@ -362,14 +366,12 @@ _FORBIDDEN_VIEWS = {
     "no_grad": (
         "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
         "case is ambiguous and error-prone, it is forbidden.",
-        "Make the view outside no_grad if {op} is to be recorded, or write inside no_grad if it is not; or change a "
-        "clone().",
+        "Make the view outside no_grad if {op} must be recorded, or write inside no_grad if not; or modify a clone().",
     ),
     "inference": (
         "A view was created in inference mode and is being modified inplace in normal mode. Given that this use case is "
         "ambiguous and error-prone, it is forbidden.",
-        "Make the view outside inference_mode if {op} is to be recorded, or write inside it if it is not; or change a "
-        "clone().",
+        "Make the view outside inference_mode if {op} must be recorded, or write inside it if not; or modify a clone().",
     ),
     "function": (
         "Output of a custom Function is a view and is being modified inplace. This view was created inside a custom "
@@ -388,7 +390,7 @@ def view_in_place(origin: Any, op: str) -> RuntimeError:
             f"Output {origin[0]} of {origin[1]} is a view and is being modified inplace. This view is the output of a "
             "function that returns multiple views. Such functions do not allow the output views to be modified inplace."
         )
-        advice = "Write {op} out of place, or take the part with an index (x[i], x[a:b]), which may be written to."
+        advice = "Write {op} out of place, or index the tensor (x[i], x[a:b]): such views can be written to."
     return RuntimeError(f"{what}\n{advice.format(op=op)}")
 
 

@@ -1,4 +1,4 @@
-"""Names that are not there, and what to use instead."""
+"""Messages about missing attributes, module names and keywords, with a replacement or a close match."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from chainrule._src.messages.places import raising_frame
 from chainrule._src.messages.reading import receiver_of_attribute
 from chainrule._src.messages.words import UnknownName
 
-#: PyTorch's methods and what an ndarray has in their place
-_NUMPYS = {
+#: PyTorch's methods, and the NumPy expressions that replace them
+_NUMPY_EQUIVALENTS = {
     "unsqueeze": "np.expand_dims(x, axis), or x[:, None]",
     "permute": "x.transpose(axes)",
     "view_as": "x.reshape(other.shape)",
@@ -44,15 +44,15 @@ _NUMPYS = {
 
 
 def no_array_attribute(name: str) -> AttributeError:
-    return UnknownName(f"'Array' object has no attribute {name!r}", lambda error: _numpys(name))
+    return UnknownName(f"'Array' object has no attribute {name!r}", lambda error: _numpy_hint(name))
 
 
-def _numpys(name: str) -> str:
-    if name in _NUMPYS:
-        return f": it has NumPy's methods; here it is {_NUMPYS[name]}. (x.tensor has PyTorch's.)"
+def _numpy_hint(name: str) -> str:
+    if name in _NUMPY_EQUIVALENTS:
+        return f": an Array has NumPy's methods; write {_NUMPY_EQUIVALENTS[name]}. (x.tensor has PyTorch's methods.)"
     if callable(getattr(np, name, None)):
-        return f": in NumPy it is a function, np.{name}(x, ...)."
-    return _did_you_mean(name, np.ndarray) or ": it has the methods of a NumPy array; x.tensor has PyTorch's."
+        return f": NumPy has a function, np.{name}(x, ...)."
+    return _did_you_mean(name, np.ndarray) or ": an Array has the methods of a NumPy array; x.tensor has PyTorch's."
 
 
 def _did_you_mean(name: str, kind: type) -> str:
@@ -61,42 +61,42 @@ def _did_you_mean(name: str, kind: type) -> str:
 
 
 def no_attribute(tensor: object, name: str) -> AttributeError:
-    return UnknownName(f"'Tensor' object has no attribute {name!r}", functools.partial(_instead, tensor, name))
+    return UnknownName(f"'Tensor' object has no attribute {name!r}", functools.partial(_attribute_hint, tensor, name))
 
 
-def _instead(tensor: object, name: str, error: BaseException) -> str:
-    """What to use where a tensor lacks an attribute, in words that follow what it lacks."""
-    if name not in _METHODS and not callable(getattr(np.ndarray, name, None)):
+def _attribute_hint(tensor: object, name: str, error: BaseException) -> str:
+    """Return the hint to append to "object has no attribute": the replacement for an attribute of a tensor."""
+    if name not in _TENSOR_HINTS and not callable(getattr(np.ndarray, name, None)):
         return _did_you_mean(name, type(tensor))
     frame, at = raising_frame(error)
     x = receiver_of_attribute(name, frame, at) or next((n for n, value, _ in variables(frame) if value is tensor), "x")
-    if name in _METHODS:
-        return f": {_METHODS[name].format(x=x)}."
-    return f". An array has it: {x}.detach().numpy().{name}(...)"
+    if name in _TENSOR_HINTS:
+        return f": {_TENSOR_HINTS[name].format(x=x)}."
+    return f". NumPy arrays have it: {x}.detach().numpy().{name}(...)"
 
 
 _SPARSE = (
     "tensors are dense. With i, j = {x}.nonzero(as_tuple=True), chainrule.sparse.csr_array(({x}[i, j], (i, j)), {x}.shape) "
-    "is sparse, with derivatives by its entries"
+    "is sparse, and differentiable with respect to its entries"
 )
 
-#: what to write for names that arrays, or modules of PyTorch, have
-_METHODS = {
+#: replacements for methods of NumPy arrays, and of PyTorch's tensors and modules
+_TENSOR_HINTS = {
     "copy": "{x}.clone() keeps the gradient, {x}.detach().clone() does not",
-    "fill": "{x}.fill_(value) writes; full_like({x}, value) makes a new tensor",
+    "fill": "{x}.fill_(value) writes in place; full_like({x}, value) makes a new tensor",
     "flat": "{x}.flatten() is a tensor",
-    "conjugate": "it is {x}.conj()",
+    "conjugate": "use {x}.conj()",
     "compress": "use a mask, {x}[mask]",
     "choose": "np.choose({x}, choices)",
     "searchsorted": "np.searchsorted({x}, values)",
-    "base": "it is _base",
+    "base": "use {x}._base",
     "strides": "{x}.stride() counts elements, as in PyTorch",
     "zero_grad": "{x}.grad = None",
     "apply_": "{x}.copy_(f({x})), with a function of tensors",
     "map_": "{x}.copy_(f({x}, y)), with a function of tensors",
-    "share_memory_": "multiprocessing.shared_memory gives an array's buffer; from_numpy shares it",
-    "pin_memory": "everything is on the CPU: leave it out",
-    "bfloat16": "NumPy has no such numbers: {x}.float()",
+    "share_memory_": "multiprocessing.shared_memory allocates a buffer for an array; from_numpy shares it",
+    "pin_memory": "tensors are in CPU memory: omit the call",
+    "bfloat16": "NumPy has no bfloat16: use {x}.float()",
     "to_sparse": _SPARSE,
     "to_sparse_csr": _SPARSE,
     "to_sparse_csc": _SPARSE,
@@ -105,114 +105,116 @@ _METHODS = {
 
 
 def name_hint(name: str, known: Iterable[str], module: str) -> str:
-    """What to use where a module lacks a name, in words that follow what it lacks."""
+    """Return the hint to append to "module has no attribute": the replacement for ``name``, or a close match."""
     known = [n for n in known if not n.startswith("_")]
     close = next((n for n in known if n.lower() == name.lower()), "")
-    instead = _ELSEWHERE.get(name) or _ELSEWHERE.get(module) or _home(name) or (not close and _layer(name))
+    instead = (
+        _MODULE_HINTS.get(name) or _MODULE_HINTS.get(module) or _module_hint(name) or (not close and _layer_hint(name))
+    )
     close = close or next(iter(difflib.get_close_matches(name, known, 1, 0.7)), "")
     if not instead and not close and module == "chainrule.nn":
-        instead = _MODULE
+        instead = _LAYER_HINT
     return f": {instead}." if instead else f". Did you mean {close!r}?" if close else ""
 
 
-def _home(name: str) -> str:
-    """The module that has the name."""
+def _module_hint(name: str) -> str:
+    """Return a hint that names the module that has ``name``."""
     for module in ("nn.functional", "linalg", "special", "fft", "func", "autograd", "masked"):
         if name in importlib.import_module(f"chainrule.{module}").__all__:
-            return f"it is {module}.{name}"
+            return f"use {module}.{name}"
     return ""
 
 
-#: keywords of JAX's, HIPS autograd's and NumPy's, and what they are called here
+#: keywords of JAX, HIPS autograd and NumPy, and their names in chainrule
 _KEYWORDS = {
     "in_axes": "in_dims", "out_axes": "out_dims", "in_axis": "in_dims", "out_axis": "out_dims", "argnum": "argnums",
     "wrt": "argnums", "aux": "has_aux", "n_chunks": "chunk_size",
 }  # fmt: skip
-_UNNEEDED = {
-    "axis_size": "the size is that of the mapped arguments, so leave it out",
-    "axis_name": "axes have no names here: np.sum of the result is what a sum over a named axis is",
-    "spmd_axis_name": "there is one device, so leave it out",
-    "allow_int": "an integer cannot change by a little: pass x.astype(float)",
-    "holomorphic": "complex arguments are known by their dtype, so leave it out",
-    "reduce_axes": "axes have no names here, so leave it out",
+_KEYWORD_HINTS = {
+    "axis_size": "vmap reads the size from the mapped arguments, so omit it",
+    "axis_name": "chainrule has no named axes: apply np.sum to the result for a sum over the mapped axis",
+    "spmd_axis_name": "chainrule runs on one device, so omit it",
+    "allow_int": "integers have no derivatives: pass x.astype(float)",
+    "holomorphic": "chainrule reads complex arguments from the dtype, so omit it",
+    "reduce_axes": "chainrule has no named axes, so omit it",
 }
 
 
-def unknown_keyword(function: str, name: str, own: Iterable[str]) -> TypeError:
+def unknown_keyword(function: str, name: str, accepted: Iterable[str]) -> TypeError:
     text = f"{function}() got an unexpected keyword argument {name!r}"
-    own = list(own)
-    if name in _UNNEEDED:
-        return TypeError(f"{text}: {_UNNEEDED[name]}")
-    meant = [n for n in [_KEYWORDS.get(name), *difflib.get_close_matches(name, own, 1, 0.6)] if n in own]
-    return TypeError(f"{text}. Did you mean {meant[0]!r}?" if meant else f"{text}: it takes {', '.join(own)}")
+    accepted = list(accepted)
+    if name in _KEYWORD_HINTS:
+        return TypeError(f"{text}: {_KEYWORD_HINTS[name]}")
+    matches = [n for n in [_KEYWORDS.get(name), *difflib.get_close_matches(name, accepted, 1, 0.6)] if n in accepted]
+    return TypeError(f"{text}. Did you mean {matches[0]!r}?" if matches else f"{text}: it takes {', '.join(accepted)}")
 
 
-_MODULE = "write it as an nn.Module with parameters of its own. The functions are in nn.functional"
+_LAYER_HINT = "write an nn.Module with its own parameters. The functions are in nn.functional"
 
 
-def _layer(name: str) -> str:
-    """For a class of a layer: the function of that name."""
+def _layer_hint(name: str) -> str:
+    """Return a hint for the name of a layer class: the function in ``nn.functional`` with that name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     known = importlib.import_module("chainrule.nn.functional").__all__
-    of = next((n for n in (words, words.replace("_", ""), re.sub(r"\dd$", "", words)) if n in known), "")
-    return f"{_MODULE}: nn.functional.{of}" if of and name[0].isupper() else ""
+    function = next((n for n in (words, words.replace("_", ""), re.sub(r"\dd$", "", words)) if n in known), "")
+    return f"{_LAYER_HINT}: nn.functional.{function}" if function and name[0].isupper() else ""
 
 
-#: what else to use, for names that PyTorch has and this package has not
-_ELSEWHERE = {
+#: replacements for names that PyTorch (or JAX) has and chainrule does not
+_MODULE_HINTS = {
     name: text
     for names, text in {
-        "chainrule.cuda": "everything is computed on the CPU, so leave it out",
-        "mps": "everything is computed on the CPU, so leave device= out",
-        "checkpoint": "it is utils.checkpoint.checkpoint",
-        "jacobian": "it is chainrule.jacobian(f, x), which picks jacrev or jacfwd by the sizes",
-        "elementwise_grad": "vmap(func.grad(f)), or func.grad of the sum",
-        "make_vjp": "it is func.vjp(f, x)",
-        "make_jvp": "it is func.jvp(f, (x,), (t,))",
-        "multigrad multigrad_dict": "it is func.grad(f, argnums=(0, 1))",
-        "stop_gradient": "it is x.detach()",
-        "pmap": "there is one device: vmap(f)",
+        "chainrule.cuda": "chainrule computes on the CPU, so omit it",
+        "mps": "chainrule computes on the CPU, so omit device=",
+        "checkpoint": "use utils.checkpoint.checkpoint",
+        "jacobian": "use chainrule.jacobian(f, x), which chooses jacrev or jacfwd by the sizes",
+        "elementwise_grad": "use vmap(func.grad(f)), or func.grad of the sum",
+        "make_vjp": "use func.vjp(f, x)",
+        "make_jvp": "use func.jvp(f, (x,), (t,))",
+        "multigrad multigrad_dict": "use func.grad(f, argnums=(0, 1))",
+        "stop_gradient": "use x.detach()",
+        "pmap": "chainrule runs on one device: use vmap(f)",
         "GradientTape": "tensors with requires_grad=True are recorded, and y.backward() fills their grad",
-        "PRNGKey key": "random.manual_seed(seed), or a Generator",
-        "array": "it is tensor(data)",
+        "PRNGKey key": "use random.manual_seed(seed), or a Generator",
+        "array": "use tensor(data)",
         "ndarray": "the class is Tensor",
         "numpy": "NumPy's own functions take tensors: import numpy as np",
-        "sparse sparse_coo_tensor sparse_csr_tensor": "there are dense arrays only",
-        "distributions": "stats has SciPy's distributions, with derivatives by all parameters; random has PyTorch's samplers",
-        "channels_last channels_last_3d": "arrays lie in row order, whatever their axes mean: leave memory_format out",
-        "ldl_factor ldl_factor_ex ldl_solve": "for positive definite matrices there is linalg.cholesky, for others "
-        "linalg.lu_factor",
-        "geqrf": "it is linalg.qr",
-        "symeig": "it is linalg.eigh",
-        "svd_lowrank pca_lowrank lobpcg": "linalg.svd and linalg.eigh compute all of it",
-        "range": "it is arange(start, end + 1), which ends before its end",
-        "empty_strided": "as_strided shows memory in other steps",
+        "sparse sparse_coo_tensor sparse_csr_tensor": "tensors are dense; chainrule.sparse has sparse arrays",
+        "distributions": "stats has SciPy's distributions, differentiable with respect to all parameters; random has PyTorch's "
+        "samplers",
+        "channels_last channels_last_3d": "arrays are in row-major order: omit memory_format",
+        "ldl_factor ldl_factor_ex ldl_solve": "use linalg.cholesky for positive definite matrices, linalg.lu_factor for others",
+        "geqrf": "use linalg.qr",
+        "symeig": "use linalg.eigh",
+        "svd_lowrank pca_lowrank lobpcg": "use linalg.svd or linalg.eigh, which compute the full decomposition",
+        "range": "use arange(start, end + 1), which excludes its end",
+        "empty_strided": "use as_strided, which views memory with other strides",
         "fractional_max_pool2d fractional_max_pool3d": "adaptive_max_pool2d(x, output_size) pools to any size, with regions "
         "that are not random",
-        "ctc_loss": "a sum over paths is a loop of logaddexp; for labels that are aligned there is cross_entropy",
-        "multi_head_attention_forward": "it is scaled_dot_product_attention of linear(x, w)",
+        "ctc_loss": "write the sum over paths as a loop of logaddexp; for aligned labels use cross_entropy",
+        "multi_head_attention_forward": "use scaled_dot_product_attention of linear(x, w)",
         "lstm gru rnn_tanh rnn_relu": "nn has the layers RNN, LSTM and GRU",
         "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": "nn has RNNCell, LSTMCell and GRUCell",
         "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder "
-        "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
+        "TransformerDecoderLayer": "use nn.functional.scaled_dot_product_attention of nn.Linear layers",
         "make_functional make_functional_with_buffers": "functional_call(module, dict(module.named_parameters()), x) calls "
-        "it with parameters of yours",
-        "parallel": "one process computes on the CPU: call the module itself",
-        "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
-        "SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop, LBFGS and older ones; of a subclass of "
-        "optim.Optimizer one says update(p, grad, group, state)",
+        "a module with the given parameters",
+        "parallel": "chainrule runs in one process on the CPU: call the module itself",
+        "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "pass the number of inputs to nn.Linear, nn.Conv2d",
+        "SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop, LBFGS and older optimizers; to write your own, "
+        "subclass optim.Optimizer and define update(p, grad, group, state)",
         "CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
-        "chalf complex32": "NumPy has no such numbers: take complex64",
-        "GradScaler": "gradients of float32 and float64 need no scaling: leave it out",
+        "chalf complex32": "NumPy has no complex32: use complex64",
+        "GradScaler": "gradients of float32 and float64 need no scaling: omit it",
         "MaskedTensor": "the functions of masked take mask=",
-        "data DataLoader Dataset TensorDataset": "it is in utils.data",
-        "DistributedSampler distributed": "everything is in one process: leave it out",
-        "clip_grad_norm_": "it is nn.utils.clip_grad_norm_",
-        "clip_grad_value_": "it is nn.utils.clip_grad_value_",
-        "chainrule.jit": "chainrule.compile(f) makes a function fast",
+        "data DataLoader Dataset TensorDataset": "use utils.data",
+        "DistributedSampler distributed": "chainrule runs in one process: omit it",
+        "clip_grad_norm_": "use nn.utils.clip_grad_norm_",
+        "clip_grad_value_": "use nn.utils.clip_grad_value_",
+        "chainrule.jit": "use chainrule.compile(f)",
         "replace_all_batch_norm_modules_": "make the layers without running statistics: "
         "nn.BatchNorm2d(n, track_running_stats=False)",
-        "functionalize": "it is not needed: functions that write in place can be transformed as they are",
+        "functionalize": "omit it: transformations support functions that write in place",
     }.items()
     for name in names.split()
 }

@@ -1,4 +1,4 @@
-"""Error types of our own."""
+"""Exception types that chainrule defines."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
 
 class LinAlgError(RuntimeError, _NumpyLinAlgError):
-    """A matrix that has no such decomposition or inverse; NumPy's error of that name and PyTorch's at once."""
+    """A matrix has no such decomposition or inverse. Both NumPy's LinAlgError and PyTorch's (a RuntimeError) catch it."""
 
     __module__ = "chainrule.linalg"
 
 
 class CheckpointError(RuntimeError):
-    """A checkpointed function did something else when it was run again for the backward pass."""
+    """A checkpointed function ran other operations when it was recomputed for the backward pass."""
 
     __module__ = "chainrule.utils.checkpoint"
 
 
 class TorchFile(ValueError):
-    """A file of PyTorch's own format, which only PyTorch reads."""
+    """A file is in PyTorch's own format, which only PyTorch reads."""
 
     __module__ = "chainrule.serialization"
 
 
 class NoForwardMode(NotImplementedError):
-    """An operation that has no tangents; it may well have gradients."""
+    """An operation has no JVP rule; it may have a VJP rule."""
 
     __module__ = "chainrule.autograd.forward_ad"
 
 
 class NanFound(RuntimeError):
-    """The RuntimeError of anomaly mode. No other strategy is tried after it."""
+    """The RuntimeError of anomaly mode. Code that tries several strategies does not catch it."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return RuntimeError, self.args
@@ -43,7 +43,7 @@ NanFound.__module__ = "builtins"
 
 
 class GradcheckError(RuntimeError):
-    """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
+    """``gradcheck`` or ``gradgradcheck`` failed. ``mismatch`` has the numbers, if the failure is a difference of numbers."""
 
     __module__ = "chainrule.autograd.gradcheck"
 

@@ -1,13 +1,12 @@
-"""The messages without logic. ``table.py`` says how a row is read."""
+"""The table of messages that need no code. ``table.py`` parses it and documents the format."""
 
 TABLE = """
 # -- making tensors
 number_overflows(number, dtype) -> RuntimeError
-    value cannot be converted to type {dtype} without overflow: {number!r} is not one of its numbers. Choose a dtype
-    that has it, or convert afterwards: tensor(data).to(dtype) wraps around.
+    value cannot be converted to type {dtype} without overflow: {dtype} cannot represent {number!r}. Choose a wider dtype,
+    or convert afterwards: tensor(data).to(dtype) wraps around.
 complex_number(array, dtype) -> TypeError
-    must be real number, not complex: {array:number} has no place in {dtype}. Leave dtype out, or take .real of the
-    data.
+    must be real number, not complex: {dtype} cannot represent {array:number}. Omit dtype, or take .real of the data.
 
 # -- calling operations
 bound_type(function, argument, value) -> TypeError
@@ -15,9 +14,9 @@ bound_type(function, argument, value) -> TypeError
 not_an_int(function, argument, value) -> TypeError
     {function}(): argument '{argument}' must be int, not {value:type}
 reduction_name(given) -> ValueError
-    {given} is not a valid value for reduction: it is 'mean', 'sum' or 'none'
+    {given} is not a valid value for reduction: use 'mean', 'sum' or 'none'
 zero_division(function) -> RuntimeError
-    ZeroDivisionError: {function} of integers by zero has no answer. Divide floats (x.float()) to get inf or nan.
+    ZeroDivisionError: {function} of integers by zero is undefined. Divide floats (x.float()) to get inf or nan.
 reshape_size(function, shape, target, numel) -> RuntimeError
     shape '{target:list}' is invalid for input of size {numel}: {function} from {shape:tuple}
 no_dimensions(dim) -> IndexError
@@ -37,18 +36,18 @@ forbidden_cast(source, target, casting) -> TypeError
 numpy_keyword(name, keyword) -> TypeError
     np.{name} on tensors does not take {keyword!r}
 escaped_to_numpy(kind) -> TypeError
-    a value inside a transformation ({kind}) cannot become a plain array: NumPy code that needs the numbers
-    (np.asarray, .item(), float()) sees no single array there. Return it from the function instead.
+    a value inside a transformation ({kind}) cannot be converted to a plain array: code that needs concrete numbers
+    (np.asarray, .item(), float()) cannot run on it. Return the value from the function and convert it outside.
 needs_scipy(function) -> ImportError
-    {function} is computed by SciPy, which is not installed: pip install chainrule[scipy]
+    {function} needs SciPy, which is not installed: pip install chainrule[scipy]
 dynamic_shape(what, instead) -> RuntimeError
     vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {what}{here}:
-    each example could give a result of another size. {instead}
+    the size of the result could differ between examples. {instead}
 
 # -- convolutions, pooling and resampling
 spatial_rank(function, x, axes) -> RuntimeError
     Expected {axes:+1}D (unbatched) or {axes:+2}D (batched) input to {function}, but got input of size: {x:sizes}. The
-    axes are (batch,) channels, and {axes} to move along
+    axes are (batch,) channels, and {axes} spatial axes
 window_numbers(function, argument, value, axes) -> RuntimeError
     {function}: {argument} must be an int or a tuple of {axes} ints, one for each axis; got {value!r}
 convolution_groups(function, weight, groups) -> RuntimeError
@@ -62,26 +61,25 @@ too_small_output(function, x, counts) -> RuntimeError
     {function} fits
 pool_input(function, x, axes) -> RuntimeError
     {function}: Expected {axes:+1}D or {axes:+2}D (batch mode) tensor with optional 0 dim batch size for input, but
-    got: {x:sizes}. Expected input's non-batch dimensions to have positive length
+    got: {x:sizes}. The non-batch dimensions of the input must have positive length
 kernel_too_large(padded, kernel) -> RuntimeError
     Calculated padded input size per channel: ({padded:by}). Kernel size: ({kernel:by}). Kernel size can't be greater
-    than actual input size; padding makes it larger
+    than actual input size; padding enlarges the input
 
 # -- linear algebra and Fourier transforms
 matrix_rank_low(function, x, name='A') -> LinAlgError
     {function}: The input tensor {name} must have at least 2 dimensions. It has shape {x:shape}: the last two axes are
-    a matrix's rows and columns, the others a batch.
+    the rows and columns of a matrix, and all axes before them are batch axes.
 matrix_dtypes(function, a, b) -> RuntimeError
     {function}: Expected A and B to have the same dtype, but found A of type {a.dtype:word} and B of type
     {b.dtype:word} instead: convert one with .to({a.dtype}) or .to({b.dtype})
 ill_defined_phase(function, vectors) -> RuntimeError
     {function}_backward: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. The
-    specified loss function depends on this quantity, so it is ill-defined. Use a loss that a phase does not change,
-    such as one of absolute values.
+    specified loss function depends on this quantity, so it is ill-defined. Use a loss that is invariant under a change
+    of phase, such as a function of absolute values.
 svd_extra_columns() -> RuntimeError
-    svd_backward: the loss depends on the columns of U (or rows of Vh) that full_matrices=True adds. They are not
-    determined by the matrix, so there is no gradient through them: use full_matrices=False, or only the first min(m,
-    n) of them.
+    svd_backward: the loss depends on the columns of U (or rows of Vh) that full_matrices=True adds. The matrix does not
+    determine them, so they have no gradient: use full_matrices=False, or only the first min(m, n) columns.
 fft_half(function) -> RuntimeError
     Unsupported dtype Half: {function} computes in single and double precision. Use .float()
 matrix_not_square(function, x) -> LinAlgError
@@ -91,24 +89,24 @@ matrix_shapes(function, a, b, left=True) -> LinAlgError
 fft_out(function, out, real) -> RuntimeError
     {function} expects a {real:?floating point|complex} output tensor, but got {out.dtype:word}
 
-# -- Arrays, the NumPy face of tensors
+# -- chainrule.Array, the NumPy-style API of tensors
 array_output_shape(op, shape, result) -> ValueError
-    non-broadcastable output operand with shape {shape} doesn't match the broadcast shape {result}: {op} keeps the
-    array's shape; write x = x + ... for a larger one
+    non-broadcastable output operand with shape {shape} doesn't match the broadcast shape {result}: {op} cannot change the
+    shape of its array; write x = x + ... to get a larger array
 array_output_dtype(op, dtype, result) -> TypeError
-    Cannot cast ufunc output from {result!r} to {dtype!r} with casting rule 'same_kind' ({op}): begin with x =
+    Cannot cast ufunc output from {result!r} to {dtype!r} with casting rule 'same_kind' ({op}): convert first, x =
     x.astype({result.name!r}), or write x = x + ...
 array_to_number(what, instead) -> TypeError
-    {what} of an array that carries a derivative{program} would drop it silently.
-    | {instead}NumPy's functions keep it: np.sin(x) in place of math.sin(x). A plain array or list cannot hold it: in place of
-    `buf = np.zeros(n); buf[i] = x`, make the buffer np.zeros_like(x), or collect the parts and np.stack() them.
-    Comparisons work as they are (`if x > 0:`). For a plain number: float(x.detach()).
+    {what} of an array that carries a derivative{program} would silently drop the derivative.
+    | {instead}NumPy's functions keep it: write np.sin(x) instead of math.sin(x). A plain array cannot store it: instead of
+    `buf = np.zeros(n); buf[i] = x`, make the buffer with np.zeros_like(x), or collect the parts and np.stack() them.
+    Comparisons need no change (`if x > 0:`). For a plain number: float(x.detach()).
 array_leaf_in_place(op) -> RuntimeError
     a leaf that requires grad is written in place: {op}{here} would overwrite the values whose gradient you asked for.
-    | Write y = x + ... in place of x += ..., or begin with y = x.copy().
+    | Write y = x + ... instead of x += ..., or start with y = x.copy().
 array_read_only(op) -> ValueError
-    assignment destination is read-only: {op}{here} would write into a view that NumPy makes read-only, or into an array
-    that is.
+    assignment destination is read-only: {op}{here} would write into a read-only array, or into a view that NumPy makes
+    read-only.
     | Write into a copy: y = x.copy().
 
 # -- tensors and their flags
@@ -123,69 +121,69 @@ assigned_grad_dtype(tensor, grad) -> RuntimeError
     gradient must have its tensor's dtype, gradient.to(tensor.dtype)
 deepcopy_non_leaf(tensor) -> RuntimeError
     Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, inside
-    transformations. This one is the output of {tensor.grad_fn:node}: use t.clone() to stay in the graph.
+    transformations. This tensor is the output of {tensor.grad_fn:node}: use t.clone() to stay in the graph.
 copy_function(node) -> RuntimeError
     Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, and those
-    whose graph can be copied. Behind this one is {node:node}, a Function of yours, whose context may hold anything.
-    Deepcopy t.detach(), or use t.clone() to stay in the graph.
+    whose graph can be copied. The graph of this tensor contains {node:node}, a custom Function, whose context may hold
+    any object. Deepcopy t.detach(), or use t.clone() to stay in the graph.
 copy_packed(node) -> RuntimeError
     Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, and those
-    whose graph can be copied. Behind this one is {node:node}, whose saved values were packed by saved_tensors_hooks.
-    Deepcopy t.detach(), or use t.clone() to stay in the graph.
+    whose graph can be copied. The graph of this tensor contains {node:node}, whose saved values were packed by
+    saved_tensors_hooks. Deepcopy t.detach(), or use t.clone() to stay in the graph.
 copy_inside(node) -> RuntimeError
     Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, and those
-    whose graph can be copied. Behind this one is {node:node}, which was recorded inside a transformation. Deepcopy
-    t.detach(), or use t.clone() to stay in the graph.
+    whose graph can be copied. The graph of this tensor contains {node:node}, which was recorded inside a transformation.
+    Deepcopy t.detach(), or use t.clone() to stay in the graph.
 copy_overwritten(node, written) -> RuntimeError
     Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, and those
-    whose graph can be copied. Behind this one is {node:node}, one of the values it needs has been modified by an
-    inplace operation ({written:last}). Deepcopy t.detach(), or use t.clone() to stay in the graph.
+    whose graph can be copied. The graph of this tensor contains {node:node}, and one of the values it needs has been
+    modified by an inplace operation ({written:last}). Deepcopy t.detach(), or use t.clone() to stay in the graph.
 pickle_non_leaf(tensor) -> RuntimeError
     Can't pickle a tensor that is the output of {tensor.grad_fn:node}: its graph would be lost. Pickle t.detach(), and
     compute it again after loading if you need gradients. (copy.deepcopy copies the graph, too.)
 inference_in_place(op) -> RuntimeError
     Inplace update to inference tensor outside InferenceMode is not allowed.
-    | {op} would overwrite a tensor that was made in inference_mode: change a clone(), or write inside inference_mode.
+    | {op} would overwrite a tensor that was made in inference_mode: modify a clone(), or write inside inference_mode.
 inference_saved(function) -> RuntimeError
     Inference tensors cannot be saved for backward.
-    | {function} would keep an operand that was made in inference_mode: use its clone(), or make it inside no_grad
+    | {function} would save an operand that was made in inference_mode: use its clone(), or make it inside no_grad
     instead.
 inference_requires_grad() -> RuntimeError
     Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.
-    | It was made in inference_mode: ask for the gradient of its clone().
+    | The tensor was made in inference_mode: call requires_grad_() on its clone().
 inference_version() -> RuntimeError
     Inference tensors do not track version counter.
 detach_view() -> RuntimeError
     Can't detach views in-place. Use detach() instead.
-    | A view shares its history with its base; detach() gives a tensor of the same memory without one.
+    | A view shares its history with its base; detach() returns a tensor that shares the memory and has no history.
 data_dtype(dtype) -> RuntimeError
     data set to a tensor that requires gradients must be floating point or complex dtype
     | The new data is {dtype}: convert it with .float() first.
 data_of_value(old, new) -> RuntimeError
-    x.data = y: x is differentiated by a transformation, and its derivative has the shape {old:shape} and dtype
-    {old.dtype}; the new data has {new:shape} and {new.dtype}. Make a new tensor: x = y.detach().
+    x.data = y: a transformation differentiates x, whose derivative has shape {old:shape} and dtype {old.dtype}; the new
+    data has shape {new:shape} and dtype {new.dtype}. Make a new tensor: x = y.detach().
 no_resize(name, tensor, shape) -> RuntimeError
-    {name}(): a tensor's memory belongs to NumPy and cannot be made longer or shorter under its views: shape
-    {tensor:shape} has other elements than {shape}. Assign `x.data = new`, or make a new tensor.
+    {name}(): NumPy owns the memory of a tensor, which cannot be resized while views share it: shape {tensor:shape} has
+    another number of elements than {shape}. Assign `x.data = new`, or make a new tensor.
 pickle_node(node) -> TypeError
-    cannot pickle {node:quoted node} object: graphs are not pickled, and are copied by copy.deepcopy of their tensors
+    cannot pickle {node:quoted node} object: graphs cannot be pickled; copy.deepcopy of a tensor copies its graph
 
 variable_data(data) -> TypeError
     Variable data has to be a tensor, but got {data:type}
 
 # -- writing in place
 shuffled_in_place(shape) -> TypeError
-    shuffle(){here} swaps x[i] and x[j] one after the other. Rows of a tensor or Array of shape {shape:tuple} are views of its memory,
-    so some would be lost and others be there twice.
+    shuffle(){here} swaps x[i] and x[j] one after the other. Rows of a tensor or Array of shape {shape:tuple} are views of its
+    memory, so some rows would be lost and others duplicated.
     | Write x = x[rng.permutation(len(x))], or x = x[torch.randperm(len(x))]: gradients flow through it.
 expanded_in_place(op) -> RuntimeError
     unsupported operation: more than one element of the written-to tensor refers to a single memory location. {op} got
-    an expanded tensor, or windows that overlap: clone() it first.
+    an expanded tensor, or overlapping windows: clone() it first.
 read_only(op) -> RuntimeError
     {op}: the array behind this tensor is read-only; clone() the tensor first
 unmapped_in_place(op) -> RuntimeError
-    vmap: {op} is not possible: what is written is mapped over, and the argument that it is written into is shared by all
-    examples (in_dims=None). Map over that argument, too, or use the operation that is not in place.
+    vmap: {op} is not possible: the written value is mapped over, but its target is shared by all examples
+    (in_dims=None). Map over the target, too, or use the out-of-place operation.
 in_place_shape(op, want, got) -> RuntimeError
     output with shape {want:list} doesn't match the broadcast shape {got:list}: {op} cannot change a tensor's shape
 in_place_dtype(op, got, want) -> RuntimeError
@@ -203,32 +201,32 @@ gradient_count(outputs, gradients) -> RuntimeError
 empty_inputs(function) -> RuntimeError
     `inputs` argument to `{function}()` cannot be empty.
 node_arguments(want, got) -> TypeError
-    expected {want} arguments, got {got} instead: a node takes one gradient for each output of its operation
+    expected {want} arguments, got {got} instead: pass one gradient for each output of the node's operation
 edge_has_no_shape() -> RuntimeError
-    grad can be implicitly created only for scalar outputs, and a GradientEdge does not say what shape its output has:
-    give a gradient for it (ones(()) for a scalar).
+    grad can be implicitly created only for scalar outputs, and a GradientEdge does not store the shape of its output:
+    pass a gradient for it (ones(()) for a scalar).
 inputs_type(value) -> RuntimeError
     all inputs have to be Tensors or GradientEdges, but got {value:type}
 materialize_edge(index) -> RuntimeError
-    materialize_grads cannot be used when the given input is a GradientEdge (input {index}), which does not say what
-    shape the zeros would have: pass the tensor, or allow_unused=True.
+    materialize_grads cannot be used when the given input is a GradientEdge (input {index}), which does not store the
+    shape that the zeros would have: pass the tensor, or allow_unused=True.
 batched_gradient_shape(index, gradient, output) -> RuntimeError
     If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes
     of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected:
     grad_output[{index}] has a shape of {gradient:torch_size} and output[{index}] has a shape of {output:torch_size}.
-    It must have one more dimension, in front: one gradient per entry.
+    It must have one more leading dimension: one gradient per entry.
 batched_gradient_missing(index) -> RuntimeError
-    is_grads_batched=True needs a gradient for every output, and grad_outputs[{index}] is None: give a stack of
+    is_grads_batched=True needs a gradient for every output, and grad_outputs[{index}] is None: pass a stack of
     gradients, with the batch along dimension 0.
 batched_gradient_sizes(sizes) -> ValueError
     vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes:list} for the mapped
     dimension (dimension 0 of grad_outputs).
 blocked_below() -> NotImplementedError
-    the gradient of a tensor with two levels of tangents, with respect to one that was itself computed: take it with
-    respect to the inputs, or use func.grad inside func.jvp
+    cannot compute the gradient of a tensor with two levels of tangents with respect to a non-leaf tensor: differentiate
+    with respect to the inputs, or use func.grad inside func.jvp
 node_gradient_shape(node, gradients) -> RuntimeError
-    Mismatch in shape: {node:node} was called with a gradient of shape {gradients:shapes}. A node takes ∂L/∂y for the
-    y that has it as grad_fn, so of the shape of y; ones_like(y) gives the gradient of y.sum().
+    Mismatch in shape: {node:node} was called with a gradient of shape {gradients:shapes}. The grad_fn of y takes ∂L/∂y,
+    which has the shape of y; ones_like(y) gives the gradient of y.sum().
 
 no_node_attribute(node, name) -> AttributeError
     '{node}' object has no attribute {name!r}
@@ -243,47 +241,47 @@ hook_dtype(hook, want, got) -> RuntimeError
 hook_count(hook, got, want) -> RuntimeError
     hook {hook:hook} has returned an incorrect number of values (got {got}, but expected {want})
 hook_type(expected, got) -> TypeError
-    expected {expected}, but hook returned '{got:type}': a tensor's hook returns a tensor or None, a node's hook a
-    tuple of them or None
+    expected {expected}, but hook returned '{got:type}': a tensor's hook returns a tensor or None, and a node's hook
+    returns a tuple of them or None
 hook_returned(hook) -> RuntimeError
     Tensor post accumulate grad hooks should return None.
-    | {hook:hook} returned something, but the gradient is in .grad already: change that (t.grad.mul_(2)), and return
-    nothing.
+    | {hook:hook} returned a value, but the gradient is already in .grad: modify .grad in place (t.grad.mul_(2)), and
+    return None.
 hook_fills_none() -> RuntimeError
     can't replace a None gradient with a non-None value: this operand of the node needs no gradient
 saved_has_hooks() -> RuntimeError
     Calling register_hooks on a saved tensor whose hooks have already been set: it can have one pair of hooks. Inside
-    saved_tensors_hooks() every value has that context's.
+    saved_tensors_hooks() every value already has the hooks of that context.
 saved_is_none() -> RuntimeError
-    Calling register_hooks on a saved tensor with value None is forbidden: there is nothing to pack here (or a plain
-    number, which needs no memory).
+    Calling register_hooks on a saved tensor with value None is forbidden: it holds no array to pack (nothing, or a plain
+    number).
 saved_was_freed() -> RuntimeError
-    Calling register_hooks on a saved tensor after it has been freed. Saved values are freed when backward() or grad()
-    has used them: pass retain_graph=True there to keep them.
+    Calling register_hooks on a saved tensor after it has been freed. backward() and grad() free saved values after using
+    them: pass retain_graph=True there to keep them.
 unpacked_no_tensor(value) -> TypeError
     Output of saved tensor unpack_hook expected to be a Tensor but got result of type {value:type}: unpack_hook must
-    give back a tensor with the values that pack_hook was handed
+    return a tensor with the values that pack_hook was given
 
 # -- operations that users define
 function_saves(method, index, value) -> TypeError
-    {method} can only save variables, but argument {index} is of type {value:type}. Tensors (or None) are saved; keep
-    anything else as an attribute: ctx.axis = axis.
+    {method} can only save variables, but argument {index} is of type {value:type}. Save tensors (or None); store any
+    other object as an attribute: ctx.axis = axis.
 function_marks(message, index, value) -> RuntimeError
     {message}, but argument {index} is of type {value:type}
 function_saved_once(name) -> RuntimeError
-    saved_tensors can only be accessed once in {name}, which has clear_saved_tensors_on_access = True. Keep what the
-    first access gave in a variable; for two backward passes through one graph, leave the attribute out.
+    saved_tensors can only be accessed once in {name}, which has clear_saved_tensors_on_access = True. Assign the result of
+    the first access to a variable; for two backward passes through one graph, remove the attribute.
 once_differentiable(name) -> RuntimeError
     trying to differentiate twice a function that was marked with @once_differentiable
-    | {name}.backward says that its operations are not recorded. Write it with recorded operations and take the mark
-    off, or do without create_graph=True.
+    | The decorator stops the operations of {name}.backward from being recorded. Write backward with recorded operations
+    and remove the decorator, or omit create_graph=True.
 function_instance(name) -> RuntimeError
     Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with
     static forward method.
     | {name} should not be instantiated: its methods are static; call {name}.apply(...).
 function_nested(name) -> NotImplementedError
-    {name}: NestedIOFunction is not supported. Derive from Function, and pass the tensors of nested arguments one by
-    one: apply(*tensors).
+    {name}: NestedIOFunction is not supported. Derive from Function, and pass the tensors of nested arguments
+    separately: apply(*tensors).
 function_two_rules(name) -> RuntimeError
     Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of
     them: they are two names of one method. {name} has both.
@@ -298,11 +296,11 @@ function_dirty_leaf(name) -> RuntimeError
     | {name}.forward wrote into it (mark_dirty). Pass a clone(), or work inside no_grad().
 function_dirty_view(name) -> RuntimeError
     If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than
-    one Tensor. Pass {name}.apply a clone() of the view, or make two Functions of it.
+    one Tensor. Pass {name}.apply a clone() of the view, or split {name} into two Functions.
 function_view_in_place() -> RuntimeError
-    the output of a custom Function is a view (or an input that was returned as it is), and its base or another view
-    of it was written to in place: the gradient of that write is not in the output's history. This behavior is
-    forbidden. Return a clone() from forward, or write out of place.
+    the output of a custom Function is a view (or an input that was returned unchanged), and its base or another view
+    of it was written to in place: the history of the output does not contain the gradient of that write. This behavior
+    is forbidden. Return a clone() from forward, or write out of place.
 function_no_jvp(name, why) -> NoForwardMode
     You must implement the jvp function for custom autograd.Function to use it with forward mode AD.
     | {name} has no jvp, and its tangent could not be derived from backward: {why}. Define jvp(ctx, *tangents), which
@@ -317,9 +315,9 @@ function_jvp_shape(name, index, want, got) -> RuntimeError
     supported. Tensor is of size {want:list} while the given forward gradient is of size {got:list}: {name}.jvp
     returned it for output {index}.
 function_numpy_inside(name, where) -> RuntimeError
-    {name}.{where} asked for the numbers of a tensor inside vmap, where there is one program for all examples. Write
-    it with NumPy's functions on the tensor itself (np.sin(x)), or give the Function a vmap staticmethod: vmap(info,
-    in_dims, *args) gets ordinary tensors with a batch axis and returns (output, out_dims).
+    {name}.{where} converted a tensor to plain numbers inside vmap, where one call computes all examples. Call NumPy's
+    functions on the tensor itself (np.sin(x)), or define a vmap staticmethod: vmap(info, in_dims, *args) gets ordinary
+    tensors with a batch axis and returns (output, out_dims).
 function_two_vmaps(name) -> RuntimeError
     You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please
     set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity.
@@ -327,25 +325,25 @@ function_vmap_result(name, got) -> RuntimeError
     Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with
     the output. Got a {got:class} instead, from {name}.vmap.
 function_vmap_size(name, index, got, size) -> RuntimeError
-    {name}.vmap returned output {index} of shape {got:tuple}, which has no axis of the batch size {size} where
-    out_dims says.
+    {name}.vmap returned output {index} of shape {got:tuple}, which has no axis of the batch size {size} at the position
+    in out_dims.
 function_needs_setup(name) -> RuntimeError
     In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override
     the setup_context staticmethod.
-    | {name} has a vmap staticmethod, which computes the value without a ctx: to differentiate it inside vmap, give
-    forward no ctx and fill it in setup_context(ctx, inputs, output).
+    | {name} has a vmap staticmethod, which computes the value without a ctx: to differentiate it inside vmap, define
+    forward without ctx, and fill ctx in setup_context(ctx, inputs, output).
 function_keywords(name, kwargs) -> TypeError
-    forward() got an unexpected keyword argument {kwargs:first}: {name}.apply passes keywords only to a forward
-    without ctx, next to which setup_context is defined. Pass it by position.
+    forward() got an unexpected keyword argument {kwargs:first}: {name}.apply passes keywords only if forward takes no ctx
+    and the class defines setup_context. Pass it by position.
 function_keyword_only(forward, names) -> NotImplementedError
     autograd.Function: {forward.__qualname__} takes {names:commas} by keyword only, and kwarg-only Tensor args are not
-    supported: backward returns one gradient for each argument by its position. Take the * out of forward's signature.
+    supported: backward returns one gradient for each positional argument. Remove the * from the signature of forward.
 function_dirty_no_input(name) -> RuntimeError
     ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be
-    passed to ctx.mark_dirty(): in {name}.forward leave it out for what forward made itself.
+    passed to ctx.mark_dirty(): {name}.forward must not pass tensors that it created itself.
 warn_dirty_no_input(name) -> warning
     ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be
-    passed to ctx.mark_dirty(): in {name}.forward leave it out for what forward made itself.
+    passed to ctx.mark_dirty(): {name}.forward must not pass tensors that it created itself.
 
 # -- transformations, forward mode, Jacobians
 nested_dual_level() -> RuntimeError
@@ -354,14 +352,14 @@ nested_dual_level() -> RuntimeError
 dual_level_not_open() -> RuntimeError
     Dual level must be a positive number: exit_dual_level() was called with no level open.
 dual_level_not_last() -> RuntimeError
-    Trying to exit a forward AD level that was not the last one that was created. This is not supported: leave the
-    innermost first (dual_level, func.jvp and func.vmap each open one).
+    Trying to exit a forward AD level that was not the last one that was created. This is not supported: exit the
+    innermost level first (dual_level, func.jvp and func.vmap each open a level).
 no_dual_level() -> RuntimeError
     Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first: write
     `with forward_ad.dual_level():` around it.
 invalid_dual_level(level) -> RuntimeError
     Trying to access a forward AD level with an invalid index. This index was either not created or is already
-    deleted: level={level!r}, and only level 0 exists, inside dual_level(). Leave level= out.
+    deleted: level={level!r}, and only level 0 exists, inside dual_level(). Omit level=.
 dual_dtype(which, value) -> ValueError
     Expected {which} to be floating point or complex, but got: torch.{value.dtype.name}. Convert it first: .float(),
     .double().
@@ -370,130 +368,131 @@ dual_not_tensor(function, which, value) -> TypeError
 dual_shape(primal, tangent) -> RuntimeError
     Trying to set a forward gradient that has a different size than that of the original Tensor, this is not
     supported. Tensor is of size {primal:sizes} while the given forward gradient is of size {tangent:sizes}: a tangent
-    holds one number per element of its primal.
+    has the shape of its primal.
 dual_complex_tangent(primal, tangent) -> RuntimeError
-    Trying to set a complex forward gradient ({tangent.dtype}) on a real Tensor ({primal.dtype}): a real number moves
-    along a real direction. Use tangent.real, or make the primal complex.
+    Trying to set a complex forward gradient ({tangent.dtype}) on a real Tensor ({primal.dtype}): the tangent of a real
+    number is real. Use tangent.real, or make the primal complex.
 dual_already(level=0) -> RuntimeError
     Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {level} is not
     supported: use unpack_dual(x).primal, or x.detach().
 dual_tangent_moves(level=0) -> RuntimeError
     Setting a forward grad that itself has a forward gradient at the same level {level} is not supported: the tangent
-    carries a tangent. Give unpack_dual(tangent).primal; for second derivatives nest chainrule.jvp.
+    has a tangent itself. Pass unpack_dual(tangent).primal; for second derivatives nest chainrule.jvp.
 jacobian_constant_written(op, operand) -> RuntimeError
     one of the values needed for the Jacobian was modified by an inplace operation: operand {operand!r} of {op}{here}.
-    |Write the change out of place (y = y + 1 instead of y += 1), or change a clone() of it.
+    |Write the change out of place (y = y + 1 instead of y += 1), or modify a clone().
 
 jacobian_of_captured(what) -> RuntimeError
-    jacobian(): the entries depend on an array or tensor from outside of the function that requires grad, and {what} would take
-    them for constants. layout='structured' and layout='dense' keep them on the tape; where they are constants, pass x.detach().
+    jacobian(): the entries depend on an array or tensor from outside of the function that requires grad, and {what} would treat
+    it as a constant. layout='structured' and layout='dense' keep the entries on the tape; for a constant, pass x.detach().
 jacobian_layout_needs_function(layout) -> ValueError
-    jacobian(): layout={layout!r} and strategy= need the function, whose operations carry the structure along: pass
-    jacobian(f, x, layout={layout!r}). Of tensors already computed it is dense.
+    jacobian(): layout={layout!r} and strategy= need the function, because its operations propagate the structure: call
+    jacobian(f, x, layout={layout!r}). The Jacobian of a tensor that is already computed is dense.
 jacobian_layout_create_graph(api, layout) -> ValueError
-    {api}(): layout={layout!r} is an array of SciPy's, which cannot be on the tape: to differentiate it (with
-    create_graph=True, or inside grad) take layout='structured', whose entries are tensors, or layout='dense'.
+    {api}(): layout={layout!r} returns a SciPy array, which cannot be on the tape: to differentiate it (with
+    create_graph=True, or inside grad) use layout='structured', whose entries are tensors, or layout='dense'.
 jacobian_unstructured(api, reason, rows, columns, size, limit) -> RuntimeError
-    {api}(): {reason}. All of it would be {rows} × {columns} numbers, {size}, and memory= allows {limit}.
-    | layout='operator' gives products with vectors, and computes nothing else; a larger memory= computes it all the same.
+    {api}(): {reason}. The dense matrix has {rows} × {columns} numbers, {size}, and memory= allows {limit}.
+    | layout='operator' computes products with vectors only; with a larger memory= the dense matrix is computed.
 jacobian_check(where, what, place, found, wanted, bad, size) -> RuntimeError
     jacobian(check=True): the product with a random vector is {found} at element {place} of {where}, and the {what} of the
-    function is {wanted} there ({bad} of {size} elements differ). Entries are missing or wrong: a pattern (sparsity=) that
-    lacks some, a custom function whose backward is not linear in its cotangent, or a function that is not the same twice.
+    function is {wanted} there ({bad} of {size} elements differ). Entries are missing or wrong. Possible causes: a pattern
+    (sparsity=) without all entries, a custom function whose backward is not linear in its cotangent, or a function that is
+    not deterministic.
 jacobian_check_complex() -> ValueError
-    jacobian(check=True): products of complex functions depend on a convention. Check the function of real and imaginary
-    part.
+    jacobian(check=True): products of complex functions depend on a convention. Check the function as one of real and
+    imaginary parts.
 jacobian_sparsity(what) -> ValueError
-    jacobian(): sparsity= is the pattern of the matrix of one output and one input, by products with vectors; {what}.
+    jacobian(): sparsity= is the pattern of the matrix of one output and one input, computed by products with vectors; {what}.
 jacobian_other_point(got, expected) -> ValueError
-    prepared Jacobian: the point is {got}, and it was prepared for {expected}. What a pattern depends on stays the same:
-    prepare_jacobian() again for other shapes, dtypes or structures.
+    prepared Jacobian: the point is {got}, and it was prepared for {expected}. Call prepare_jacobian() again for other
+    shapes, dtypes or structures, because the pattern depends on them.
 jacobian_prepared_inside() -> RuntimeError
-    prepared Jacobian: its point is on the tape, or inside a transformation, and what it computes is not recorded: pass
+    prepared Jacobian: the point is on the tape, or inside a transformation, but a prepared Jacobian records nothing: pass
     x.detach(), or call chainrule.jacobian(f, x) there.
 jacobian_pattern_changed(before, now, where) -> RuntimeError
-    prepared Jacobian: at this point the function does something else than where it was prepared, because it reads values
-    ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With
-    prepare_jacobian(..., on_change='record') each pattern is kept, and found once.
+    prepared Jacobian: at this point the function runs other operations than at the point of preparation, because it reads
+    values ({where}), and the pattern differs ({now} entries instead of {before}, or other positions). With
+    prepare_jacobian(..., on_change='record') each new pattern is computed once and cached.
 explained_by(by, known) -> ValueError
-    explain(): by={by!r} is no way to divide a gradient; there are {known:reprs}
+    explain(): by={by!r} is not a way to divide a gradient; use one of {known:reprs}
 explained_jacobian_arguments() -> TypeError
-    explain(): grad, wrt and by are of backward passes: a Jacobian is that of one output with respect to one input.
+    explain(): grad, wrt and by apply to backward passes only: a Jacobian has one output and one input.
 explained_jacobian_changed(how) -> RuntimeError
-    explain(): the function gives another Jacobian than it did: {how}. It is run again to be explained, so neither its arguments
-    nor what it reads may change in between: take the Jacobian again.
+    explain(): the function returned another Jacobian than before: {how}. explain() runs it again, so its arguments and the
+    values that it reads must not change in between: compute the Jacobian again.
 explained_other(value) -> TypeError
-    explain(): {value:type} is nothing that remembers how it came about. Of a Jacobian that would be
-    explain(jacobian(f, x, layout='structured')); what jacobian_plan() returns can be printed.
+    explain(): {value:type} has no recorded history. For a Jacobian write explain(jacobian(f, x, layout='structured')); the
+    result of jacobian_plan() can be printed.
 jacobian_several(name, count) -> TypeError
-    {name}(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: {name}(f, (x, y)).
+    {name}(f, x) takes one x, but got {count}. Pass several arguments of f as a tuple: {name}(f, (x, y)).
 jacobian_dense_only(layout) -> ValueError
-    jacobian(): mode and chunk_size say how rows or columns of a dense Jacobian are computed, and with layout={layout!r} none are.
-    strategy='forward terms' or 'reverse terms' is what there is to choose.
+    jacobian(): mode and chunk_size apply to the rows or columns of a dense Jacobian, and layout={layout!r} computes none.
+    Choose with strategy='forward terms' or 'reverse terms'.
 jacobian_memory(memory) -> TypeError
     jacobian(): memory is a number of bytes, such as 2**30, not {memory!r}
 explained_jacobian_unknown(jacobian) -> ValueError
-    explain(): {jacobian!r} is not what jacobian(f, x, layout='structured') or hessian() returned, but was made from such ones
-    (by a product, a transpose, hstack=True ...) or read from a file: explain those.
+    explain(): {jacobian!r} was not returned by jacobian(f, x, layout='structured') or hessian(), but made from such results
+    (by a product, a transpose, hstack=True ...) or read from a file: explain the results themselves.
 jacobian_needs_scipy() -> ImportError
-    a sparse array is one of SciPy's, which is not installed: pip install chainrule[scipy]. layout='structured' needs NumPy alone.
+    a sparse array needs SciPy, which is not installed: pip install chainrule[scipy]. layout='structured' needs only NumPy.
 jacobian_too_large(m, n, y_shape, x_shape, size, limit, hint) -> ValueError
     a dense Jacobian of {m} rows (the elements of y, of shape {y_shape}) and {n} columns (x, of shape {x_shape}) takes
     {size}, more than the limit of {limit}. {hint}
 jacobian_operand(call, have, want, of, other, where) -> ValueError
-    {call}: the operand has the shape {have}. J is dy/dx, so it takes what has the shape of {of}, {want}, or that flat,
+    {call}: the operand has shape {have}. J is dy/dx, so the operand must have the shape of {of}, {want}, or be flat,
     with any further axes {where}. (The other shape of J is {other}.)
 jacobian_product(left, right) -> ValueError
-    J1 @ J2: J1 is with respect to a value of shape {left.in_shape}, and J2 that of one of shape {right.out_shape}. By
-    the chain rule these are one value: dz/dy @ dy/dx.
+    J1 @ J2: J1 is with respect to a value of shape {left.in_shape}, and J2 is of a value of shape {right.out_shape}. In
+    the chain rule, dz/dy @ dy/dx, both are the same value y.
 jacobian_sum(left, right) -> ValueError
-    Jacobians of different shapes have no sum: {left.out_shape} by {left.in_shape}, and {right.out_shape} by
+    cannot add Jacobians of different shapes: {left.out_shape} by {left.in_shape}, and {right.out_shape} by
     {right.in_shape}
 jacobian_inside(what) -> TypeError
     {what} needs plain numbers, and the entries of this Jacobian belong to a transformation such as vmap, jvp or
-    compile{here}. Inside one take layout='structured' or layout='dense'.
+    compile{here}. Inside a transformation use layout='structured' or layout='dense'.
 jacobian_not_square(J) -> LinAlgError
     J.solve(b) needs as many equations as unknowns, and J has {J.matrix_shape[0]} rows (y of shape {J.out_shape}) and
-    {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares take scipy.sparse.linalg.lsqr(J.to_scipy(), b)
+    {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares use scipy.sparse.linalg.lsqr(J.to_scipy(), b)
     or np.linalg.lstsq.
 singular_inverse(element, k) -> LinAlgError
     linalg.inv: {element}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is
-    singular{here}{loop}. pinv gives the pseudoinverse.
+    singular{here}{loop}. pinv computes the pseudoinverse.
 not_positive_definite(element, k) -> LinAlgError
     linalg.cholesky: {element}The factorization could not be completed because the input is not positive-definite (the leading
     minor of order {k} is not positive-definite){here}{loop}.
 singular_system(name) -> LinAlgError
-    {name}: The solver failed because the input matrix is singular{here}{loop}. lstsq gives the least-squares solution.
+    {name}: The solver failed because the input matrix is singular{here}{loop}. lstsq computes the least-squares solution.
 jacobian_singular(J, why) -> LinAlgError
     J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
 jacobian_spy() -> ImportError
     J.spy() draws with matplotlib, which is not installed: pip install matplotlib. print(J.spy_text()) needs nothing.
 jacobian_needs_function() -> ValueError
-    jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already
-    computed there is only the graph, which is swept backward.
+    jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). A tensor that is already
+    computed has only its graph, which allows reverse mode only.
 jacobian_of_nothing(which, api='jacobian') -> ValueError
-    {api}(): {which} holds no tensor
+    {api}(): {which} contains no tensor
 jacobian_no_result(function, result) -> ValueError
     jacobian(): {function:function} returned no array or tensor but {result:type}, so there is nothing to differentiate. Is a
     `return` missing?
 jacobian_of_value(value) -> TypeError
-    jacobian(): y is of type {value:type}, which does not know what it was computed from. Pass the function, jacobian(f, x), or
-    compute y from tensors that require grad.
+    jacobian(): y is of type {value:type}, which has no recorded history. Pass the function, jacobian(f, x), or compute y from
+    tensors that require grad.
 jacobian_integers(dtype, api='jacobian') -> TypeError
     {api}(): x has dtype {dtype}; only floating point and complex values have derivatives: pass 1. instead of 1, or
     use .astype(float) (.double() for tensors)
 jacobian_output(out) -> TypeError
     jacobian(): the function must return arrays or tensors (or a tree of them), not {out!r}
 warn_unbatched(error) -> warning
-    jacobian(): one row at a time, because the rows cannot go in one batch ({error})
+    jacobian(): computing one row at a time, because the rows cannot be batched ({error})
 functional_v_none(source) -> RuntimeError
-    The vector v can only be None if {source} a single Tensor with a single element: give v, one number per element.
+    The vector v can only be None if {source} a single Tensor with a single element: pass v, one number per element.
 functional_independent(subject, index, mode='strict mode') -> RuntimeError
     {subject} is independent of input {index}. This is not allowed in {mode}.
 functional_hessian_independent(index) -> RuntimeError
     While computing the hessian, found that the jacobian of the user-provided function with respect to input {index}
-    is independent of the input. This is not allowed in strict mode: the function is linear in it, or does not use it,
-    and its second derivatives are zero.
+    is independent of the input. This is not allowed in strict mode: the function is linear in the input, or does not use
+    it, and its second derivatives are zero.
 functional_strategy(hint=True) -> AssertionError
     Expected strategy to be either "forward-mode" or "reverse-mode". Hint: "forward-mode" costs a pass per input
     element, "reverse-mode" one per output element.
@@ -504,62 +503,62 @@ functional_strict_vectorize() -> RuntimeError
     set `strict=False` or `vectorize=False`.
 warn_out_resized(have, want) -> warning
     An output with one or more elements was resized since it had shape {have:list}, which does not match the required
-    output shape {want:list}. Give out= a tensor of the right shape, or an empty one.
+    output shape {want:list}. Pass out= a tensor of the right shape, or an empty tensor.
 order_in_vmap(order) -> RuntimeError
-    vmap: order={order!r} asks how an array lies in memory{here}. Elements of other examples lie between those of one, which
-    leaves open how an example by itself would lie. Write order='C' or order='F', or map over the first axis.
+    vmap: order={order!r} depends on the memory layout of an array{here}. Elements of the examples are interleaved in memory,
+    so the layout of a single example is not defined. Write order='C' or order='F', or map over the first axis.
 random_in_vmap() -> RuntimeError
     vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different'
     randomness flags on vmap or perform the randomness operation out of vmap{here}: vmap(f, randomness='different')
-    draws anew for each example, 'same' once for all.
+    draws separately for each example, 'same' draws once for all examples.
 time_in_derivative(op, dtype) -> TypeError
-    {op}{here} gives {dtype}: whole units of time, of which there is no derivative. Divide the time by its unit first, as in
-    x * (dt / np.timedelta64(1, 's')).
+    {op}{here} returns {dtype}, an integer number of time units, which has no derivative. Divide the time by its unit first,
+    as in x * (dt / np.timedelta64(1, 's')).
 same_random_numbers(name) -> RuntimeError
-    Vmap does not currently support same randomness with a batched tensor input: what {name} draws depends on parameters{here}
-    that each example has its own of. Use vmap(f, randomness='different').
+    Vmap does not currently support same randomness with a batched tensor input: the parameters of {name}{here} differ between
+    examples, and its samples depend on them. Use vmap(f, randomness='different').
 compile_into(name, spec, values) -> ValueError
-    compile: {name}{here} returns {spec} with arrays of the shapes and dtypes {values:layouts}: out has to be like that
+    compile: {name}{here} returns {spec} with arrays of the shapes and dtypes {values:layouts}: out must match it
 compile_not_pickled(name) -> TypeError
-    compile: the function {name} cannot be pickled, for pickle finds functions by their names, and this one was made by
-    another function (a lambda, a transformation, a function in a function): pickle what it was made of, and compile again
+    compile: the function {name} cannot be pickled, because pickle looks up functions by name, and {name} was made by another
+    function (a lambda, a transformation, a nested function): pickle its inputs, and compile again
 compile_no_plan(name, reason) -> RuntimeError
-    compile: {name}{here} has no plan for these arguments, since it runs as it is: {reason}
+    compile: {name}{here} has no plan for these arguments, because it runs eagerly: {reason}
 warn_compile_failed(name, where, reason) -> warning
-    compile: {name}{where:bracketed} runs as it is, every time: {reason}
+    compile: {name}{where:bracketed} runs eagerly in every call: {reason}
 warn_compile_by_python(name, where, step, count) -> warning
-    compile: {name} has {step}{where:bracketed} {count} times, which Python calls; other steps are native. explain() of the
-    compiled function lists such lines
+    compile: {name} runs {step}{where:bracketed} {count} times, each as a call from Python; other steps are native. explain() of
+    the compiled function lists such lines
 warn_compile_wasted(name, where, difference, advice) -> warning
     compile: {name}{where:bracketed} runs eagerly in calls that have no trace: tracing such calls costs more than it saves,
-    since {difference} in nearly every call. {advice}.
+    because {difference} in nearly every call. {advice}.
 compile_options(option) -> TypeError
-    compile() takes the function alone, not {option}=. It records for each combination of shapes, dtypes and values of
-    arguments that are no arrays (static_argnums= is not needed), runs what cannot be recorded as it is, with a warning, and
-    has one way to compute, which gives the bits of the function itself.
+    compile() takes only the function, not {option}=. It traces once for each combination of shapes, dtypes and values of
+    non-array arguments (static_argnums= is not needed). It runs functions that cannot be traced eagerly, with a warning. It has
+    one mode, whose results are bitwise equal to those of the function.
 compile_low_level_arguments(name, shapes) -> TypeError
-    as_low_level_callable: {name} is called with numbers (scipy.integrate) or with one array of one dimension
-    (scipy.ndimage); the examples have the shapes {shapes}
+    as_low_level_callable: {name} must take numbers (scipy.integrate) or one 1-D array (scipy.ndimage); the examples have the
+    shapes {shapes}
 compile_not_low_level(name, reason) -> RuntimeError
-    as_low_level_callable: {name}{here} can't be called without Python: {reason}
+    as_low_level_callable: {name}{here} cannot run without Python: {reason}
 recorded_elsewhere(level) -> RuntimeError
-    this array or tensor{here} belongs to a function that another thread is recording, in the first call of what
-    {level.name}{level:called} made: call that once before threads share its tensors
+    this array or tensor{here} belongs to a function that another thread is tracing, in the first call of the result of
+    {level.name}{level:called}: call that result once before threads share its tensors
 escaped_recording(level) -> RuntimeError
-    this array or tensor{here} is a value of a function that was being recorded by {level.name}{level:called}, and that has
-    ended: it was kept in a list, a global or an attribute. Return it from the function; what the function is to keep from
-    call to call, it can write in place into a tensor of the outer program.
+    this array or tensor{here} has escaped from a function that {level.name}{level:called} traced, through a list, a global or
+    an attribute. Return it from the function. To keep a value from call to call, write it in place into a tensor of the
+    outer program.
 escaped_tensor(level, what) -> RuntimeError
     {what}{here} was given a tensor that has escaped from inside a function being vmapped: it was made inside
-    {level.name}{level:called}, which has ended, and holds the values of all examples. Return it from the function
-    instead of keeping it in a list, a global or an attribute.
+    {level.name}{level:called}, which has returned, and holds the values of all examples. Return it from the function
+    instead of storing it in a list, a global or an attribute.
 escaped_tangent(level, what) -> RuntimeError
     {what}{here} was given a tensor that has escaped from inside a function: it was written or made inside
-    {level.name}{level:called}, which has ended, and depends on what is differentiated outside. Return it from the
+    {level.name}{level:called}, which has returned, and depends on the differentiated arguments. Return it from the
     function instead of writing into a tensor or array of the outer function.
 func_result_shape(api, result) -> RuntimeError
     {api}: Expected f(*args) to return a scalar Tensor, got tensor with {result:dims} dims (shape {result:shape}).
-    Maybe you wanted to use the vjp or jacrev APIs instead? Or return the sum() of it.
+    Maybe you wanted to use the vjp or jacrev APIs instead? Or return the sum() of the result.
 jacobian_integer_output(y) -> TypeError
     jacobian(): the function returns dtype {y.dtype}: integers and booleans have no derivative.{y:cut}
 
@@ -571,63 +570,63 @@ reentrant_needs_all_leaves() -> RuntimeError
 argument_was_written(tensor, written) -> RuntimeError
     one of the variables needed for gradient computation has been modified by an inplace operation:
     [torch.{tensor.dtype:old_type} {tensor:sizes}], which a checkpointed function reads, was overwritten by
-    {written:writer} after the function ran, so it can't be run again. Write the change out of place, or run
+    {written:writer} after the function ran, so the function cannot be recomputed. Write the change out of place, or run
     backward() first.
 recomputed_was_written(tensor, written) -> RuntimeError
     one of the variables needed for gradient computation has been modified by an inplace operation:
     [torch.{tensor.dtype:old_type} {tensor:sizes}], which an operation in a checkpointed function saved, was
-    overwritten by {written:writer}. Write the change out of place, or change a clone().
+    overwritten by {written:writer}. Write the change out of place, or modify a clone().
 kept_was_written(prim, array, written) -> RuntimeError
     Tensor cached during selective activation checkpoint has been mutated: the result of {prim.name}, of shape
-    {array:shape}, was overwritten by {written:writer}. allow_cache_entry_mutation=True computes it again instead.
+    {array:shape}, was overwritten by {written:writer}. With allow_cache_entry_mutation=True it is recomputed instead.
 
 # -- saved values, profiles and explanations
 pack_hook_wrote() -> RuntimeError
     A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be
-    modified by in-place operations, as the forward pass still uses their memory: change a clone().
+    modified by in-place operations, because the forward pass still uses their memory: modify a clone().
 packed_was_written(tensor) -> RuntimeError
     one of the variables needed for gradient computation has been modified by an inplace operation:
-    [torch.{tensor.dtype:old_type} {tensor.shape:list}], which a pack hook kept as it was given. Write the change out
-    of place, or let the pack hook keep a clone().
+    [torch.{tensor.dtype:old_type} {tensor.shape:list}], which a pack hook returned without copying. Write the change out
+    of place, or return a clone() from the pack hook.
 unpacked_differs(value, shape, dtype) -> RuntimeError
-    unpack_hook returned a tensor of shape {value:shape} and dtype {value.dtype}, but what pack_hook was handed has
-    shape {shape:tuple} and dtype {dtype}: give back the same values
+    unpack_hook returned a tensor of shape {value:shape} and dtype {value.dtype}, but pack_hook was given shape {shape:tuple}
+    and dtype {dtype}: return the same values
 complex_into_real(dtype) -> RuntimeError
-    value cannot be converted to type {dtype:word} without overflow: it is complex; assign its .real part
+    value cannot be converted to type {dtype:word} without overflow: the value is complex; assign its .real part
 no_gradient_in_dtype(op, dtype) -> RuntimeError
     Autograd not support dtype: {dtype:word}
-    | {op}() writes values that require a gradient into a tensor of {dtype:word}, which has none. Convert the tensor
-    with .float() or .double(), or write the values' detach().
+    | {op}() writes values that require grad into a tensor of {dtype:word}, which has no gradient. Convert the tensor
+    with .float() or .double(), or write values.detach().
 index_put_dtype(got, want) -> RuntimeError
     Index put requires the source and destination dtypes match, got {want:word} for the destination and {got:word} for
     the source.
     | Convert the value with .to(dtype) first.
 jacobian_complex_forward() -> ValueError
-    jacobian(): the derivative of a real output along one direction of a complex input is half of what there is to
-    say: use mode='reverse'.
+    jacobian(): the derivative of a real output along one direction of a complex input is only half of the derivative: use
+    mode='reverse'.
 explain_inside() -> RuntimeError
-    explain() was called inside a transformation (vmap, jvp or jacfwd), where values stand for many numbers at once:
-    call it outside, on ordinary tensors or as explain(f)(x) for the function that is transformed.
+    explain() was called inside a transformation (vmap, jvp or jacfwd), where a value is not a single array: call it
+    outside, on ordinary tensors or as explain(f)(x) for the transformed function.
 profiler_sort(given, known) -> ValueError
     cannot sort by {given!r}: sort_by is one of {known:reprs}
 explained_parameter(function, name, known) -> ValueError
-    explain({function:function}, wrt={name!r}): no floating-point argument has that name; there are {known:commas}
+    explain({function:function}, wrt={name!r}): no floating-point argument has that name; the names are {known:commas}
 
 # -- saving and loading
 torch_file(name) -> TorchFile
-    {name} is a pickle, as torch.save writes it. Reading a pickle can run any code, so load() never does. Convert it
+    {name} is a pickle, as written by torch.save. Reading a pickle can run arbitrary code, so load() refuses it. Convert it
     where PyTorch is installed: safetensors.torch.save_file(torch.load(path), 'file.safetensors'), or
     numpy.savez('file.npz', **{{k: v.numpy() for k, v in torch.load(path).items()}}).
 torch_file_to_write(name, suffix, stem) -> TorchFile
-    save(): {name}: {suffix} is the suffix of a pickle, which PyTorch would expect in such a file, and save() writes none, for
-    reading one can run any code. Name it {stem}.safetensors, which PyTorch can read as well, or {stem}.npz; load() reads both.
+    save(): {name}: PyTorch expects a pickle in a {suffix} file, and save() writes no pickles, because reading one can run
+    arbitrary code. Name it {stem}.safetensors, which PyTorch can read as well, or {stem}.npz; load() reads both.
 only_weights() -> ValueError
-    load() never runs code from a file, so weights_only=False is not possible: leave it out. For pickled objects that
-    you trust there is pickle.load.
+    load() never runs code from a file, so weights_only=False is not possible: omit it. For pickled objects that you trust,
+    use pickle.load.
 cannot_save(value, where) -> TypeError
-    save(): {where} is a {value:type}, which is not data: only tensors, arrays of numbers, numbers, text, None, and
-    dictionaries, lists and tuples of them can be saved. (pickle saves Python objects.)
+    save(): {where} is a {value:type}: only tensors, arrays of numbers, numbers, text, None, and dictionaries, lists and
+    tuples of them can be saved. (pickle saves other Python objects.)
 needs_safetensors() -> ImportError
-    the safetensors format is read and written by the library of that name, which is not installed: pip install
-    chainrule[safetensors]; .npz files need nothing
+    the safetensors format needs the safetensors library, which is not installed: pip install chainrule[safetensors]; .npz
+    files need no library
 """

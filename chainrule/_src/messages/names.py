@@ -1,4 +1,7 @@
-"""What the user's program calls things: the variables of its frames, found by identity."""
+"""Find the user's variable names of values: search the variables of the running frames by identity.
+
+``name_of(value)`` returns the name, for messages. ``scopes`` and ``variables`` list all variables, nearest first.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from chainrule._src.messages.places import PACKAGE, user_frame
 
 _FRAMES = 3
 _ITEMS = 1000
-_LAST_RESULT = r"_+\d*"  # what interactive sessions call their latest results
+_SESSION_RESULT = r"_+\d*"  # names of the latest results in interactive sessions
 
 FrameScope = tuple[list[tuple[str, Any]], FrameType, bool]
 
 
 def scopes(frame: FrameType | None = None) -> list[FrameScope]:
-    """The variables of a frame (of the user's running one by default) and its callers, three in all.
+    """Return the variables of a frame (the user's running frame by default) and its callers, at most three frames.
 
-    First all locals, then the globals; each with its frame, and whether it is the globals.
+    All locals come first, then the globals. Each entry has its frame, and whether it holds globals.
     """
     frame = user_frame() if frame is None else frame
     running: list[Any] = []
@@ -37,14 +40,14 @@ def scopes(frame: FrameType | None = None) -> list[FrameScope]:
 
 
 def _variables(scope: Any) -> list[tuple[str, Any]]:
-    """Names with their values; names that begin with an underscore come last, a session's ``_`` not at all."""
+    """Return names with their values. Names that begin with an underscore come last; a session's ``_`` is left out."""
     names = [(str(name), value) for name, value in list(scope.items()) if str(name).isidentifier()]
-    names = [pair for pair in names if not re.fullmatch(_LAST_RESULT, pair[0])]
+    names = [pair for pair in names if not re.fullmatch(_SESSION_RESULT, pair[0])]
     return sorted(names, key=lambda pair: pair[0].startswith("_"))
 
 
 def inside(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What a variable holds, one level deep: ``net.w``, ``params["w"]``, ``ws[0]``; of modules all parameters."""
+    """Return the contents of a variable, one level deep: ``net.w``, ``params["w"]``, ``ws[0]``; all parameters of a module."""
     skipped = isinstance(value, (type, ModuleType, FunctionType)) or hasattr(type(value), "_edge")
     if skipped or name in ("In", "Out") or name.startswith("__"):
         return []
@@ -56,21 +59,21 @@ def inside(name: str, value: Any) -> list[tuple[str, Any]]:
             return [(f"{name}.{field}", v) for field, v in zip(fields, value)]
         return [(f"{name}[{i}]", v) for i, v in enumerate(value[:_ITEMS])]
     try:
-        held = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return []
-    is_module = "_parameters" in held and hasattr(type(value), "named_parameters")
+    is_module = "_parameters" in attributes and hasattr(type(value), "named_parameters")
     parameters = list(value.named_parameters())[:_ITEMS] if is_module else []
-    return [(f"{name}.{k}", v) for k, v in [*parameters, *list(held.items())[:_ITEMS]] if isinstance(k, str)]
+    return [(f"{name}.{k}", v) for k, v in [*parameters, *list(attributes.items())[:_ITEMS]] if isinstance(k, str)]
 
 
 def _key_text(key: object) -> str:
-    """A key as one writes it: text in double quotes, where that is simple."""
+    """Return the source of a key: text in double quotes if it needs no escapes, else its repr."""
     return f'"{key}"' if isinstance(key, str) and key.isprintable() and not set(key) & set('"\\') else repr(key)
 
 
 def variables(frame: FrameType | None = None) -> Iterator[tuple[str, Any, FrameType]]:
-    """All variables, nearest first, and after them what they hold."""
+    """Yield all variables, nearest first, then their contents."""
     found = scopes(frame)
     for pairs, frame, _ in found:
         yield from ((name, value, frame) for name, value in pairs)
@@ -80,5 +83,5 @@ def variables(frame: FrameType | None = None) -> Iterator[tuple[str, Any, FrameT
 
 
 def name_of(thing: object) -> str:
-    """The name of the user's variable that holds ``thing``, or ''."""
+    """Return the name of the user's variable that holds ``thing``, or ''."""
     return next((name for name, value, _ in variables() if value is thing), "") if thing is not None else ""

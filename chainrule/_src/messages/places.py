@@ -1,7 +1,8 @@
-"""Where the user's program is: its frames, the names in them, and places in its code.
+"""Source locations in the user's program, and the frames that are running in it.
 
-A place is a code object and an instruction in it: two references, which cost next to nothing to note. The line and the
-expression are worked out when a message asks for them.
+A location (``Where``) is a code object and an instruction offset, which are cheap to record. The line and the source of the
+expression are computed when a message is printed. The tape records a location for each node (``note_frame``); messages call
+``user_line`` or ``program_line``.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 _LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
 _INSTALLED = rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]"
 _INTERNAL = (PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
-USER_FILES: set[str] = set()  # the files of the user's that were met
-UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
+USER_FILES: set[str] = set()  # cache of files outside this package and NumPy
+UNREAD: set[int] = set()  # threads whose messages must not read the user's program
 _new = object.__new__
-_INTERNAL_FILES: set[str] = set()  # those of this package and NumPy
+_INTERNAL_FILES: set[str] = set()  # cache of files of this package and NumPy
 
 
 @functools.cache
 def _is_installed(file: str) -> bool:
-    """Whether a file is not the user's: this package's, Python's own, or another library's."""
+    """Return whether a file is installed: part of this package, of Python or of another library."""
     return re.match(_INSTALLED, file) is not None
 
 
-# -- places -------------------------------------------------------------------------------------------------------------
+# -- source locations ---------------------------------------------------------------------------------------------------
 
 
 def note_frame(noting: Any, frame: FrameType | None) -> None:
-    """Note the innermost frame of the user's, from ``frame`` outward, in the ``code`` and ``lasti`` of an object."""
+    """Store the innermost user frame, from ``frame`` outward, in the attributes ``code`` and ``lasti`` of ``noting``."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file in _INTERNAL_FILES:  # most are
@@ -56,14 +57,14 @@ def note_frame(noting: Any, frame: FrameType | None) -> None:
 
 
 def is_internal(file: str) -> bool:
-    """Whether a file is one of this package, or NumPy's."""
+    """Return whether a file belongs to this package or to NumPy."""
     return file.startswith(_INTERNAL)
 
 
 class Where:
-    """A place in the user's program, worked out only when it is printed.
+    """A source location in the user's program; the line is computed when it is printed.
 
-    It is false where nobody could look it up: in a doctest, or in code that was typed or made up and is not kept.
+    A location is false if its source cannot be looked up: in a doctest, or in typed or generated code.
     """
 
     __slots__ = ("code", "lasti")
@@ -80,7 +81,7 @@ class Where:
 
     @property
     def span(self) -> tuple[int, int, int, int]:
-        """The first and last line of the expression, and where it begins and ends in them (in bytes); zeros if unknown."""
+        """First and last line of the expression, and its begin and end column there (in bytes); zeros if unknown."""
         if self.code is None:
             return 0, 0, 0, 0
         found = self._positions(self.code)
@@ -97,7 +98,7 @@ class Where:
 
     @property
     def expression(self) -> str:
-        """The source of the expression; '' if it is not known."""
+        """The source of the expression; '' if unknown."""
         first, last, begin, end = self.span
         lines = [linecache.getline(self.file, n).encode() for n in range(first, last + 1)] if first else [b""]
         lines[-1] = lines[-1][:end]
@@ -117,18 +118,18 @@ class Where:
 
     @property
     def text(self) -> str:
-        """The code on the line, where it is short enough to be quoted; else ''."""
+        """The code on the line if it is short enough to quote; else ''."""
         text = linecache.getline(self.file, self.line).split("  #")[0].strip()
         return text if len(text) <= 70 else ""
 
     @property
     def quoted(self) -> str:
-        """The code and the place of it: `y += 1` (t.py:4)."""
+        """The code and its location: `y += 1` (t.py:4)."""
         return " ".join([*([f"`{self.text}`"] if self.text else []), *([f"({self})"] if self else [])])
 
 
 def line_name(file: str, line: int) -> str:
-    """A line in few words: ``t.py:4``, or ``In[4]:2`` for the second line of a notebook's fourth cell."""
+    """Return the short name of a line: ``t.py:4``, or ``In[4]:2`` for the second line of a notebook's fourth cell."""
     cell: Any = re.match(r"<ipython-input-(\d+)-", file)
     number = cell[1] if cell else None
     if os.sep + "ipykernel_" in file:
@@ -138,12 +139,12 @@ def line_name(file: str, line: int) -> str:
 
 
 def bracketed(where: Where | None) -> str:
-    """A place behind what is said of it: `` (t.py:4)``; '' where it is not known."""
+    """Return a location as a suffix in brackets: `` (t.py:4)``; '' if unknown."""
     return f" ({where})" if where else ""
 
 
 def user_line() -> Where | None:
-    """The place of the user's program that is running."""
+    """Return the innermost running location outside this package and NumPy."""
     if UNREAD and get_ident() in UNREAD:
         return None
     where = _new(Where)
@@ -152,13 +153,13 @@ def user_line() -> Where | None:
 
 
 def program_line() -> Where | None:
-    """The innermost place of the program that somebody writes."""
+    """Return the innermost running location outside all installed packages."""
     frame = user_frame()
     return None if frame is None else Where(frame.f_code, frame.f_lasti)
 
 
 def writer(op: str, where: Where | None) -> str:
-    """An operation that wrote in place: its code and line, as far as they are known."""
+    """Describe an operation that wrote in place: its code and line if known, else its name."""
     if where is not None and where.text:
         return where.quoted
     return f"{op}{bracketed(where)}"
@@ -169,7 +170,7 @@ def writer(op: str, where: Where | None) -> str:
 
 @contextlib.contextmanager
 def without_source() -> Iterator[None]:
-    """Messages that this thread makes say nothing of the user's lines and names."""
+    """Make messages of this thread without lines and names of the user's program."""
     thread = get_ident()
     UNREAD.add(thread)
     try:
@@ -179,7 +180,7 @@ def without_source() -> Iterator[None]:
 
 
 def calling_frame() -> Any:
-    """The innermost frame that is not this package's."""
+    """Return the innermost frame outside this package."""
     if UNREAD and get_ident() in UNREAD:
         return None
     frame: Any = sys._getframe(1)
@@ -189,7 +190,7 @@ def calling_frame() -> Any:
 
 
 def user_frame() -> Any:
-    """The innermost frame of the program that somebody writes; of installed code, where there is nothing else."""
+    """Return the innermost frame outside all installed packages; if there is none, the innermost outside this package."""
     first = frame = calling_frame()
     while frame is not None and _is_installed(frame.f_code.co_filename):
         frame = frame.f_back
@@ -197,7 +198,7 @@ def user_frame() -> Any:
 
 
 def program_frames(stop: FrameType) -> list[Any]:
-    """The frames of the program that somebody writes, innermost first, as far as a frame."""
+    """Return the frames outside all installed packages, innermost first, up to the frame ``stop``."""
     frame, found = calling_frame(), []
     while frame is not None and frame is not stop:
         if not frame.f_code.co_filename.startswith(PACKAGE) and not _is_installed(frame.f_code.co_filename):
@@ -207,7 +208,7 @@ def program_frames(stop: FrameType) -> list[Any]:
 
 
 def raising_frame(error: BaseException) -> tuple[Any, int | None]:
-    """The innermost frame, of the program that somebody writes, that an error passed, and the instruction it came from."""
+    """Return the innermost frame outside installed packages in an error's traceback, and the instruction there."""
     found: tuple[Any, int | None] = (user_frame(), None)
     entry = error.__traceback__ if found[0] is not None else None
     while entry is not None:
@@ -218,7 +219,7 @@ def raising_frame(error: BaseException) -> tuple[Any, int | None]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning about the innermost line of the call stack that is not this package's."""
+    """Warn, with the innermost line outside this package as the location."""
     frame: Any = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):

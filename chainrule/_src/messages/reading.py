@@ -1,4 +1,8 @@
-"""What the user's program is just doing: the expression that a frame is at, read from its code."""
+"""Read the source of the user's running expression, to quote operands in messages and to suggest replacements.
+
+The instruction of a frame gives the source range of the expression (``running``). Messages call ``operands``,
+``receiver``, ``argument`` and ``out_of_place``, which parse it and return source text, or '' if unknown or too long.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,13 @@ from typing import Any, NamedTuple
 from chainrule._src.messages.names import name_of, variables
 from chainrule._src.messages.places import Where, user_frame
 
-_PARSER = threading.RLock()  # CPython 3.11's may raise SystemError where two threads parse at once
+_PARSER = threading.RLock()  # in CPython 3.11, parsing in two threads at once may raise SystemError
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_PARSER.acquire, after_in_parent=_PARSER.release, after_in_child=_PARSER.release)
 
 
 def syntax(source: str, mode: str = "exec") -> ast.mod | None:
-    """The syntax tree of a text; None if there is none, or it can't be had."""
+    """Return the syntax tree of a text; None if it cannot be parsed."""
     with _PARSER:
         try:
             return ast.parse(source, mode=mode)
@@ -28,7 +32,7 @@ def syntax(source: str, mode: str = "exec") -> ast.mod | None:
 
 
 def expression_of(text: str) -> ast.expr | None:
-    """The syntax tree of an expression."""
+    """Return the syntax tree of an expression; None if it cannot be parsed."""
     return getattr(syntax(text.strip(), "eval"), "body", None)
 
 
@@ -36,14 +40,14 @@ STORES = ("STORE_SUBSCR", "STORE_SLICE")  # the second since Python 3.12
 
 
 class Running(NamedTuple):
-    """What a frame is just doing: the bytecode instruction, and the source text it was made from."""
+    """The bytecode instruction that a frame executes, and its source text."""
 
     instruction: str
     text: str
 
 
 def running(frame: FrameType | None, at: int | None = None) -> Running:
-    """The instruction that a frame is (or was) at, and its source text ('' where there is none)."""
+    """Return the instruction that a frame executes (or executed, ``at``), and its source text ('' if unknown)."""
     if frame is None:
         return Running("", "")
     at = frame.f_lasti if at is None else at
@@ -51,12 +55,12 @@ def running(frame: FrameType | None, at: int | None = None) -> Running:
 
 
 def expression() -> ast.expr | None:
-    """The expression of the user's program that is being computed."""
+    """Return the expression that the user's program is computing."""
     return expression_of(running(user_frame()).text)
 
 
 def with_arrays() -> str:
-    """The call that the user's program is making, with detached arrays for the tensors in it; '' if it is not short."""
+    """Return the source of the user's running call with its tensors replaced by detached arrays; '' if it is long."""
     call = expression()
     if not isinstance(call, ast.Call):
         return ""
@@ -77,29 +81,31 @@ def with_arrays() -> str:
 
 
 def argument() -> str:
-    """The source of the first argument of the call that the user's program is making, if that is short; else ''."""
+    """Return the source of the first argument of the user's running call if it is short; else ''."""
     call = expression()
     text = ast.unparse(call.args[0]) if isinstance(call, ast.Call) and call.args else ""
     return text if len(text) <= 50 else ""
 
 
 def step_of_loop() -> str:
-    """The first argument of the call that the user's program is making, and where its loops are: ``": A @ P, at t = 7"``; or ''."""
+    """Return the first argument of the user's running call, and the loop variables: ``": A @ P, at t = 7"``; or ''."""
     frame, first = user_frame(), argument()
     if frame is None:
         return ""
     source = syntax("".join(linecache.getlines(frame.f_code.co_filename)))
-    around = [loop for loop in ast.walk(source or ast.Module([], [])) if isinstance(loop, ast.For)]
-    inside = [loop for loop in around if loop.lineno <= frame.f_lineno <= (loop.end_lineno or 0)]
+    loops = [loop for loop in ast.walk(source or ast.Module([], [])) if isinstance(loop, ast.For)]
+    inside = [loop for loop in loops if loop.lineno <= frame.f_lineno <= (loop.end_lineno or 0)]
     names = [name.id for loop in inside for name in ast.walk(loop.target) if isinstance(name, ast.Name)]
-    held = {name: frame.f_locals[name] for name in names if isinstance(frame.f_locals.get(name), (int, float, str))}
-    at = ", ".join(f"{name} = {value!r}" for name, value in held.items())
-    said = [first] * bool(first) + [f"at {at}"] * bool(at)
-    return ": " + ", ".join(said) if said else ""
+    loop_values = {
+        name: frame.f_locals[name] for name in names if isinstance(frame.f_locals.get(name), (int, float, str))
+    }
+    at = ", ".join(f"{name} = {value!r}" for name, value in loop_values.items())
+    parts = [first] * bool(first) + [f"at {at}"] * bool(at)
+    return ": " + ", ".join(parts) if parts else ""
 
 
 def operands(function: str, x: Any, y: Any, otherwise: tuple[str, str]) -> tuple[str, str]:
-    """What to call the two operands of a function or operator: the user's names for them, or their source, if short."""
+    """Return texts for the two operands of a function or operator: the user's names, else their source if it is short."""
     value, parts = expression(), []
     if isinstance(value, ast.BinOp):
         parts = [value.left, value.right]
@@ -118,7 +124,7 @@ def _as_operand(part: ast.expr) -> str:
 
 
 def receiver(method: str) -> str:
-    """The source of x in the user's running ``x.method(...)`` or ``module.method(x)``, if that is short; else ''."""
+    """Return the source of x in the user's running ``x.method(...)`` or ``module.method(x)`` if it is short; else ''."""
     call = expression()
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == method:
         text = ast.unparse(call.func.value)
@@ -130,19 +136,19 @@ def receiver(method: str) -> str:
 
 
 def _is_module(text: str) -> bool:
-    """Whether a name that the user's program reads, such as ``torch.autograd``, begins with a module."""
+    """Return whether the first part of a dotted name, such as ``torch.autograd``, is a module in the user's program."""
     frame, name = user_frame(), text.split(".")[0]
     return isinstance(frame.f_locals.get(name, frame.f_globals.get(name)), ModuleType)
 
 
 def receiver_of_attribute(name: str, frame: FrameType | None = None, at: int | None = None) -> str:
-    """The source of x in the ``x.name`` that a frame is (or was) at, if that is short; else ''."""
+    """Return the source of x in the ``x.name`` that a frame executes (or executed, ``at``) if it is short; else ''."""
     text = running(frame or user_frame(), at).text
     return text.removesuffix("." + name) if text.endswith("." + name) and len(text) < 30 else ""
 
 
 def called(value: ast.AST | None) -> str:
-    """The name of the function that an expression ends with calling, or an empty string."""
+    """Return the name of the outermost function that an expression calls, or ''."""
     if isinstance(value, ast.Call):
         value = value.func
     if isinstance(value, ast.Attribute):
@@ -151,7 +157,7 @@ def called(value: ast.AST | None) -> str:
 
 
 def names_in(value: ast.AST | None) -> list[str]:
-    """The variables (and attributes and items of them) that an expression reads, in the order of the text."""
+    """Return the variables (and their attributes and items) that an expression reads, in source order."""
     if value is None:
         return []
     found = [n for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))]
@@ -160,13 +166,13 @@ def names_in(value: ast.AST | None) -> list[str]:
 
 
 def plain(name: str) -> str:
-    """A name as ``ast.unparse`` writes it."""
+    """Return a name as ``ast.unparse`` writes it."""
     tree = expression_of(name)
     return name if tree is None else ast.unparse(tree)
 
 
 def out_of_place(text: str, name: str = "") -> str:
-    """How to write a line that changes a tensor (called ``name``) in place without that; '' if it is not known."""
+    """Return an out-of-place replacement for a line that writes into a tensor (called ``name``); '' if unknown."""
     body: list[object] = getattr(syntax(text), "body", [])
     if len(body) != 1:
         return ""
@@ -188,8 +194,8 @@ def out_of_place(text: str, name: str = "") -> str:
 
 
 def _write_to_a_copy(target: ast.Subscript) -> str:
-    """The advice for ``x[0] = 1``; a tensor is copied by clone(), an array by copy()."""
+    """Return the advice for ``x[0] = 1``: copy a tensor with clone(), an array with copy()."""
     x, frame = ast.unparse(target.value), user_frame()
     value = None if frame is None else frame.f_locals.get(x, frame.f_globals.get(x))
     copied = f"{x}.copy()" if hasattr(value, "copy") and not hasattr(value, "clone") else f"{x}.clone()"
-    return f"Write to a copy: `{x} = {copied}` before it."
+    return f"Write to a copy: insert `{x} = {copied}` before the line."

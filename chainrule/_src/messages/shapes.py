@@ -1,4 +1,4 @@
-"""Shapes, dimensions and dtypes of operands."""
+"""Messages about the shapes, dimensions and dtypes of operands."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ def matrix_dtype(function: str, x: Any) -> RuntimeError:
 
 def fft_norm(norm: object, kind: type[Exception] = RuntimeError) -> Exception:
     text = f'Invalid normalization mode: "{norm}".' if kind is RuntimeError else f"Invalid norm value {norm}."
-    return kind(f'{text} It is "backward" (the inverse is scaled), "forward" or "ortho" (both are)')
+    return kind(
+        f'{text} Use "backward" (scales the inverse), "forward" (scales the transform) or "ortho" (scales both)'
+    )
 
 
 def fft_points(function: str, n: int, kind: type[Exception] = RuntimeError) -> Exception:
     why = ""
     if function.startswith(("irfft", "hfft")):
-        why = ". Along the last, m frequencies give 2·(m − 1) points if nobody says how many"
+        why = ". Along the last axis, m frequencies give 2·(m − 1) points by default"
     return kind(
         f"Invalid number of {'' if kind is RuntimeError else 'FFT '}data points ({n}) specified: {function} needs at "
         f"least 1 along every axis that it transforms{why}"
@@ -47,11 +49,11 @@ def fft_needs_real(function: str, x: Any, kind: type[Exception] = RuntimeError) 
     else:
         text = f"{function} expects a real{'' if name.endswith('t') else '-valued'} input tensor, but got {word}"
     whole = name.replace("rfft", "fft").replace("hfft", "fft")
-    return kind(f"{text}. {whole} is the transform of complex numbers; or take .real first")
+    return kind(f"{text}. Use {whole} for complex numbers, or take .real first")
 
 
 def of_shapes(error: ValueError, function: str, several: list[object]) -> ValueError:
-    """NumPy's error about shapes that do not fit, with what ours says of them; any other as it is."""
+    """Append chainrule's explanation to NumPy's error about shapes that do not broadcast; return other errors unchanged."""
     text = str(error)
     if not text.startswith("operands could not be broadcast together with shapes") or "\n" in text:
         return error
@@ -78,7 +80,7 @@ def _shaped(x: Any) -> str:
 
 
 def _alignment(function: str, x: Any, y: Any) -> str:
-    """What would make two shapes fit."""
+    """Suggest a change that makes two shapes broadcast."""
     a, b = shape_of(x), shape_of(y)
     p, q = operands(function, x, y, ("a", "b"))
     if len(a) == 2 and len(b) == 1 and a[0] == b[0]:
@@ -124,7 +126,7 @@ def _transposed(name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]
 
 
 def _product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape of a matrix product; None if there is none."""
+    """Return the shape of a matrix product; None if the shapes do not match."""
     if not a or not b or a[-1] != b[-2:][0]:
         return None
     try:
@@ -160,7 +162,7 @@ def bias_shape(bias: object, weight: object) -> RuntimeError:
     name, out = name_of(bias) or "bias", shape_of(weight)[0]
     return RuntimeError(
         f"The size of tensor a ({out}) must match the size of tensor b ({(shape_of(bias) or (1,))[-1]}) at non-singleton "
-        f"dimension 1.\nlinear adds one number per output: {name} must have shape ({out},), the first size of weight, and "
+        f"dimension 1.\nlinear adds one number per output: {name} must have shape ({out},), the first size of weight, but "
         f"it has shape {shape_of(bias)}."
     )
 
@@ -169,21 +171,21 @@ def linear_shapes(x: Any, weight: object) -> RuntimeError:
     a, w = shape_of(x), shape_of(weight)
     p, q = name_of(x) or "input", name_of(weight) or "weight"
     rows = math.prod(a[:-1])
-    fix = f" {q}.T has the shape it takes." if w[0] == a[-1] else ""
+    fix = f" {q}.T has that shape." if w[0] == a[-1] else ""
     return RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]}).\n"
-        f"linear computes {p} @ {q}.T: {p} is {a}, so {q} must be (out_features, {a[-1]}), and it is {w}.{fix}"
+        f"linear computes {p} @ {q}.T: {p} is {a}, so {q} must be (out_features, {a[-1]}), but it is {w}.{fix}"
     )
 
 
 def target_size(text: str, target: Any, want: Sequence[int]) -> str:
-    """PyTorch's words about a target of another shape, with the conversion to write."""
+    """Append a suggested reshape to PyTorch's message about a target of another shape."""
     fits = math.prod(shape_of(target)) == math.prod(want)
     return f"{text}: write {name_of(target) or 'target'}.reshape({tuple(want)})" if fits else text
 
 
 def warn_target_size(x: Any, y: Any) -> None:
-    """A loss of an input and a target of different shapes, which are broadcast."""
+    """Warn about a loss whose input and target have different shapes, which are broadcast."""
     text = (
         f"Using a target size ({torch_size(shape_of(y))}) that is different to the input size ({torch_size(shape_of(x))}). "
         "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
@@ -194,7 +196,7 @@ def warn_target_size(x: Any, y: Any) -> None:
         shape = None
     if shape is not None:
         p, q = name_of(x) or "input", name_of(y) or "target"
-        text += f"\n{p} {shape_of(x)} and {q} {shape_of(y)} are stretched to {shape}: "
+        text += f"\n{p} {shape_of(x)} and {q} {shape_of(y)} are broadcast to {shape}: "
         a, b = math.prod(shape_of(x)), math.prod(shape_of(y))
         if math.prod(shape) > max(a, b):
             text += "every prediction is compared with every target. "
@@ -213,8 +215,8 @@ def no_kernel(function: str, dtype: Any, accepts: str, on_bools: str = "") -> No
         return NotImplementedError(on_bools)
     refused, takes = _KINDS.get(dtype.kind, f"the dtype {dtype}"), ", ".join(_KINDS[kind] for kind in accepts)
     return NotImplementedError(
-        f"\"{function}_cpu\" not implemented for '{dtype_word(dtype)}': {function} does not take {refused}, only {takes}. "
-        "Convert first, with .to(dtype)."
+        f"\"{function}_cpu\" not implemented for '{dtype_word(dtype)}': {function} takes {takes}, not {refused}. "
+        "Convert first with .to(dtype)."
     )
 
 
@@ -224,7 +226,7 @@ def dim_range(function: str, dim: object, ndim: int) -> IndexError:
 
 
 def check_dim(function: str, dim: Any, ndim: int) -> int:
-    """A dimension as an index from the front; PyTorch's errors for what is not one."""
+    """Return a dimension as a non-negative index; raise PyTorch's errors for an invalid one."""
     try:
         if type(dim) is bool:
             raise TypeError
@@ -247,11 +249,11 @@ def convolution_channels(function: str, x: Any, weight: object, groups: int, tra
     expected = w[0] if transposed else w[1] * groups
     each = f" (weight.shape[1]·groups = {w[1]}·{groups})" if groups > 1 and not transposed else ""
     name = name_of(x) or "input"
-    last = f" {name}.movedim(-1, 1) puts the last axis there." if shape[-1] == expected else ""
+    last = f" {name}.movedim(-1, 1) moves the last axis there." if shape[-1] == expected else ""
     return RuntimeError(
         f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(w)}, expected input"
-        f"{list(shape)} to have {expected} channels{each}, but got {shape[1]} channels instead: {function} counts "
-        f"channels along axis 1 of a batch.{last}"
+        f"{list(shape)} to have {expected} channels{each}, but got {shape[1]} channels instead: in {function}, axis 1 of a "
+        f"batch is the channel axis.{last}"
     )
 
 

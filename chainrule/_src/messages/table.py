@@ -1,9 +1,14 @@
-"""Making errors from the table of messages (``messages.py``): a row has a name, parameters, an error type, and a text.
+"""Parse the table of messages (``messages.py``) and make a function of each entry.
 
-A field of the text is a parameter, or an attribute or item of one, and may say after a colon how it is shown (``SHOWN``).
-``{here}`` is the user's line in brackets, ``{program}`` that of the program that somebody writes, ``{loop}`` the first argument of its
-call and where its loops are. The lines of a text are one
-paragraph; ``|`` begins a new line of the message.
+An entry has a name, parameters, an error type (or ``warning``) and a text. ``errors`` calls ``message(name)``; the returned
+function formats the text with its arguments and returns the exception, or gives the warning.
+
+A field of the text is a parameter, or an attribute or item of one. A format after a colon is a key of ``SHOWN``. The lines
+of a text are one paragraph; ``|`` begins a new line of the message. Fields that are not parameters:
+
+- ``{here}``: the user's line in brackets; installed libraries count as the user
+- ``{program}``: the same, but skipping installed libraries
+- ``{loop}``: the first argument of the running call, and the values of the loop variables around it
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from chainrule._src.messages.places import bracketed, program_line, user_line, w
 from chainrule._src.messages.reading import step_of_loop
 from chainrule._src.messages.words import dtype_word, shape_of, tensor_type, torch_size
 
-#: how a field may be shown
+#: formats of fields
 SHOWN: dict[str, Callable[[Any], Any]] = {
     "type": lambda value: type(value).__name__,
     "class": type,
@@ -71,7 +76,7 @@ _FIELDS = _Fields()
 
 @functools.cache
 def rows() -> dict[str, tuple[str, str, str]]:
-    """For each name the parameters, the type and the text."""
+    """Parse the table: map each name to its parameters, type and text."""
     found = {}
     for row in re.split(r"\n(?=[a-z_]+\()", re.sub(r"\n*# -- .*", "", TABLE).strip()):
         header, *lines = row.split("\n")
@@ -82,39 +87,39 @@ def rows() -> dict[str, tuple[str, str, str]]:
 
 
 def message(name: str) -> Callable[..., Any] | None:
-    """The function that makes the error of a row, or gives its warning; None where there is no such row."""
+    """Return the function that makes the error of an entry, or gives its warning; None if there is no such entry."""
     if name not in rows():
         return None
     parameters, kind, text = rows()[name]
-    made = ast.parse(f"def f({parameters}): ...").body[0].args  # type: ignore[attr-defined]
-    defaults = [inspect.Parameter.empty] * (len(made.args) - len(made.defaults))
-    defaults += [ast.literal_eval(value) for value in made.defaults]
+    arguments_ast = ast.parse(f"def f({parameters}): ...").body[0].args  # type: ignore[attr-defined]
+    defaults = [inspect.Parameter.empty] * (len(arguments_ast.args) - len(arguments_ast.defaults))
+    defaults += [ast.literal_eval(value) for value in arguments_ast.defaults]
     signature = inspect.Signature(
         [
             inspect.Parameter(argument.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            for argument, default in zip(made.args, defaults, strict=True)
+            for argument, default in zip(arguments_ast.args, defaults, strict=True)
         ]
     )
 
-    def say(*args: object, **kwargs: object) -> Any:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
+    def entry_message(*args: object, **kwargs: object) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
         places = {"here": user_line, "program": program_line}
         shown = {key: bracketed(place()) for key, place in places.items() if f"{{{key}}}" in text}
         if "{loop}" in text:
             shown["loop"] = step_of_loop()
-        said = _FIELDS.vformat(text, (), {**given.arguments, **shown})
+        formatted = _FIELDS.vformat(text, (), {**bound.arguments, **shown})
         if kind == "warning":
-            return warn(said)
-        return (getattr(kinds, kind, None) or getattr(builtins, kind))(said)
+            return warn(formatted)
+        return (getattr(kinds, kind, None) or getattr(builtins, kind))(formatted)
 
-    say.__name__ = say.__qualname__ = name
-    vars(say)["__signature__"] = signature
-    return say
+    entry_message.__name__ = entry_message.__qualname__ = name
+    vars(entry_message)["__signature__"] = signature
+    return entry_message
 
 
-def made(name: str, *args: object) -> Any:
-    """The error of a row."""
+def table_error(name: str, *args: object) -> Any:
+    """Return the error of the entry ``name``."""
     say = message(name)
     assert say is not None, name
     return say(*args)

@@ -1,4 +1,4 @@
-"""Tensors where something else is wanted, and the other way round."""
+"""Messages about conversions: tensors to plain arrays, numbers and indices, and other values to tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chainrule._src.messages.libraries import instead_of_arrays, taken_by_librar
 from chainrule._src.messages.names import name_of
 from chainrule._src.messages.places import PACKAGE, bracketed, calling_frame, program_line, user_frame, user_line, warn
 from chainrule._src.messages.reading import STORES, argument, expression, out_of_place, running, with_arrays
-from chainrule._src.messages.table import made
+from chainrule._src.messages.table import table_error
 from chainrule._src.messages.words import shape_of
 
 _NOT_OF_OBJECTS = re.compile(
@@ -24,16 +24,16 @@ _NOT_OF_OBJECTS = re.compile(
 
 
 def noted(error: BaseException) -> None:
-    """Say of an error of NumPy's, once, what may have made it: an array of objects, or a write that ours refused first."""
+    """Add a note with the likely cause to an error of NumPy: an array of objects, or a write that chainrule refused."""
     if not isinstance(error, (TypeError, AttributeError, ValueError, NotImplementedError)):
         return
-    refused = error.__cause__
-    if isinstance(error, ValueError) and refused is not None and _raised_by(refused, "chainrule."):
-        note = str(refused)
+    cause = error.__cause__
+    if isinstance(error, ValueError) and cause is not None and _raised_by(cause, "chainrule."):
+        note = str(cause)
     elif _NOT_OF_OBJECTS.search(str(error)) or (isinstance(error, AttributeError) and _raised_by(error, "numpy.")):
         note = (
-            "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions don't "
-            "take. Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or "
+            "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions do not "
+            "accept. Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or "
             "np.stack([...])."
         )
     else:
@@ -43,7 +43,7 @@ def noted(error: BaseException) -> None:
 
 
 def _raised_by(error: BaseException, library: str) -> bool:
-    """Whether an error comes from a library's function: NumPy's, where an element of an array of objects is no array."""
+    """Return whether the innermost frame of an error's traceback is in a module of ``library``."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -51,18 +51,18 @@ def _raised_by(error: BaseException, library: str) -> bool:
 
 
 def written_to_buffer(array: object) -> str:
-    """What to say of ``buffer[i] = array``, where the buffer is a plain NumPy array; '' where that is not what happens."""
+    """Return the message for ``buffer[i] = array`` into a plain NumPy array; '' if no item assignment is running."""
     frame = user_frame()
     now = running(frame)
     if frame is None or now.instruction not in STORES:
         return ""
     buffer = now.text.split("[")[0].strip() or "buf"
-    held = frame.f_locals.get(buffer, frame.f_globals.get(buffer))
-    shape = held.shape if isinstance(held, np.ndarray) else "shape"
+    value = frame.f_locals.get(buffer, frame.f_globals.get(buffer))
+    shape = value.shape if isinstance(value, np.ndarray) else "shape"
     return (
-        f"`{now.text or 'buf[i] = x'}` ({program_line()}) belongs to a plain NumPy array, which holds numbers only: the "
-        "derivative of what is written would be lost.\n"
-        f"Make {buffer} = np.zeros({shape}, like=x), where x is an argument of the function: it may be written into. Or collect "
+        f"`{now.text or 'buf[i] = x'}` ({program_line()}) is in a plain NumPy array, which holds numbers only: the "
+        "derivative of the written value would be lost.\n"
+        f"Use {buffer} = np.zeros({shape}, like=x), where x is an argument of the function, as the buffer. Or collect "
         "the parts in a list, and np.stack() them."
     )
 
@@ -75,14 +75,14 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
     text = (
         f"{what} would drop the derivative of an array of shape {array.shape}{line}: a plain NumPy array cannot carry it.\n"
         if carries
-        else f"{what} of an array of shape {array.shape}{line} that stands for all examples of a vmap: there is no one array of "
-        "its numbers.\n"
+        else f"{what} of an array of shape {array.shape}{line} inside vmap, where it represents all examples: it cannot be "
+        "converted to a single plain array.\n"
     )
     if taken:
         x, instead = taken
         return RuntimeError(text + instead.replace(f"{x}.detach().numpy()", f"np.asarray({x}.detach())"))
     return RuntimeError(
-        f"{text}Functions of numpy and scipy.special keep it. To put values together: np.stack([...]), "
+        f"{text}Functions of numpy and scipy.special keep derivatives. To combine values: np.stack([...]), "
         "np.concatenate([...]) or np.array([...], like=x), or write them into out = np.zeros_like(x). "
         "For a function without a rule: chainrule.primitive. For plain values, without a derivative: np.asarray(x.detach())."
     )
@@ -92,7 +92,7 @@ def dlpack_of_derivative(tensor: object) -> BufferError:
     x = name_of(tensor) or "tensor"
     return BufferError(
         "Can't export tensors that require gradient, use tensor.detach()\n"
-        f"The memory of a tensor has no derivative in it, so the path would be cut silently. Where that is what you want: "
+        f"The memory of a tensor carries no derivative, so the path would be cut silently. To cut it: "
         f"{x}.detach(), as in np.from_dlpack({x}.detach())."
     )
 
@@ -110,7 +110,7 @@ def array_index(item: object) -> IndexError:
 def array_of_objects(array: Any, expected: str = "expected arrays of numbers, got") -> TypeError:
     kinds = ", ".join(sorted({type(item).__name__ for item in array.flat}))
     return TypeError(
-        f"{expected} an array of objects ({kinds}) of shape {array.shape}: make it one of numbers first, such as with "
+        f"{expected} an array of objects ({kinds}) of shape {array.shape}: convert it to numbers first, for example with "
         ".astype(float)"
     )
 
@@ -121,7 +121,7 @@ def array_setter(name: str) -> AttributeError:
 
 
 def find_tensor(data: Sequence[object], kind: type) -> object:
-    """The first tensor that requires grad in a nested sequence, else the first tensor, else None."""
+    """Return the first tensor that requires grad in a nested sequence, else the first tensor, else None."""
     found = None
     stack = [data]
     while stack:
@@ -143,16 +143,16 @@ def tensor_of_tensors(tensor: object) -> RuntimeError:
     name, parts = name_of(tensor), argument()
     return RuntimeError(
         "tensor(...) of tensors that require grad would copy their numbers and cut the graph"
-        f"{f' (it holds {name})' if name else ''}: gradients would not flow back to them.\n"
+        f"{f' (it contains {name})' if name else ''}: gradients would not flow back to them.\n"
         f"Use stack({parts if parts.startswith('[') and '[' not in parts[1:] else '[a, b]'}) (or cat) to keep them connected; "
-        "detach() them first if a copy is what you want."
+        "to make a copy, detach() them first."
     )
 
 
 def ragged(data: object) -> ValueError:
     return ValueError(
         "expected sequences of equal length: the nested lists do not form a rectangle "
-        f"(lengths {sorted({len(d) for d in data if hasattr(d, '__len__')})[:6]} side by side)"
+        f"(they have the lengths {sorted({len(d) for d in data if hasattr(d, '__len__')})[:6]})"
         if isinstance(data, (list, tuple)) and any(hasattr(d, "__len__") for d in data)
         else f"could not make an array of {type(data).__name__}"
     )
@@ -161,12 +161,12 @@ def ragged(data: object) -> ValueError:
 def special_array(kind: type) -> TypeError:
     if kind.__name__ == "matrix":
         return TypeError(
-            "a np.matrix beside a tensor: its * is a matrix product and its rows stay matrices, which tensors do not follow. "
-            "Convert it first, with np.asarray(m), and write @ for products."
+            "an operation of np.matrix and tensor: for np.matrix, * is a matrix product and rows are matrices, unlike for "
+            "tensors. Convert it first with np.asarray(m), and write @ for products."
         )
     return TypeError(
-        "a masked array beside a tensor: tensors have no masks, so its masked numbers would be taken as they are. Fill them "
-        "first, as in m.filled(0), or choose with np.where(m.mask, other, x)."
+        "an operation of masked array and tensor: tensors have no masks, so the masked numbers would be used. Fill them "
+        "first, as in m.filled(0), or select with np.where(m.mask, other, x)."
     )
 
 
@@ -185,7 +185,7 @@ def not_numbers(data: object, dtype: object) -> Exception:
     while isinstance(item, (list, tuple)) and item:
         item = next((i for i in item if not isinstance(i, (int, float, complex)) or abs(i) >= 2**63), item[0])
     if isinstance(item, str):
-        return ValueError(f"too many dimensions 'str': the list holds {item!r}. {kinds}")
+        return ValueError(f"too many dimensions 'str': the list contains {item!r}. {kinds}")
     if isinstance(item, int):
         return ValueError(f"Overflow when unpacking long long: {item} does not fit into 64 bits; write it as a float")
     return RuntimeError(f"Could not infer dtype of {type(item).__name__}. {kinds}")
@@ -195,7 +195,7 @@ def wrong_operand(function: str, position: int, value: object, argument: str = "
     argument = argument or (("input", "other")[position] if position < 2 else f"argument {position + 1}")
     what = type(value).__name__
     if what == "Tensor" or hasattr(value, "__dlpack__"):
-        what = f"{type(value).__module__.partition('.')[0]}.{what} (chainrule.from_dlpack(x) makes one of it)"
+        what = f"{type(value).__module__.partition('.')[0]}.{what} (chainrule.from_dlpack(x) converts it)"
     if isinstance(value, (np.ndarray, np.generic)):
         what = f"an array of dtype {value.dtype}"
     how = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, int, float, np.ndarray)) else ""
@@ -203,21 +203,21 @@ def wrong_operand(function: str, position: int, value: object, argument: str = "
 
 
 def not_a_tensor(function: str, argument: str, value: object) -> TypeError:
-    """Something in the place of a result, or of what it was computed from."""
+    """Return the error for an output or input of a derivative that is not a tensor."""
     how = ""
     if isinstance(value, (int, float, complex, np.generic, np.ndarray)):
         how = (
-            ". A plain number or array does not know what it was computed from: make x = tensor(..., requires_grad=True) and "
-            "compute with that, or write a function and take chainrule.grad(f)(x)"
+            ". A plain number or array has no recorded history: make x = tensor(..., requires_grad=True) and compute with x, "
+            "or write a function and call chainrule.grad(f)(x)"
         )
     elif callable(value):
-        how = ". Give its result, f(x); of a function, chainrule.grad(f)(x) is the gradient"
+        how = ". Pass its result, f(x), or call chainrule.grad(f)(x) for the gradient of a function"
     what = type(value).__name__
     return TypeError(f"{function}(): argument '{argument}' must be a Tensor or a sequence of Tensors, not {what}{how}")
 
 
 def no_tensor(function: Any, args: tuple[object, ...], kwargs: Any) -> TypeError | None:
-    """The first argument of a call that is declared a tensor and is none; None where there is no such argument."""
+    """Return the error for the first argument that is annotated as a tensor and is not one; None if all are."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:
@@ -240,21 +240,21 @@ def no_rule_for_numpy(name: str, inputs: tuple[object, ...]) -> TypeError:
     module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
     call = with_arrays() or f"{module}{name}(np.asarray({names[0] if names else 'x'}.detach()), ...)"
     if not all(isinstance(getattr(x, "_raw", None), np.ndarray) for x in tensors):
-        call = "call it outside of the transformation, where there are plain arrays"
+        call = "call it outside of the transformation, on plain arrays"
     return TypeError(
-        f"{module}{name} has no rule for tensors{of}. If no gradient has to flow through it: {call}.\n"
-        "If one has to: write it with functions that have a rule, or give it one with chainrule.primitive."
+        f"{module}{name} has no rule for tensors{of}. If you need no gradient through it: {call}.\n"
+        "If you need a gradient: write it with functions that have a rule, or define its rule with chainrule.primitive."
     )
 
 
 def written_into_plain_array(op: str, target: object) -> RuntimeError:
-    """An in-place operation that would write values with derivatives into a plain array."""
+    """Return the error for an in-place operation that would write values with derivatives into a plain array."""
     written = written_to_buffer(target) if op == "__setitem__" else ""
     return RuntimeError(written) if written else out_is_plain_array(op.strip("_"), target)
 
 
 def out_is_plain_array(name: str, target: object) -> RuntimeError:
-    taken = taken_by_library(target)  # np.full_like writes into what it has made itself
+    taken = taken_by_library(target)  # np.full_like writes into its own array
     if taken:
         return RuntimeError(f"a plain array cannot carry the gradient of a tensor. {taken[1]}")
     buffer = name_of(target)
@@ -262,7 +262,7 @@ def out_is_plain_array(name: str, target: object) -> RuntimeError:
     anew = out_of_place(running(user_frame()).text)
     return RuntimeError(
         f"np.{name} would write a tensor into {buffer or 'the buffer'}, a plain NumPy array of shape {shape_of(target)}, "
-        f"which cannot carry gradients. {anew + ' Or make' if anew else 'Make'} it a tensor first: {tensor}."
+        f"which cannot carry gradients. {anew + ' Or convert' if anew else 'Convert'} it to a tensor first: {tensor}."
     )
 
 
@@ -271,14 +271,14 @@ def inside_transformation(tensor: Any) -> RuntimeError:
     inside = {"Batched": "vmap", "Dual": "jvp"}.get(kind, kind)
     level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
-        return made("escaped_tensor", level, ".numpy()")
+        return table_error("escaped_tensor", level, ".numpy()")
     return RuntimeError(
         f"Cannot access data pointer of Tensor that doesn't have storage{bracketed(user_line())}: this tensor lives "
-        f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs the "
-        "numbers cannot work on it. "
+        f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs "
+        "concrete numbers cannot work on it. "
         + (
             instead_of_arrays(tensor, "tensor", detach=False)
-            or "Compute with tensors all the way and return the value from the function: outside it is an ordinary one."
+            or "Compute only with tensors and return the value from the function: outside it is an ordinary tensor."
         )
     )
 
@@ -286,53 +286,55 @@ def inside_transformation(tensor: Any) -> RuntimeError:
 def data_dependent(tensor: Any, what: str) -> RuntimeError:
     level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
-        return made("escaped_tensor", level, what)
+        return table_error("escaped_tensor", level, what)
     at = bracketed(user_line())
-    many = "inside vmap each example has a value of its own, so there is no one number to go on with."
+    many = "inside vmap the value differs between examples, so it is not a single number."
     if what == "bool()":
         return RuntimeError(
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow"
-            f"{at}: {many} Use torch.where(condition, a, b), which computes both and chooses."
+            f"{at}: {many} Use torch.where(condition, a, b), which computes both branches and selects."
         )
     if what == "the truth of an array":
         return RuntimeError(
-            f"vmap: {what} in if, while, and, or, min() or max(){at}: {many} np.where(condition, a, b), np.minimum and "
-            "np.maximum compute both and choose; a loop whose end depends on the values runs a fixed number of times."
+            f"vmap: {what} in if, while, and, or, min() or max(){at}: {many} Use np.where(condition, a, b), np.minimum or "
+            "np.maximum, which compute both branches and select; give a loop a fixed number of iterations."
         )
     if what.endswith("of an array"):
         return RuntimeError(
-            f"vmap: {what}{at}: {many} Keep it an array (a 0-d array works in arithmetic, as an index and in "
-            "np.take_along_axis as a number does), or return it and call this outside."
+            f"vmap: {what}{at}: {many} Keep it an array (a 0-d array works like a number in arithmetic, as an index and in "
+            "np.take_along_axis), or return it and convert it outside."
         )
     if what.startswith(("a boolean mask", "nonzero", "unique")):
-        return made("dynamic_shape", what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size.")
+        return table_error(
+            "dynamic_shape", what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size."
+        )
     return RuntimeError(
         f"vmap: It looks like you're calling .item() on a Tensor ({what}{at}): {many} Keep it a tensor (a 0-d tensor works "
-        "in arithmetic as a number does), or return it and call this outside."
+        "like a number in arithmetic), or return it and convert it outside."
     )
 
 
 def integer_requires_grad(tensor: Any) -> RuntimeError:
     x = name_of(tensor)
     few = isinstance(tensor._raw, np.ndarray) and tensor._raw.size <= 4
-    subject = x or (str(tensor._raw.tolist()) if few else "This one")
+    subject = x or (str(tensor._raw.tolist()) if few else "This tensor")
     fix = f"{x} = {x}.float()" if x.isidentifier() else "dtype=float32 (or .float())"
     return RuntimeError(
         "only Tensors of floating point and complex dtype can require gradients.\n"
-        f"{subject} is {tensor.dtype}, and an integer cannot change by a little. Write 1. instead of 1, or "
-        f"{fix} before asking for gradients."
+        f"{subject} is {tensor.dtype}, and integers have no derivatives. Write 1. instead of 1, or "
+        f"{fix} before setting requires_grad."
     )
 
 
 def no_index(tensor: Any) -> TypeError:
-    """A tensor stands where Python wants an integer, or beside a list, which Python would repeat."""
+    """Return the error for a tensor that Python converts to an integer: an index, or the factor in ``[1, 2] * t``."""
     x, value = name_of(tensor), expression()
     text = "only integer tensors of a single element can be converted to an index"
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
         sides = [ast.unparse(side) for side in (value.left, value.right)]
         array = next((side for side in sides if side.startswith(("[", "("))), "the list")
         return TypeError(
-            f"{text}: `*` with a tensor on one side and a sequence on the other. Make the sequence a tensor: "
+            f"{text}: `*` with a tensor on one side and a sequence on the other. Convert the sequence: "
             f"tensor({array if len(array) <= 30 else '...'})."
         )
     fix = "" if tensor.numel() != 1 else f": int({x or 'x'}) rounds towards 0"
@@ -345,11 +347,11 @@ def no_grad_needed(tensor: Any, text: str) -> RuntimeError:
 
 
 def leaves_graph(tensor: object, what: str) -> None:
-    """A tensor that requires grad becomes a plain number: warn, or raise where it is lost in an array's element.
+    """Warn that a tensor that requires grad is converted to a plain number; raise if it is assigned to an array's element.
 
-    Nothing is said where the number is printed, as in ``"%.2f" % x``.
+    Printing the number, as in ``"%.2f" % x``, gives no warning.
     """
-    caller = sys._getframe(4)  # who called float(x), which is x.__float__
+    caller = sys._getframe(4)  # the caller of float(x), which calls x.__float__
     now = running(caller) if not caller.f_code.co_filename.startswith(PACKAGE) else running(None)
     if now.instruction in STORES:
         raise stored_in_array(tensor, now.text)
@@ -358,36 +360,36 @@ def leaves_graph(tensor: object, what: str) -> None:
     own = re.match(rf"{what}\((.+)\)$", now.text)  # the user's own float(x[0])
     x = own[1] if own and len(own[1]) <= 30 else name_of(tensor) or "x"
     called = now.text if len(now.text) <= 40 and "(" in now.text else f"{what}({x})"
-    takes = f"{called} is" if own else f"{called} takes {what}({x}),"
+    takes = f"{called} is" if own else f"{called} uses {what}({x}),"
     taken = taken_by_library(tensor)
     function = re.match(r"math\.(\w+)\(", called)
     name = _NUMPY_NAMES.get(function[1], function[1]) if function else ""
     if function and hasattr(np, name):
         fix = f"np.{called[5:].replace(function[1], name, 1)} keeps the gradient"
     else:
-        fix = f"{x} itself works in arithmetic and in np functions such as np.sin({x}), which keep the gradient"
+        fix = f"use {x} itself in arithmetic and in np functions such as np.sin({x}), which keep the gradient"
     warn(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
         "tensor.detach() first.\n"
         + (taken[1] if taken else f"{takes} a plain number that leaves the graph: {fix}.")
-        + f" Where only the number is wanted, write {x}.item()."
+        + f" If you need only the number, write {x}.item()."
     )
 
 
-#: what NumPy calls functions of ``math``
+#: functions of ``math`` that have another name in NumPy
 _NUMPY_NAMES = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
                 "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"}  # fmt: skip
 
 
 def stored_in_array(tensor: object, target: str) -> RuntimeError:
-    """``buffer[i] = t`` with a plain array for a buffer."""
+    """Return the error for ``buffer[i] = t`` with a plain array as the buffer."""
     buffer = target.split("[")[0].strip() or "the buffer"
     return RuntimeError(
         "setting an array element with a tensor that requires grad.\n"
-        f"`{target or buffer}` belongs to a plain NumPy array, which holds numbers only: the gradient of "
+        f"`{target or buffer}` is in a plain NumPy array, which holds numbers only: the gradient of "
         f"{name_of(tensor) or 'the value'} would be lost.\n"
-        f"Make {buffer} a tensor, {buffer} = chainrule.tensor({buffer}), which may be written into; or collect the parts in "
-        "a list and stack() them."
+        f"Convert the buffer to a tensor, {buffer} = chainrule.tensor({buffer}); or collect the parts in a list and stack() "
+        "them."
     )
 
 
@@ -402,7 +404,7 @@ def numpy_requires_grad(tensor: object) -> RuntimeError:
     if now.instruction in STORES and not taken:
         buffer = now.text.split("[")[0].strip()
         text += (
-            f"`{now.text}` writes into a plain NumPy array: make it a tensor first, {buffer} = chainrule.tensor({buffer}), or "
+            f"`{now.text}` writes into a plain NumPy array: convert it first, {buffer} = chainrule.tensor({buffer}), or "
             "collect the parts in a list and stack() them."
         )
     elif "vectorize." in getattr(getattr(calling_frame(), "f_code", None), "co_qualname", ""):
@@ -414,14 +416,14 @@ def numpy_requires_grad(tensor: object) -> RuntimeError:
 
 def _instead_of_numpy(tensor: object, x: str) -> str:
     return instead_of_arrays(tensor, x) or (
-        f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
+        f"To cut it: {x}.detach().numpy(). NumPy's own functions work on tensors and keep the gradient: "
         f"np.sin({x}), np.sum({x}, axis=0)."
     )
 
 
 def warn_hooks_not_pickled(hooks: dict[int, object]) -> None:
     hook = next(iter(hooks.values()))
-    warn(f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.")
+    warn(f"backward hook {hook!r} on tensor will not be serialized. Register it again on the loaded tensor.")
 
 
 def numpy_has_tangent(tensor: object) -> RuntimeError:

@@ -1,4 +1,4 @@
-"""What messages are made of: types, shapes, why a path was cut, and names that are not there."""
+"""Parts of messages: PyTorch's names of dtypes and shapes, the reason why a path was cut, and errors about missing names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from chainrule._src.messages.places import Where, without_source
 
 
 class Cut:
-    """Why a tensor does not require grad though something it was computed from does.
+    """The reason why a tensor does not require grad although one of its operands does; ``str()`` is the message.
 
-    ``sources`` are the tensors that the path led to. They are held weakly, and named only when the message is printed.
+    ``sources`` are the operands that require grad. They are weak references; their names are looked up in ``str()``.
     """
 
     __slots__ = ("kind", "leaf", "sources", "where")
@@ -27,12 +27,12 @@ class Cut:
 
     @property
     def of_gradient(self) -> bool:
-        """Whether it says why a gradient has no graph."""
+        """Whether the tensor is a gradient without a graph."""
         return self.kind in _GRADIENTS or self.kind.endswith(".backward")
 
     @property
     def names(self) -> list[str]:
-        """The user's names of the sources that are still there."""
+        """The user's names of the sources that are still alive."""
         alive = [source() for source in self.sources]
         return [name for name in map(name_of, alive) if name]
 
@@ -41,10 +41,9 @@ class Cut:
             return _GRADIENTS[self.kind]
         if self.of_gradient:
             return (
-                f"{self.kind} returned it, computed from nothing that is recorded, so it counts as constant. That is right "
-                "for a linear function. Otherwise let forward hand what backward reads (inputs or outputs) to "
-                "ctx.save_for_backward, and take it from ctx.saved_tensors: other tensors, numbers and arrays on ctx have "
-                "no history"
+                f"{self.kind} computed it from values that are not recorded, so it is a constant. That is correct for a "
+                "linear function. Otherwise pass the inputs or outputs that backward reads to ctx.save_for_backward in "
+                "forward, and read them from ctx.saved_tensors: other tensors, numbers and arrays on ctx have no history"
             )
         at = f" ({self.where})" if self.where else ""
         if self.where is not None and self.where.text:
@@ -61,40 +60,42 @@ class Cut:
         return f"the path{of} {what}{at}: {why}"
 
     def _rebound(self) -> tuple[str, str] | None:
-        """What to say of an update that made a new tensor: ``w = w - lr * w.grad`` without recording."""
+        """Return the reason for an update that made a new tensor: ``w = w - lr * w.grad`` without recording."""
         update = re.match(r"(\w+) = .*\b\1\b", self.where.text) if self.where and self.kind == "no_grad" else None
         if update is None:
             return None
         w, what = update[1], _CUTS["no_grad"][0]
-        return what, f"{w} is a new tensor there. Write into the old one, as in {w} -= step"
+        return what, f"the line makes a new tensor {w}. Write into the old tensor, as in {w} -= step"
 
 
-#: why gradients, and what is computed from them, may have no graph
+#: reasons why gradients, and values computed from them, have no graph
 _GRADIENTS = {
-    "gradient": "it is made of gradients, and those are recorded only with create_graph=True: "
+    "gradient": "it was computed from gradients, which are recorded only with create_graph=True: "
     "g, = grad(y, x, create_graph=True), or y.backward(create_graph=True)",
-    "linear": "it is the gradient of a linear function, so it is constant, and its derivative is zero everywhere",
+    "linear": "it is the gradient of a linear function, which is constant: its derivative is zero everywhere",
 }
-#: the cut of gradients that were not recorded, of recorded ones that are constant, and of ``tensor.data``. There is one
-#: of each, so that making them costs nothing
+#: shared instances: gradients that were not recorded, recorded gradients that are constant, and ``tensor.data``
 GRADIENT = Cut("gradient", None)
 LINEAR = Cut("linear", None)
 DATA = Cut("data", None)
 
-_STEP = "a comparison has no derivative. where(condition, a, b) keeps those of a and b; sigmoid is a smooth step"
+_STEP = "a comparison has no derivative. where(condition, a, b) has derivatives of a and b; sigmoid is a smooth step"
 _CUTS = {
-    "detach": ("was cut by detach()", "leave it out to keep the gradient"),
-    "detach_": ("was cut by detach_()", "leave it out to keep the gradient"),
-    "data": ("was cut by .data", "leave it out to keep the gradient"),
+    "detach": ("was cut by detach()", "remove the call to keep the gradient"),
+    "detach_": ("was cut by detach_()", "remove the call to keep the gradient"),
+    "data": ("was cut by .data", "remove .data to keep the gradient"),
     "no_grad": ("was cut because gradient mode was off,", "compute it outside of no_grad() to keep the gradient"),
     "tensor()": ("was cut by tensor(...), which copies,", "use clone() to keep the gradient"),
-    "cast": ("was cut by the conversion to an integer dtype", "integers have no gradient. Stay with floats"),
+    "cast": ("was cut by the conversion to an integer dtype", "integers have no gradient. Use floats"),
     "argmax": (
         "was cut by argmax",
-        "an integer position has no derivative. max() has one; softmax is a smooth relative",
+        "an integer index has no derivative. max() has one; softmax is a smooth alternative",
     ),
-    "argmin": ("was cut by argmin", "an integer position has no derivative. min() has one; softmax(-x) is smooth"),
-    "argsort": ("was cut by argsort", "integer positions have no derivative. sort() gives values that have one"),
+    "argmin": (
+        "was cut by argmin",
+        "an integer index has no derivative. min() has one; softmax(-x) is a smooth alternative",
+    ),
+    "argsort": ("was cut by argsort", "integer indices have no derivative. The values of sort() have one"),
 }
 for _name in (
     *("eq", "ne", "lt", "le", "gt", "ge", "isclose", "isnan", "isinf", "isfinite"),
@@ -104,9 +105,9 @@ for _name in (
 
 
 class UnknownName(AttributeError):
-    """A module or a tensor lacks a name. ``hasattr`` reads no message: what to use instead is looked up when one is read.
+    """An AttributeError of a module or tensor. The hint is computed in ``str()``, because ``hasattr`` never reads it.
 
-    ``hint`` is given the error, whose traceback knows where it was raised.
+    ``hint`` is called with the error, whose traceback contains the frame that raised it.
     """
 
     def __init__(self, text: str, hint: Callable[[BaseException], str] = lambda error: "") -> None:
@@ -114,7 +115,7 @@ class UnknownName(AttributeError):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.args[0]}{or_plain(self.hint)(self)}"
+        return f"{self.args[0]}{with_fallback(self.hint)(self)}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return AttributeError, (str(self),)
@@ -124,18 +125,18 @@ UnknownName.__name__ = UnknownName.__qualname__ = "AttributeError"
 UnknownName.__module__ = "builtins"
 
 
-def or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
-    """A message that never hides the error it is about: where reading the user's program fails, it is made without."""
+def with_fallback(message: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a message function: if reading the user's program raises, call it again without reading the program."""
 
     @functools.wraps(message)
-    def made(*args: object, **kwargs: object) -> object:
+    def wrapped(*args: object, **kwargs: object) -> object:
         try:
             return message(*args, **kwargs)
         except Exception:
             with without_source():
                 return message(*args, **kwargs)
 
-    return made
+    return wrapped
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -162,10 +163,10 @@ TYPE_NAMES = {
 
 
 def dtype_word(dtype: Any) -> str:
-    """What PyTorch calls a dtype in its messages: Long, Float, Double ..."""
+    """Return PyTorch's name of a dtype in messages: Long, Float, Double ..."""
     return TYPE_NAMES.get(dtype.name, str(dtype))
 
 
 def tensor_type(dtype: Any) -> str:
-    """The name of PyTorch's old class for tensors of a dtype: LongTensor, FloatTensor ..."""
+    """Return the name of PyTorch's old class for tensors of a dtype: LongTensor, FloatTensor ..."""
     return TYPE_NAMES.get(dtype.name, dtype.name.replace("uint", "UInt")) + "Tensor"

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const $ = (selector, root = document) => [...root.querySelectorAll(selector)];
-  // Numbers that JSON has no way to write stand in it as text, in lists.
+  // Numbers that JSON cannot represent are text in the lists.
   const ODD = { inf: Infinity, "-inf": -Infinity, nan: NaN };
   const plan = JSON.parse(document.getElementById("numbers").textContent,
     (key, item) => (typeof item === "string" && item in ODD && /^\d+$/.test(key) ? ODD[item] : item));
@@ -39,8 +39,8 @@
   }
 
   // -- the pass ------------------------------------------------------------------------------------------------------
-  // Every number is the one that was recorded, plus what the change of the gradient adds to it; so numbers that do not
-  // depend on an edit stay as they were, digit for digit. Where the recorded one is not finite, the sum is made anew.
+  // Every number is the recorded number plus the contribution of the change of the gradient, so numbers that do not depend
+  // on an edit keep every digit. If the recorded number is not finite, the sum is recomputed.
   function pull(map, g) {
     const result = new Float64Array(map.n[1]);
     for (let k = 0; k < map.v.length; k++) if (g[map.o[k]] !== 0) result[map.i[k]] += g[map.o[k]] * map.v[k];
@@ -148,7 +148,7 @@
     document.getElementById("said").textContent = `Computed again. ${some}${numbers.length > 6 ? " and so on" : ""}`;
   }
 
-  /** The norm of what arrives at a step. */
+  /** The norm of a step's incoming gradient. */
   function norm(place) {
     const numbers = now[place.dataset.norm], before = first[place.dataset.norm];
     if (!numbers) return;
@@ -231,7 +231,7 @@
     return box;
   }
 
-  /** Text in which the bar of a name is drawn over all of it, as on the page that was written. */
+  /** Text in which the bar of a name is drawn over the whole name, as in the markup. */
   function barred(place, text) {
     const parts = text.split(/([\p{L}\p{N}_]+)(ˉ)/u);
     place.replaceChildren(parts[0]);
@@ -310,7 +310,7 @@
     }
   }
 
-  /** What a link leads to is opened. */
+  /** Open the target of a link. */
   function opened() {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;

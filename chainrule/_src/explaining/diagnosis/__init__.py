@@ -1,4 +1,4 @@
-"""Messages that read the tape. ``errors`` knows them by their names (see ``errors.LATER``)."""
+"""Error messages that read the tape. ``errors`` looks them up here by name (see ``errors.LATER``)."""
 
 # ruff: noqa: F403
 

@@ -1,4 +1,7 @@
-"""Messages of anomaly mode: where the first NaN arose, and which rule returned one."""
+"""Messages of anomaly mode: the operation that computed the first NaN, and the rule that returned one.
+
+``transforms/anomaly_mode`` finds the operation and its numbers, and calls these functions for the text.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from chainrule._src.tape.node import Leaf, Node
 
 
 class CallStack(tuple[Any, ...]):
-    """The lines of the user's program that were running, outermost first: (file, line, function) each."""
+    """The running lines of the user's program, outermost first, as (file, line, function)."""
 
     __slots__ = ()
 
@@ -66,10 +69,10 @@ def _at(stack: CallStack | None) -> str:
 
 
 def _advice(prim: Any, values: dict[str, float]) -> str:
-    """The advice of an op definition for operands with these values; '' if it has none."""
+    """Return the advice of an op definition for operands with these values; '' if it has none."""
     remedy = getattr(prim, "remedy", "")  # a custom Function has none
     text = remedy(*[values.get(operand) for operand in prim.operands]) if callable(remedy) else remedy
-    return f" What helps: {text}." if text else ""
+    return f" To avoid it: {text}." if text else ""
 
 
 def nan_born(
@@ -80,43 +83,41 @@ def nan_born(
     cause = f" {infinity}" if infinity and infinite else ""
     if not cause or prim.kind != "elementwise":
         cause += _advice(prim, values)
-    return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{cause}"
+    return f"{prim.name} computed the first nan at index {index}{with_} ({stack.innermost}).{cause}"
 
 
 def nan_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
-    return f"A nan was in the data already when it came to {prim.name} ({stack.innermost}){_index_of(array, index)}."
+    return f"The operand of {prim.name} ({stack.innermost}) already contained nan{_index_of(array, index)}."
 
 
 def inf_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
-    return f"The inf was in the data already when it came to {prim.name} ({stack.innermost}){_index_of(array, index)}."
+    return f"The operand of {prim.name} ({stack.innermost}) already contained inf{_index_of(array, index)}."
 
 
 def _index_of(array: Any, index: object) -> str:
-    """The user's name of an array, or of one with the same numbers, with an index."""
+    """Return the user's name of an array (or of one with the same numbers) with an index."""
     name = Names().of(array)
     for held, value, _ in variables() if name is None else ():
         data = getattr(getattr(value, "_tensor", value), "_raw", value)
         same = type(data) is np.ndarray and data.shape == array.shape and data.dtype == array.dtype
-        if same and np.array_equal(data, array, equal_nan=True):  # a transformation has copied it
+        if same and np.array_equal(data, array, equal_nan=True):  # a transformation copied it
             name = held
             break
     return f", at index {index} of {name}" if name else ""
 
 
 def infinite_value(prim: Primitive, index: object, values: dict[str, float], result: Any, stack: CallStack) -> str:
-    """Where an infinite value arose, and what helps."""
+    """Return the message about the operation that computed an infinite value, with advice."""
     advice = _advice(prim, values)
     if not advice:
         dtype = result.real.dtype
         wider = {2: "float32", 4: "float64"}.get(dtype.itemsize, "logarithms")
-        advice = (
-            f" It is beyond {np.finfo(dtype).max:.3g}, the largest {dtype}: scale the numbers, or compute in {wider}."
-        )
-    return f"The inf arose in {prim.name} at index {index}{_with(values)}{_at(stack)}.{advice}"
+        advice = f" The result exceeds {np.finfo(dtype).max:.3g}, the largest {dtype}: scale the numbers, or compute in {wider}."
+    return f"{prim.name} computed the inf at index {index}{_with(values)}{_at(stack)}.{advice}"
 
 
 def warn_detected(node: Node) -> None:
-    """Show the lines that made a node whose rule failed, and those of the node whose rule made that."""
+    """Warn with the lines that recorded a node whose rule failed, and with those of its parent nodes."""
     stack = node.metadata.get("traceback_")
     text = f"Error detected in {node.name()}. "
     if stack is None:
@@ -126,7 +127,7 @@ def warn_detected(node: Node) -> None:
     warn(text)
     parent = node.metadata.get("parent_")
     while parent is not None:
-        stack = parent.metadata.get("traceback_", "  (it was outside of anomaly mode)")
+        stack = parent.metadata.get("traceback_", "  (recorded outside of anomaly mode)")
         warn(
             f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
             f"previous calculation:\n{stack}"
@@ -146,16 +147,16 @@ def nan_gradient(
     infinity: str | None,
     overflow: str | None,
 ) -> RuntimeError:
-    """A rule returned NaN.
+    """Return the error for a rule that returned NaN.
 
     Args:
-        node, i, index: of which operation, for which operand, and where in its gradient.
-        values: what the rule read there, by name.
-        upstream: the gradient that arrived there; None if elements do not belong to each other.
-        arrived: whether that had NaN in it already.
-        born: where a NaN in the operation's value arose.
-        infinity: where an infinite gradient or operand arose.
-        overflow: where the infinity in the operation's value arose.
+        node, i, index: the operation, the operand, and the index in the operand's gradient.
+        values: the values that the rule read at the index, by name.
+        upstream: the incoming gradient at the index; None if the operation is not elementwise.
+        arrived: whether the incoming gradient contained NaN.
+        born: the message about the first NaN in the operation's value.
+        infinity: the message about the origin of an infinite gradient or operand.
+        overflow: the message about the origin of an infinite value of the operation.
     """
     prim = node.prim
     operands = getattr(prim, "operands", ())
@@ -169,15 +170,15 @@ def nan_gradient(
     formula = _renamed(formula or "", names)
     known = {names.get(name, name): value for name, value in values.items()}
     known = known if upstream is None else {"g": upstream, **known}
-    rule = f"The rule is {formula}, where g is the gradient that arrived." if formula else ""
+    rule = f"The rule is {formula}, where g is the incoming gradient." if formula else ""
     if known:
-        rule += f" There {_values(known)}."
+        rule += f" At this index, {_values(known)}."
     if prim.kind == "function":
-        rule += f" {prim.name}.backward computed the nan: look at its formula for these numbers."
+        rule += f" {prim.name}.backward computed the nan: check its formula for these numbers."
     lines += [rule.strip()] if rule else []
     if arrived:
         lines.append(
-            "The gradient that arrived had nan in it already: it was given to backward(), a hook made it, or infinite "
+            "The incoming gradient already contained nan: it was passed to backward(), a hook returned it, or infinite "
             "gradients of several paths were added."
         )
     elif upstream == 0 and born is None and prim.kind == "elementwise":
@@ -194,9 +195,9 @@ def nan_gradient(
 def _zero_times_infinity(
     node: Node, operand: str, values: dict[str, float], names: dict[str, str], stack: CallStack | None
 ) -> str:
-    """What to say of a gradient that is 0 before an infinite slope: mostly a mask has hidden the value."""
+    """Return the message about a zero gradient times an infinite slope, usually the result of a mask."""
     prim = node.prim
-    text = f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan."
+    text = f"The incoming gradient is 0, and 0 times the infinite slope of {prim.name} is nan."
     users = [
         user for user in LOCAL.sweep.nodes() if any(node in (edge, getattr(edge, "node", None)) for edge in user.edges)
     ]
@@ -216,13 +217,13 @@ def _zero_times_infinity(
         setattr(tree, side, ast.Name(inner))
         harmless = ast.unparse(tree)
     return (
-        f"{text} A mask such as where({ok}, {call}, 0) hides the value, not the gradient. Mask the input, too: "
+        f"{text} A mask such as where({ok}, {call}, 0) masks the value, not the gradient. Mask the input, too: "
         f"where({ok}, {harmless}, 0)."
     )
 
 
 def _domain(prim: Primitive, operand: str) -> tuple[float, float]:
-    """Where sample values of an operand lie."""
+    """Return the interval of sample values of an operand."""
     domain = prim.domain
     if isinstance(domain, tuple) and domain and not isinstance(domain[0], (int, float)):
         domain = domain[prim.operands.index(operand)]
@@ -234,14 +235,14 @@ def _within(value: Any, domain: tuple[float, float]) -> bool:
 
 
 def _safe_value(domain: tuple[float, float]) -> str:
-    """A number in a domain, by preference a whole one."""
+    """Return a number in a domain, preferably an integer."""
     low, high = domain
     value = next((v for v in (1.0, 0.0, 2.0) if low < v < high), (low + high) / 2)
     return f"{value:.0f}." if value.is_integer() else f"{value:g}"
 
 
 def nan_sum(leaf: Leaf, index: object, infinity: str | None) -> RuntimeError:
-    """A leaf's gradient is nan, and none of its summands is."""
+    """Return the error for a leaf's gradient that is nan although none of its summands is."""
     x = Names().of(leaf) or "a leaf"
     return NanFound(
         "Function 'AccumulateGrad' returned nan values in its 0th output.\n"
@@ -251,14 +252,14 @@ def nan_sum(leaf: Leaf, index: object, infinity: str | None) -> RuntimeError:
 
 
 def infinity_born(node: Node, index: object, values: dict[str, float], operand: str | None) -> str:
-    """Where an infinite gradient arose; ``operand`` says where an infinite operand did."""
+    """Return the message about the origin of an infinite gradient; ``operand`` is the message about an infinite operand."""
     stack = node.metadata.get("traceback_")
     cause = f" {operand}" if operand else _advice(node.prim, values)
     return f"That inf is the gradient of {node.prim.name} at index {index}{_with(values)}{_at(stack)}.{cause}"
 
 
 def _names(node: Node) -> dict[str, str]:
-    """The user's names of a node's operands and result, by the row's names of them."""
+    """Map the primitive's names of a node's operands and result to the user's names."""
     known = Names()
     operands = getattr(node.prim, "operands", ())
     found = {operand: known.of(edge) for operand, edge in zip(operands, node.edges) if edge is not None}
@@ -271,7 +272,7 @@ def _call(prim: Primitive, names: dict[str, str], operand: str, x: str) -> str:
 
 
 def _condition(stacks: list[CallStack | None]) -> str:
-    """The condition of a ``where`` on the lines of operations; '' if there is none."""
+    """Return the condition of a ``where`` call on the lines of operations; '' if there is none."""
     for stack in filter(None, stacks):
         tree = syntax(linecache.getline(*stack[-1][:2]).strip())
         for call in ast.walk(tree) if tree is not None else ():
@@ -281,7 +282,7 @@ def _condition(stacks: list[CallStack | None]) -> str:
 
 
 def _renamed(formula: str, names: dict[str, str]) -> str:
-    """A formula with the user's names in it."""
+    """Replace the names in a formula by the user's names."""
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda word: names.get(word[0], word[0]), formula)
 
 
@@ -303,12 +304,12 @@ def nan_tangent(
         lines[0] = f"{lines[0][:-1]}, in the rule of {parent.name()}."
     tangents = {f"tangent of {name}": value for name, value in moved.items()}
     if values:
-        lines.append(f"There {_values({**values, **tangents})}.")
+        lines.append(f"At this index, {_values({**values, **tangents})}.")
     if arrived:
-        lines.append("The tangent that arrived had nan in it already: it was given to the transformation.")
+        lines.append("The incoming tangent already contained nan: it was passed to the transformation.")
     elif born is None and any(value == 0 for value in moved.values()):
         lines.append(
-            "A tangent is 0 where the slope is infinite, and 0 times inf is nan. If a mask hides that element of the result, "
+            "A tangent is 0 where the slope is infinite, and 0 times inf is nan. If that element of the result is masked, "
             "mask the input of the operation, too."
         )
     if not arrived and born is None:
@@ -320,8 +321,8 @@ def nan_tangent(
 
 def nan_result(index: object) -> str:
     return (
-        f"The result's tangent is nan, in forward mode, at index {index}, and no operation made it so: it was given to the "
-        "transformation."
+        f"The result's tangent is nan, in forward mode, at index {index}, and no operation computed the nan: it was passed to "
+        "the transformation."
     )
 
 
@@ -330,11 +331,11 @@ def infinite_tangent(prim: Primitive, index: object, values: dict[str, float], s
 
 
 def nan_terms(step: JacStep, output: int, born: str | None, infinity: str | None) -> RuntimeError:
-    """Entries of a structured Jacobian are nan."""
+    """Return the error for nan entries of a structured Jacobian."""
     which = f"output {output} of {_step_at(step)}" if len(step.outs) > 1 else _step_at(step)
     lines = [
         f"Function '{step.prim.name}' returned nan values in its Jacobian.",
-        f"The entries of {which} are the first that are nan.",
+        f"The first nan entries are those of {which}.",
     ]
     if born is not None:
         lines.append(f"In the forward pass: {born}")

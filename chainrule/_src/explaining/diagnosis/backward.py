@@ -1,4 +1,4 @@
-"""Why a backward pass cannot start or go on: gradients that cannot be made, are of the wrong shape, or reach nothing."""
+"""Messages about backward passes that cannot start or continue: missing or wrong gradients, unused inputs, freed values."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def implicit_scalar(output: Tensor) -> RuntimeError:
     width = min(max(len(total), len(f"jacobian({y}, {x})")) + 2, 40)
     return RuntimeError(
         "grad can be implicitly created only for scalar outputs.\n"
-        f"{described(output, y)} has shape {shape}, so it has no one gradient. Choose:\n"
+        f"{described(output, y)} has shape {shape}, so it has no single gradient. Choose:\n"
         f"  {total:{width}} the gradient of the sum of its elements\n"
-        f"  {weighted:{width}} g = ∂L/∂{y}, of shape {shape}; gives Σ g·∂{y}/∂{x}\n"
-        f"  {f'jacobian({y}, {x})':{width}} all of ∂{y}/∂{x}, of shape {jacobian}"
+        f"  {weighted:{width}} g = ∂L/∂{y}, of shape {shape}; computes Σ g·∂{y}/∂{x}\n"
+        f"  {f'jacobian({y}, {x})':{width}} the Jacobian ∂{y}/∂{x}, of shape {jacobian}"
     )
 
 
 def _asks_for_grad() -> bool:
-    """Whether the user called ``grad`` rather than ``backward``."""
+    """Return whether the user called ``grad``, not ``backward``."""
     func = getattr(expression(), "func", None)
     return "grad" in (getattr(func, "attr", ""), getattr(func, "id", ""))
 
@@ -64,11 +64,11 @@ def gradient_shape(index: int, gradient: Tensor, output: Tensor, label: str = "o
     ones = all(bool(v == 1) for v in flat_values(gradient))
     hint = f" ones_like({y}) gives the gradient of {y}.sum()." if ones else ""
     if math.prod(want) == 1:
-        hint = " An output of one element needs none: leave it out, or pass one number, tensor(1.)."
+        hint = " An output of one element needs no gradient: omit it, or pass one number, tensor(1.)."
     return RuntimeError(
         f"Mismatch in shape: grad_output[{index}] has a shape of {torch_size(given)} and {label}[{index}] has a shape of "
         f"{torch_size(want)}.\n"
-        f"It is ∂L/∂{y}, one number per element of {described(output, y)}, so of shape {want}. You passed {given}"
+        f"The gradient is ∂L/∂{y}, with one number per element of {described(output, y)}, so its shape is {want}. You passed {given}"
         f"{f', the shape of {x}' if x else ''}.{hint}"
     )
 
@@ -76,7 +76,7 @@ def gradient_shape(index: int, gradient: Tensor, output: Tensor, label: str = "o
 def flat_values(tensor: Tensor) -> list[Any]:
     try:
         return list(tensor.detach().flatten()[:64].tolist())
-    except Exception:  # inside a transformation there are no numbers to look at
+    except Exception:  # inside a transformation there are no plain numbers
         return [None]
 
 
@@ -102,14 +102,14 @@ def no_grad_fn(index: int, output: Tensor) -> RuntimeError:
             cause = f"{y[0].upper() + y[1:] if y == 'it' else y} has no graph: {output._cut}."
         elif output._cut.kind == "data":
             cause = (
-                f"No path leads from {y} to a tensor that requires grad: .data{used_data(output)} cut it. Leave it out."
+                f"No path leads from {y} to a tensor that requires grad: .data{used_data(output)} cut it. Remove .data."
             )
     elif numbers:
-        cause = f"{numbers} is a plain number or array, from which no gradient flows back: keep to tensors and np functions."
+        cause = f"{numbers} is a plain number or array, which carries no gradient: use only tensors and np functions."
     elif output.dtype.kind in "iub":
         cause = f"{y} has dtype {output.dtype}: integers and booleans have no gradient."
     else:
-        cause = f"{y} was computed from nothing that requires grad. {_mark(output)}"
+        cause = f"{y} was not computed from a tensor that requires grad. {_mark(output)}"
     return RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn.\n{cause}")
 
 
@@ -119,7 +119,7 @@ def _mark(output: Tensor) -> str:
         return "Mark the inputs you want gradients for before computing with them: x = tensor(..., requires_grad=True)."
     name, line = start
     return (
-        f"It comes from {name} ({line}): make that with requires_grad=True, or call {name}.requires_grad_() before "
+        f"It was computed from {name} ({line}): make {name} with requires_grad=True, or call {name}.requires_grad_() before "
         "computing with it."
     )
 
@@ -150,12 +150,12 @@ def unused_input(index: int, tensor: object, outputs: Tensor | tuple[Tensor, ...
         lines.append(f"{subject}, of shape {shape_of(tensor)}, does not reach {name}: {name} ← {path(y._edge)}.")
     node = getattr(tensor, "grad_fn", None)
     if node is not None and y is not None:
-        old = " or ".join(leaf_names(y._edge)[:2]) or "the tensor that it was computed from, under a name of its own"
-        after = ", computed after it" if node.seq > y._edge.seq else ""
+        old = " or ".join(leaf_names(y._edge)[:2]) or "the tensor it was computed from (give that a separate name)"
+        after = f", computed after {name}" if node.seq > y._edge.seq else ""
         lines.append(
-            f"{x or 'It'} is the result of {op_at(node)}, a new tensor{after}: compute {name} from that, or pass {old}."
+            f"{x or 'It'} is the result of {op_at(node)}, a new tensor{after}: compute {name} from it, or pass {old}."
         )
-    lines.append("allow_unused=True returns None for it, materialize_grads=True zeros.")
+    lines.append("allow_unused=True returns None for it, materialize_grads=True returns zeros.")
     return RuntimeError("\n".join(lines))
 
 
@@ -166,27 +166,25 @@ def second_backward(node: Node) -> RuntimeError:
         "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
         "saved tensors after calling backward.\n"
     )
-    if not hasattr(node, "prim"):  # the ctx of a custom Function, which somebody kept
-        return RuntimeError(f"{words}What {node.name()} had saved was freed.")
+    if not hasattr(node, "prim"):  # the ctx of a custom Function, which user code stored
+        return RuntimeError(f"{words}The saved values of {node.name()} were freed.")
     by, again = _earlier_pass(node)
     fix = "Compute the output again before the second backward, or pass retain_graph=True to the first."
     if again:
-        fix = (
-            "Compute what it needs inside the loop, detach() what is carried from round to round, or retain_graph=True."
-        )
+        fix = "Compute all its operands inside the loop, detach() values carried between iterations, or pass retain_graph=True."
     if called(expression()) == "explain":
         fix = "Call explain() before backward(), or backward(retain_graph=True), or compute the output again."
-    return RuntimeError(f"{words}What {op_at(node)} had saved ({node.name()}) was freed{by}.\n{fix}")
+    return RuntimeError(f"{words}The saved values of {op_at(node)} ({node.name()}) were freed{by}.\n{fix}")
 
 
 def _earlier_pass(node: Node) -> tuple[str, bool]:
-    """Which backward pass freed a node: `` by `loss.backward()` (t.py:8)``; and whether it was the same in a loop."""
+    """Return which backward pass freed a node: `` by `loss.backward()` (t.py:8)``; and whether it is the same line in a loop."""
     where, here = node.saved.where if type(node.saved) is Freed else None, user_line()
     if not where:
         return "", False
     loop = loop_around(where) if here is not None and where.same_line(here) else 0
     if loop:
-        return f" by this line, in an earlier round of the loop ({line_name(where.file, loop)})", True
+        return f" by this line, in an earlier iteration of the loop ({line_name(where.file, loop)})", True
     return f" by {where.quoted}", False
 
 
@@ -200,7 +198,7 @@ def saved_was_written(node: Node, name: str, array: AnyArray, written: Written) 
 
 
 def was_overwritten(what: str, array: AnyArray, written: Written, seq: int) -> str:
-    """PyTorch's words for a saved value that was written to."""
+    """Return PyTorch's message about a saved value that was written to."""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{tensor_type(array.dtype)} {list(array.shape)}], which is {what}, is at version "
@@ -216,10 +214,10 @@ def _overwriter(node: Node, array: AnyArray, written: Written) -> str:
     if holder is not None and getattr(holder.thing, "is_leaf", False):
         return f"{story}\nCall backward() before you update {name}, or compute the output again after it."
     fix = out_of_place(where.text if where is not None else "", name)
-    return f"{story}\n{fix or 'Write the change out of place (y = y + 1 instead of y += 1), or change a clone().'}"
+    return f"{story}\n{fix or 'Write the change out of place (y = y + 1 instead of y += 1), or modify a clone().'}"
 
 
-# -- results that are asked for a gradient -------------------------------------------------------------------------------
+# -- .grad of results, and custom Functions ------------------------------------------------------------------------------
 
 
 def warn_non_leaf_grad(tensor: Any) -> None:
@@ -239,14 +237,14 @@ def warn_non_leaf_grad(tensor: Any) -> None:
 
 
 def _rebound(tensor: Tensor, x: str) -> str:
-    """What to say where ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
+    """Return the message about ``x = x.to(...)``, which gave a leaf's name to a value computed from it; '' if not so."""
     found = rebound(tensor, x, Names())
     if found is None:
         return ""
-    leaf = f", and the leaf that was made on line {found.leaf} has no name any more" if found.leaf is not None else ""
-    advice = "Give the result another name, or make the leaf with the right dtype (and values) at once."
+    leaf = f", and the leaf that was made on line {found.leaf} has no name now" if found.leaf is not None else ""
+    advice = "Give the result another name, or make the leaf with the right dtype (and values) in the first place."
     if f"{x}.grad" in found.line.text:
-        advice = f"To update a parameter, change it in place: `with no_grad(): {x} -= lr * {x}.grad`."
+        advice = f"To update a parameter, write in place: `with no_grad(): {x} -= lr * {x}.grad`."
     return f"{x} was rebound by `{found.line.text}` ({found.line}){leaf}. {advice}"
 
 

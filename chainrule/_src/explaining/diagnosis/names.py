@@ -1,4 +1,4 @@
-"""What the user's program calls its tensors, and on which lines it made them."""
+"""``Names``: the user's variable names of tensors and arrays, and the lines that made them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chainrule._src.tape.tensor import Tensor
 
 
 class NamedArray(NamedTuple):
-    """A tensor or array with its name and the scope of that."""
+    """A tensor or array with the name and the scope of its variable."""
 
     name: str
     thing: Any
@@ -21,7 +21,7 @@ class NamedArray(NamedTuple):
 
 
 def place_of(thing: Any) -> Where | None:
-    """Where the value of an edge (or tensor) was made, if that was recorded; for a leaf, where it began to be one."""
+    """Return where the value of an edge (or tensor) was made, if recorded; for a leaf, where requires_grad was set."""
     edge = thing._edge if isinstance(thing, Tensor) else thing
     node = edge.node if type(edge) is Output else edge
     noted = isinstance(node, (Node, Leaf)) and node.code is not None
@@ -32,11 +32,11 @@ class Names:
     """The variables of a frame and its callers that hold tensors or arrays.
 
     Args:
-        frame: where to look; the innermost frame of the user's program by default. Its locals come first, then those of
-            its callers (three frames in all), then their globals. One level of attributes, items and entries is
-            looked through, too: ``model.w``, ``params["w"]``, ``ws[0]``.
+        frame: the frame to search; the innermost frame of the user's program by default. Its locals come first, then those of
+            its callers (three frames in all), then their globals. One level of attributes, items and entries is searched,
+            too: ``model.w``, ``params["w"]``, ``ws[0]``.
 
-    Nothing here raises: what cannot be found is None.
+    No method raises: results that cannot be found are None.
     """
 
     def __init__(self, frame: Any = None) -> None:
@@ -75,7 +75,7 @@ class Names:
             self._arrays[id(data)] = found
 
     def find(self, thing: object) -> NamedArray | None:
-        """The variable that holds a tensor, the value of an edge, or a raw array."""
+        """Return the variable that holds a tensor, the value of an edge, or a raw array."""
         if isinstance(thing, Tensor):
             found = self._tensors.get(id(thing))
             return self._edges.get(thing._edge) if found is None and thing._edge is not None else found
@@ -84,12 +84,12 @@ class Names:
         return self._arrays.get(id(thing))
 
     def of(self, thing: object) -> str | None:
-        """The name of the variable that holds a tensor, the value of an edge (Node, Output, Leaf), or a raw array."""
+        """Return the name of the variable that holds a tensor, the value of an edge (Node, Output, Leaf), or a raw array."""
         found = self.find(thing)
         return None if found is None else found.name
 
     def line(self, thing: object) -> SourceLine | None:
-        """The line that made the value of an edge (or tensor): the place of its node, or where its variable was assigned."""
+        """Return the line that made the value of an edge (or tensor): from its node, or from its variable's assignment."""
         where = place_of(thing)
         if where is not None:
             return line_of(where)
@@ -98,11 +98,11 @@ class Names:
         return None if one is None else one.line
 
     def assignment(self, found: NamedArray, before: int | None = None) -> Assignment | None:
-        """The statement that gave a variable the value it has (or had before a line), as far as the text tells."""
+        """Return the statement that assigned a variable's value (or its value before a line); None if ambiguous."""
         return assignment(found.scope, found.name, before)
 
     def read_at(self, where: Where | None) -> list[NamedArray]:
-        """The variables that the expression at a place reads."""
+        """Return the variables that the expression at a source location reads."""
         read = names_in(expression_of(where.expression)) if where is not None else []
         by_name = {found.name.replace('"', "'"): found for found in reversed(self.found)}
         return list({name: by_name[name] for name in read if name in by_name}.values())

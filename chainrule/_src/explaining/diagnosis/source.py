@@ -1,6 +1,6 @@
-"""Reading the user's source: the statement at a place, the loop around it, and what was assigned to a name before it.
+"""Read the user's source: the statement at a location, the loop around it, and earlier assignments of a name.
 
-Nodes know their places. This is for what left none: values that were never recorded.
+Nodes store their source locations. This module finds the lines of values that were never recorded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match)
 
 
 class SourceLine(NamedTuple):
-    """A line of the user's program, with its text (empty where the source cannot be read)."""
+    """A line of the user's program, with its text (empty if the source cannot be read)."""
 
     file: str
     line: int
@@ -33,12 +33,12 @@ class SourceLine(NamedTuple):
 
 
 def line_at(file: str, line: int) -> SourceLine:
-    """The line with its text."""
+    """Return the line with its text."""
     return SourceLine(file, line, linecache.getline(file, line).strip())
 
 
 def line_of(where: Where | None) -> SourceLine | None:
-    """The line of a place; None where nobody could look it up."""
+    """Return the line of a source location; None if its source cannot be looked up."""
     if where is None or where.code is None or not (line := where.line):
         return None
     found = line_at(where.file, line)
@@ -46,7 +46,7 @@ def line_of(where: Where | None) -> SourceLine | None:
 
 
 class Scope(NamedTuple):
-    """The text in which a variable is assigned: a function of a file, and the line that it has come to (None: its end)."""
+    """The text in which a variable is assigned: a function of a file, and its running line (None: it has ended)."""
 
     file: str
     function: str
@@ -60,7 +60,7 @@ def _parsed(source: str) -> ast.mod | None:
 
 
 def tree_of(file: str) -> ast.mod | None:
-    """The syntax tree of a file, a notebook's cell or what was typed; None where there is none."""
+    """Return the syntax tree of a file, a notebook's cell or typed code; None if it cannot be parsed."""
     return _parsed(_source(file))
 
 
@@ -70,7 +70,7 @@ def _source(file: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _statements(source: str) -> list[ast.stmt]:
-    """All statements, outer ones before those in them."""
+    """Return all statements, outer ones before inner ones."""
     tree = _parsed(source)
     return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []
 
@@ -80,7 +80,7 @@ def _covers(node: Any, line: int) -> bool:
 
 
 def statement_at(where: Where) -> ast.stmt | None:
-    """The innermost statement around a place."""
+    """Return the innermost statement around a source location."""
     line, last, begin, end = where.span
     found = None
     for node in _statements(_source(where.file)) if line else ():
@@ -93,7 +93,7 @@ def statement_at(where: Where) -> ast.stmt | None:
 
 
 def loop_around(where: Where) -> int:
-    """The line of the innermost loop around a place in its function; 0 if there is none."""
+    """Return the line of the innermost loop around a source location in its function; 0 if there is none."""
     scope = _function(tree_of(where.file), where.code.co_name, where.code.co_firstlineno) if where.code else None
     found = 0
     for node in _own(scope) if scope is not None else ():
@@ -103,7 +103,7 @@ def loop_around(where: Where) -> int:
 
 
 def _function(tree: ast.AST | None, name: str, first: int) -> ast.AST | None:
-    """The function (or the whole text) that a code object was made from."""
+    """Return the node of the function (or module) that a code object was made from."""
     if tree is None or name == "<module>":
         return tree
     for node in ast.walk(tree):
@@ -114,7 +114,7 @@ def _function(tree: ast.AST | None, name: str, first: int) -> ast.AST | None:
 
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, without the functions in it, in the order of the text."""
+    """Yield the nodes in a function, without those in nested functions, in source order."""
     for child in ast.iter_child_nodes(scope):
         yield child
         if not isinstance(child, _FUNCTIONS):
@@ -122,14 +122,14 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 class Assignment(NamedTuple):
-    """What a statement gives a name: the expression, and the line of the statement."""
+    """The expression that a statement assigns to a name, and the line of the statement."""
 
     value: ast.expr
     line: SourceLine
 
 
 def assignment(scope: Scope, name: str, before: int | None = None) -> Assignment | None:
-    """The statement that gave a name its value last, if the text alone tells."""
+    """Return the last assignment of a name; None if the source does not determine it."""
     files = [(scope.file, before or scope.line)]
     if scope.function == "<module>" and before is None:
         files += [(file, None) for file in _cells_before(scope.file)]
@@ -143,7 +143,7 @@ def assignment(scope: Scope, name: str, before: int | None = None) -> Assignment
 
 
 def _assigned(function: ast.AST, name: str, now: int) -> tuple[ast.expr | None, ast.stmt | ast.NamedExpr] | None:
-    """The last assignment of a name before a line; its value is None where another may have come later."""
+    """Return the last assignment of a name before a line; its value is None if a later one may have run."""
     found, blocks = None, []
     for node in _own(function):
         if isinstance(node, (*_BRANCHES, *_LOOPS)):
@@ -163,7 +163,7 @@ def _assigned(function: ast.AST, name: str, now: int) -> tuple[ast.expr | None, 
 
 
 def _targets(node: object) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement gives values to, each with the expression."""
+    """Yield the names that a statement assigns, each with the expression."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from _unpacked(target, node.value)
@@ -189,7 +189,7 @@ def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
 
 
 def _cells_before(file: str) -> Iterator[str]:
-    """The cells of the same session that were entered before this one, latest first."""
+    """Yield the earlier cells of the same session, latest first."""
     if os.sep + "ipykernel_" in file or file.startswith("<ipython-input-"):
         folder = os.path.dirname(file)
         known = [f for f in linecache.cache if os.path.dirname(f) == folder and "ipy" in f]
@@ -203,7 +203,7 @@ def _cells_before(file: str) -> Iterator[str]:
 
 
 def appended(scope: Scope, name: str) -> Iterator[tuple[ast.Call, SourceLine]]:
-    """The calls of ``name.append``, before the line that a scope has come to."""
+    """Yield the calls of ``name.append`` in a scope."""
     function = _function(tree_of(scope.file), scope.function, scope.first)
     for node in _own(function) if function is not None else ():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.append":
@@ -211,7 +211,10 @@ def appended(scope: Scope, name: str) -> Iterator[tuple[ast.Call, SourceLine]]:
 
 
 def result_at(where: Where | None) -> str | None:
-    """The one variable that the statement at a place gives the value of the very expression there; '' if it returns that; else None."""
+    """Return the variable to which the statement at a location assigns exactly the expression there.
+
+    Return '' if the statement returns the expression, and None in all other cases.
+    """
     statement = None if where is None else statement_at(where)
     value = getattr(statement, "value", None)
     if where is None or not isinstance(value, ast.expr):
@@ -222,7 +225,7 @@ def result_at(where: Where | None) -> str | None:
 
 
 def assigned_at(where: Where | None) -> str:
-    """The one variable that the statement at a place gives a value."""
+    """Return the variable that the statement at a location assigns, if it is a single name; else ''."""
     statement = None if where is None else statement_at(where)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
         return statement.targets[0].id
@@ -230,7 +233,7 @@ def assigned_at(where: Where | None) -> str:
 
 
 def rebinding(where: Where | None, name: str) -> SourceLine | None:
-    """The line of the statement at a place, if it gave a name a new value computed from the old: ``x = x.to(...)``."""
+    """Return the line of the statement at a location if it rebinds a name to a value computed from it: ``x = x.to(...)``."""
     statement: Any = None if where is None else statement_at(where)
     for target, value in _targets(statement):
         if where is not None and target == plain(name) and target in names_in(value):

@@ -1,4 +1,4 @@
-"""What messages say of the tape: operations with their places, the leaves behind a value, and how it came to have none."""
+"""Describe the tape for messages: operations with their lines, the leaves of a value, and cuts of its history."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from chainrule._src.messages.words import shape_of
 from chainrule._src.tape.node import Edge, Leaf, Node, Output
 from chainrule._src.tape.tensor import Tensor
 
-_NEAR = 2000  # as many nodes of a graph are looked at for a message
+_NEAR = 2000  # most nodes of a graph that are searched for a message
 
 
 def op_at(node: Node) -> str:
-    """An operation and its line: ``exp (t.py:3)``."""
+    """Return an operation and its line: ``exp (t.py:3)``."""
     return f"{node.prim.name}{bracketed(place_of(node))}"
 
 
 def named(thing: object) -> str:
-    """The user's name of a tensor, of the value at an edge, or of an array; '' if it has none."""
+    """Return the user's name of a tensor, of the value at an edge, or of an array; '' if it has none."""
     return Names().of(thing) or ""
 
 
 def described(tensor: Tensor, name: str) -> str:
-    """A tensor and what made it: ``c = mul (t.py:4)``."""
+    """Return a tensor and the operation that made it: ``c = mul (t.py:4)``."""
     node = getattr(tensor, "grad_fn", None)
     return name if node is None else f"{name} = {op_at(node)}"
 
 
 def near(edge: Edge) -> Iterator[Edge]:
-    """What an edge leads to, nearest first, as far as one looks for a message."""
+    """Yield the edges that an edge depends on, nearest first, up to about ``_NEAR``."""
     seen, found = {edge}, [edge]
     for item in found:
         yield item
@@ -47,19 +47,19 @@ def near(edge: Edge) -> Iterator[Edge]:
 
 
 def leaves(edge: Edge) -> list[Tensor]:
-    """The leaf tensors, still alive, that an edge leads to."""
+    """Return the leaf tensors, still alive, that an edge depends on."""
     tensors = [item.tensor() for item in near(edge) if type(item) is Leaf]
     return [tensor for tensor in tensors if tensor is not None]
 
 
 def leaf_names(edge: Edge) -> list[str]:
-    """The names of the leaves that an edge leads to."""
+    """Return the names of the leaves that an edge depends on."""
     names = Names()
     return sorted({names.of(leaf) or "" for leaf in leaves(edge)} - {""})
 
 
 def path(edge: Edge) -> str:
-    """What is at an edge, and what that is computed from: ``sum ← mul ← a``, up to where it branches."""
+    """Return the chain of operations behind an edge, up to the first branch: ``sum ← mul ← a``."""
     words: list[str] = []
     while type(edge) is not Leaf:
         node = edge.node if isinstance(edge, Output) else edge
@@ -72,19 +72,19 @@ def path(edge: Edge) -> str:
 
 
 def of_shape(edge: Edge, shape: tuple[int, ...]) -> str:
-    """The name of a leaf of this shape among what an edge leads to, or ''."""
+    """Return the name of a leaf with this shape that an edge depends on, or ''."""
     return next((named(leaf) for leaf in leaves(edge) if shape_of(leaf) == shape), "")
 
 
 class Rebound(NamedTuple):
-    """A variable that held a leaf and was given what was computed from it: on which line, and where the leaf was made."""
+    """A variable that held a leaf and was rebound to a value computed from it: the line, and the line that made the leaf."""
 
     line: SourceLine
     leaf: SourceLine | None
 
 
 def rebound(tensor: Tensor, name: str, names: Names) -> Rebound | None:
-    """Whether ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
+    """Return the rebinding if ``x = x.to(...)`` gave a leaf's name to a value computed from it; else None."""
     edge, cut = tensor._edge, tensor._cut
     line = rebinding(place_of(tensor) or (None if cut is None else cut.where), name)
     if line is None:
@@ -99,7 +99,7 @@ def rebound(tensor: Tensor, name: str, names: Names) -> Rebound | None:
 
 
 def _unnamed(edge: Node, names: Names) -> Iterator[Leaf]:
-    """The leaves behind an edge that no variable holds, with no named value between."""
+    """Yield the leaves behind an edge that no variable holds, through unnamed values only."""
     seen, stack = set(), list(edge.edges)
     while stack:
         below = stack.pop()
@@ -115,7 +115,7 @@ def _unnamed(edge: Node, names: Names) -> Iterator[Leaf]:
 
 
 class Ancestor(NamedTuple):
-    """A value that another one was computed from: the variable, what was assigned to it, and on which line."""
+    """A value that another value was computed from: the variable, the assigned expression, and its line."""
 
     found: NamedArray
     value: ast.expr
@@ -123,7 +123,7 @@ class Ancestor(NamedTuple):
 
 
 def origins(tensor: Tensor) -> Iterator[Ancestor]:
-    """The assignments that a tensor's value comes from, nearest first, by the names in them."""
+    """Yield the assignments that a tensor's value comes from, nearest first, following the names in them."""
     names = Names()
     known = {found.name: found for found in reversed(names.found)}
     first = names.find(tensor)
@@ -148,7 +148,7 @@ _NUMBERS = {"item", "tolist", "numpy", "asarray", "array", "float", "int"}
 
 
 def left_graph(tensor: Tensor) -> str:
-    """Where a tensor's history went through plain numbers: ``x.sum().item()``, with its line; '' where it did not."""
+    """Return the expression that converted a tensor's history to plain numbers (``x.sum().item()``) with its line, or ''."""
     for origin in origins(tensor):
         name = origin.found.name
         for value, line in [(origin.value, origin.line), *appended(origin.found.scope, name)]:
@@ -159,7 +159,7 @@ def left_graph(tensor: Tensor) -> str:
 
 
 def _number_in(value: ast.AST) -> str:
-    """The part of an expression that makes a plain number or array of a tensor; '' if there is none."""
+    """Return the part of an expression that converts a tensor to a plain number or array; '' if there is none."""
     for item in ast.walk(value):
         if isinstance(item, ast.Call) and _gives_numbers(item) and names_in(item):
             return ast.unparse(item)
@@ -174,7 +174,7 @@ def _gives_numbers(call: ast.Call) -> bool:
 
 
 def used_data(tensor: Tensor) -> str:
-    """Where a tensor's history took ``.data`` of another: `` in `y = x.data * 2` (t.py:3)``; '' if that is not known."""
+    """Return the line on which a tensor's history used ``.data``: `` in `y = x.data * 2` (t.py:3)``; '' if unknown."""
     for origin in origins(tensor):
         if any(isinstance(item, ast.Attribute) and item.attr == "data" for item in ast.walk(origin.value)):
             text = origin.line.text.split("  #")[0].strip()
@@ -183,7 +183,7 @@ def used_data(tensor: Tensor) -> str:
 
 
 def unmarked(tensor: Tensor) -> tuple[str, SourceLine] | None:
-    """The variable at the start of a tensor's history, which could have required grad, and its line."""
+    """Return the variable at the start of a tensor's history, which could require grad, and its line."""
     last = None
     for origin in origins(tensor):
         thing = origin.found.thing
