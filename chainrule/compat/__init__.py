@@ -34,7 +34,7 @@ _PRIVATE = {"torch": "chainrule.compat.torch"}
 
 
 def _module(name: str) -> ModuleType | None:
-    """The module, if there is one."""
+    """Return the module, if there is one."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

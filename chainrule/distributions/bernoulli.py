@@ -36,7 +36,7 @@ class Bernoulli(OfProbabilities):
 
     @property
     def mean(self) -> Tensor:
-        """The probability."""
+        """Return the probability."""
         return self.probs
 
     @property
@@ -47,7 +47,7 @@ class Bernoulli(OfProbabilities):
 
     @property
     def variance(self) -> Tensor:
-        """p (1 - p)."""
+        """Return p (1 - p)."""
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: object = ()) -> Tensor:

@@ -47,7 +47,7 @@ class Categorical(OfProbabilities):
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        """The numbers of the classes."""
+        """Return the numbers of the classes."""
         return constraints.integer_interval(0, self._given.shape[-1] - 1)
 
     @property
@@ -59,7 +59,7 @@ class Categorical(OfProbabilities):
 
     @property
     def mode(self) -> Tensor:
-        """The most probable class."""
+        """Return the most probable class."""
         return self.probs.argmax(-1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:

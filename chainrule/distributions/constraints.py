@@ -15,7 +15,7 @@ class Constraint:
     event_dim = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """Whether each value is one of the set, as booleans."""
+        """Return whether each value is one of the set, as booleans."""
         raise NotImplementedError(f"{self!r} has no check")
 
     def __repr__(self) -> str:

@@ -57,7 +57,7 @@ class Distribution:
                     )
 
     def __getattr__(self, name: str) -> Any:
-        """A parameter in its other form (probabilities, or their logits), computed where it is first asked for."""
+        """Return a parameter in its other form (probabilities, or their logits), computed where it is first asked for."""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -67,27 +67,27 @@ class Distribution:
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one draw."""
+        """Return the shape of one draw."""
         return self._event_shape
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         raise NotImplementedError(f"{type(self).__name__} has no mean")
 
     @property
     def mode(self) -> Tensor:
-        """The most probable value."""
+        """Return the most probable value."""
         raise NotImplementedError(f"{type(self).__name__} has no mode")
 
     @property
     def variance(self) -> Tensor:
-        """The expectation of the squared distance from the mean."""
+        """Return the expectation of the squared distance from the mean."""
         raise NotImplementedError(f"{type(self).__name__} has no variance")
 
     @property
     def stddev(self) -> Tensor:
-        """The square root of the variance."""
+        """Return the square root of the variance."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape: object = ()) -> Tensor:
@@ -106,11 +106,11 @@ class Distribution:
         )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density or probability at a value, summed over the axes of one event."""
+        """Return the logarithm of the density or probability at a value, summed over the axes of one event."""
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of at most the value."""
+        """Return the probability of at most the value."""
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -118,19 +118,19 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} has no icdf")
 
     def entropy(self) -> Tensor:
-        """The expectation of ``-log_prob``, of each distribution of the batch."""
+        """Return the expectation of ``-log_prob``, of each distribution of the batch."""
         raise NotImplementedError(f"{type(self).__name__} has no entropy")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that a discrete variable has, along a new first axis."""
+        """Return all values that a discrete variable has, along a new first axis."""
         raise NotImplementedError(f"{type(self).__name__} has no list of values")
 
     def perplexity(self) -> Tensor:
-        """The exponential of the entropy."""
+        """Return the exponential of the entropy."""
         return self.entropy().exp()
 
     def expand(self, batch_shape: Any) -> Distribution:
-        """The same distributions, as many as the batch shape says."""
+        """Return the same distributions, as many as the batch shape says."""
         names = [name for name in self.arg_constraints if name in self.__dict__]
         n = len(self._batch_shape)
         own = {name: getattr(self, name) for name in names}
@@ -138,7 +138,7 @@ class Distribution:
         return self._kept(type(self)(**wide, validate_args=False))
 
     def _kept(self, other: Distribution) -> Distribution:
-        """Another distribution, which looks at values if this one does."""
+        """Return another distribution, which looks at values if this one does."""
         other._validate_args = self._validate_args
         return other
 

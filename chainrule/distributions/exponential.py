@@ -27,7 +27,7 @@ class Exponential(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         return self.rate.reciprocal()
 
     @property
@@ -41,7 +41,7 @@ class Exponential(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The square of the mean."""
+        """Return the square of the mean."""
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: object = ()) -> Tensor:

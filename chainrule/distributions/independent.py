@@ -31,7 +31,7 @@ class Independent(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """Whether draws have derivatives."""
+        """Return whether draws have derivatives."""
         return self.base_dist.has_rsample
 
     @property
@@ -41,17 +41,17 @@ class Independent(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The expectations."""
+        """Return the expectations."""
         return self.base_dist.mean
 
     @property
     def mode(self) -> Tensor:
-        """The most probable values."""
+        """Return the most probable values."""
         return self.base_dist.mode
 
     @property
     def variance(self) -> Tensor:
-        """The variances."""
+        """Return the variances."""
         return self.base_dist.variance
 
     def sample(self, sample_shape: object = ()) -> Tensor:

@@ -42,7 +42,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[KLFormula], KLFormula]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The expectation of ``p.log_prob(x) - q.log_prob(x)`` for x from p, of each pair of the batches.
+    """Return the expectation of ``p.log_prob(x) - q.log_prob(x)`` for x from p, of each pair of the batches.
 
     Raises:
         NotImplementedError: there is no formula for these families.

@@ -17,7 +17,7 @@ class Laplace(LocationScale):
 
     @property
     def variance(self) -> Tensor:
-        """The expectation of the squared distance from the mean."""
+        """Return the expectation of the squared distance from the mean."""
         return 2 * self.scale**2
 
     def rsample(self, sample_shape: object = ()) -> Tensor:

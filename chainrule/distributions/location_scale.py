@@ -22,7 +22,7 @@ class LocationScale(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         return self.loc
 
     mode = mean

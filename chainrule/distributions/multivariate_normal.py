@@ -75,14 +75,14 @@ class MultivariateNormal(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         return self.loc
 
     mode = mean
 
     @property
     def variance(self) -> Tensor:
-        """The diagonal of the covariance."""
+        """Return the diagonal of the covariance."""
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self.batch_shape, *self.event_shape))
 
     def rsample(self, sample_shape: object = ()) -> Tensor:
@@ -109,7 +109,7 @@ class MultivariateNormal(Distribution):
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
-    """The Cholesky factor of a precision's inverse, without the inverse."""
+    """Return the Cholesky factor of a precision's inverse, without the inverse."""
     factor = linalg.cholesky(P.flip((-2, -1)))
     inverse = factor.flip((-2, -1)).mT
     return linalg.solve_triangular(inverse, creation.eye(P.shape[-1], dtype=P.dtype), upper=False)

@@ -57,6 +57,6 @@ class OfProbabilities(Distribution):
         return self._kept(family(**{self._name: wide}, validate_args=False))
 
     def _values(self, count: int, dtype: DTypeLike, expand: bool) -> Tensor:
-        """The numbers below a count along a new first axis."""
+        """Return the numbers below a count along a new first axis."""
         values = creation.arange(count, dtype=dtype).view((-1,) + (1,) * len(self.batch_shape))
         return values.expand((-1, *self.batch_shape)) if expand else values

@@ -24,14 +24,14 @@ class Poisson(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The rate."""
+        """Return the rate."""
         return self.rate
 
     variance = mean
 
     @property
     def mode(self) -> Tensor:
-        """The most probable count."""
+        """Return the most probable count."""
         return self.rate.floor()
 
     def sample(self, sample_shape: object = ()) -> Tensor:

@@ -34,12 +34,12 @@ class Uniform(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The middle."""
+        """Return the middle."""
         return (self.high + self.low) / 2
 
     @property
     def mode(self) -> Tensor:
-        """All are as probable: nan."""
+        """Return all are as probable: nan."""
         return math.nan * self.high
 
     @property
@@ -48,7 +48,7 @@ class Uniform(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """A twelfth of the squared length."""
+        """Return a twelfth of the squared length."""
         return (self.high - self.low) ** 2 / 12
 
     def rsample(self, sample_shape: object = ()) -> Tensor:

@@ -16,7 +16,7 @@ ndarray = np.ndarray
 
 
 def element_bounds(bounds: Any, packing: Packing, kind: Any) -> Any:
-    """The bounds of ``minimize`` as ``kind``, which is ``scipy.optimize.Bounds``.
+    """Return the bounds of ``minimize`` as ``kind``, which is ``scipy.optimize.Bounds``.
 
     They have the structure of x0, and at the place of each array None, a pair (low, high), a ``Bounds``, or as in SciPy a
     pair for each element. low and high are None (no bound), a number or an array. A ``Bounds`` for all is one of the
@@ -48,7 +48,7 @@ def _is_pair_for_all(bounds: object, packing: Packing) -> bool:
 
 
 def two_sides(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[FloatVector, FloatVector]:
-    """The bounds of ``least_squares``: (low, high), each a number for all or with an array or number for each of x0's.
+    """Return the bounds of ``least_squares``: (low, high), each a number for all or with an array or number for each of x0's.
 
     What has x0's structure and is no such pair is read as :func:`element_bounds` does.
     """
@@ -74,7 +74,7 @@ def _at_leaves(bounds: object, packing: Packing) -> list[Any]:
 
 
 def _pair(at: object, shape: tuple[int, ...], what: str) -> tuple[TensorLike | None, TensorLike | None]:
-    """(low, high) for an array from a pair, or from a pair for each element."""
+    """Return (low, high) for an array from a pair, or from a pair for each element."""
     if at is None:
         return None, None
     expected = f"{what}: expected None, a pair (low, high), or such a pair for each of {math.prod(shape)} elements"
@@ -90,7 +90,7 @@ def _pair(at: object, shape: tuple[int, ...], what: str) -> tuple[TensorLike | N
 
 
 def _filled(bound: object, free: float, shape: tuple[int, ...], what: str) -> ndarray:
-    """A bound for each element of an array."""
+    """Return a bound for each element of an array."""
     value = output_value(free if bound is None else array_like(bound), what).astype(float)
     if value.ndim == 1 and value.size == math.prod(shape):
         return value.reshape(shape)  # as a Bounds has them

@@ -23,7 +23,7 @@ from chainrule.scipy.vectors import (
 
 
 def with_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: bool, compiled: bool) -> Any:
-    """The constraints of ``minimize`` as functions of the vector, with what derivatives they lack.
+    """Return the constraints of ``minimize`` as functions of the vector, with what derivatives they lack.
 
     Args:
         constraints: one, or a list of them: a function (which is to be 0), ``(function, low, high)``, and SciPy's
@@ -81,7 +81,7 @@ def _constraint(given: Any, what: str, packing: Packing, optimize: Any, sparse: 
 
 
 def _hessian(given: Any, flat: AnyFunction, what: str, compiled: bool, sparse: bool, optimize: Any) -> Any:
-    """The Hessian of the constraints' sum weighted by v, where the method uses it and SciPy's default would stand."""
+    """Return the Hessian of the constraints' sum weighted by v, where the method uses it and SciPy's default would stand."""
     if type(given) is not optimize.BFGS or not sparse:
         return given
     weighted = HessianOf(lambda x, v: np.sum(v * flat(x)), what, compiled, sparse)
@@ -89,7 +89,7 @@ def _hessian(given: Any, flat: AnyFunction, what: str, compiled: bool, sparse: b
 
 
 def _old_style(given: Params, what: str, packing: Packing, compiled: bool) -> Params:
-    """A dictionary with "type", "fun" and perhaps "jac" and "args", for functions of the vector."""
+    """Return a dictionary with "type", "fun" and perhaps "jac" and "args", for functions of the vector."""
     args = tuple(given.get("args", ()))
     flat = flat_function(given["fun"], packing, args, f"{what}['fun']")
     own = given.get("jac")
@@ -107,12 +107,12 @@ def _new_style(given: Params, optimize: Any) -> Any:
 
 
 def _users(function: AnyFunction, packing: Packing) -> AnyFunction:
-    """A derivative that the user wrote, of the vector."""
+    """Return a derivative that the user wrote, of the vector."""
     return lambda x, *more: plain_matrix(function(packing.unpack(x), *more))
 
 
 def _side(bound: Any, free: float, what: str) -> FloatVector | float:
-    """low or high of a constraint: a number, or one for each element of what the function returns."""
+    """Return low or high of a constraint: a number, or one for each element of what the function returns."""
     if bound is None:
         return free
     if is_container(bound) or isinstance(unfaced(bound), Tensor):

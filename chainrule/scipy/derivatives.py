@@ -24,7 +24,7 @@ SPARSE_FROM = 50  # unknowns
 
 
 def scipy_module(name: str, caller: str) -> Any:
-    """A module of SciPy, which loads when a solver is called.
+    """Return a module of SciPy, which loads when a solver is called.
 
     Raises:
         ModuleNotFoundError: SciPy is not installed.
@@ -78,7 +78,7 @@ class Objective:
         self.hessian = HessianOf(flat, what, compiled, sparse)
 
     def plain(self, x: FloatVector) -> float:
-        """The value alone, where no gradient is going to be asked for."""
+        """Return the value alone, where no gradient is going to be asked for."""
         return float(self.values(np.array(x))[0])
 
     def _value_alone(self, x: FloatVector) -> FloatVector:
@@ -142,7 +142,7 @@ class MatrixOf:
         return np.asarray(output_value(self.dense(x, *args), self.what), x.dtype)
 
     def _replayed(self, x: FloatVector, args: tuple[object, ...]) -> Any:
-        """A sparse matrix whose pattern is known, where it is the same."""
+        """Return a sparse matrix whose pattern is known, where it is the same."""
         point = (x, *map(np.asarray, args)) if args else x
         if self.prepared is None:
             self.prepared = prepare_jacobian(type(self).vector_function(self.flat), point, on_change="record")

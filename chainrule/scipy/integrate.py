@@ -117,7 +117,7 @@ def _somewhere(func: AnyFunction, a: TensorLike, b: TensorLike, args: tuple[AnyA
 
 
 def _number(x: object) -> float:
-    """The number of a value without axes, without its derivatives.
+    """Return the number of a value without axes, without its derivatives.
 
     Raises:
         RuntimeError: there is one for each example of a vmap.
@@ -135,7 +135,7 @@ def _number(x: object) -> float:
 def _sum(
     func: AnyFunction, a: object, b: object, args: tuple[object, ...], kind: tuple[bool, ...], intervals: AnyArray
 ) -> Any:
-    """The integral as a sum over points in intervals of [0, 1], on which [a, b] is mapped as SciPy does it."""
+    """Return the integral as a sum over points in intervals of [0, 1], on which [a, b] is mapped as SciPy does it."""
     plain = data_of(intervals)
     if type(plain) is ndarray:  # in vmap some examples need more of them than others
         intervals = intervals[np.flatnonzero(plain[:, 1] > plain[:, 0])]
@@ -153,7 +153,7 @@ def _sum(
 
 
 def _mapped(func: AnyFunction, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any) -> AnyArray:
-    """The integrand as a function on [0, 1]."""
+    """Return the integrand as a function on [0, 1]."""
     if kind == (False, False):
         return _everywhere(func, a + (b - a) * t, args) * (b - a)
     t = np.where(t > 0, t, 1.0)  # only what has no weight is there
@@ -167,7 +167,7 @@ def _mapped(func: AnyFunction, a: Any, b: Any, args: tuple[Any, ...], kind: tupl
 
 
 def _everywhere(func: AnyFunction, x: Any, args: tuple[Any, ...]) -> Any:
-    """The function at many points."""
+    """Return the function at many points."""
     try:
         return vmap(lambda x: func(x, *args))(x)
     except (RuntimeError, TypeError, ValueError):  # it asks for numbers
@@ -186,7 +186,7 @@ def _check(total: object, value: object, epsabs: float, epsrel: float) -> None:
 
 
 def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> AnyArray:
-    """A rule of SciPy's, which is linear in y, by what it makes of unit vectors."""
+    """Return a rule of SciPy's, which is linear in y, by what it makes of unit vectors."""
     rule = getattr(scipy_module("scipy.integrate", f"integrate.{name}"), name)
     if not _is_differentiated(y):
         return rule(y, *args, axis=axis, **options)

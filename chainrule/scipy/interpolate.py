@@ -75,7 +75,7 @@ def _applied(x: Any, **params: Any) -> AnyArray:
 
 
 def evaluate(curve: object, x: object, nu: int = 0) -> Any:
-    """An interpolant of SciPy's, or its derivative of order ``nu``, at points that may be differentiated.
+    """Return an interpolant of SciPy's, or its derivative of order ``nu``, at points that may be differentiated.
 
     Args:
         curve: a ``CubicSpline``, ``PchipInterpolator``, ``BSpline``, ``PPoly``, ``UnivariateSpline`` or another that has
@@ -138,18 +138,18 @@ class Curve:
         return at if y is None else np.tensordot(at, y, ([-1], [0]))
 
     def derivative(self, nu: int = 1) -> Curve:
-        """The curve's derivative of an order."""
+        """Return the curve's derivative of an order."""
         found = object.__new__(type(self))
         found.__dict__.update(self.__dict__)
         found._order += nu
         return found
 
     def antiderivative(self, nu: int = 1) -> Curve:
-        """The curve whose derivative of that order it is, and that begins with zeros."""
+        """Return the curve whose derivative of that order it is, and that begins with zeros."""
         return self.derivative(-nu)
 
     def integrate(self, a: object, b: object) -> Any:
-        """The integral from a to b."""
+        """Return the integral from a to b."""
         return self(b, -1) - self(a, -1)
 
 
@@ -198,7 +198,7 @@ def PchipInterpolator(x: object, y: Any, axis: int = 0, extrapolate: object = No
 
 
 def _pchip_slopes(x: AnyArray, y: AnyArray) -> AnyArray:
-    """The derivatives at the points: weighted harmonic means of the slopes on both sides, where these have one sign.
+    """Return the derivatives at the points: weighted harmonic means of the slopes on both sides, where these have one sign.
 
     F. N. Fritsch and J. Butland, A method for constructing local monotone piecewise cubic interpolants (1984).
     """
@@ -215,7 +215,7 @@ def _pchip_slopes(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def _pchip_end(h0: AnyArray, h1: AnyArray, m0: AnyArray, m1: AnyArray) -> AnyArray:
-    """The derivative at an end: from three points, but of the sign of the first slope, and not too steep."""
+    """Return the derivative at an end: from three points, but of the sign of the first slope, and not too steep."""
     d = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
     steep = (np.sign(m0) != np.sign(m1)) & (np.abs(d) > 3 * np.abs(m0))
     return np.where(np.sign(d) != np.sign(m0), 0.0, np.where(steep, 3 * m0, d))
@@ -431,7 +431,7 @@ def multilinear(grid: Sequence[NumpyArray], values: IntoArray, coordinates: Sequ
 
 
 def _taken(values: Any, at: Any) -> AnyArray:
-    """The elements at positions along the first axis; ``np.take`` itself does not ask what these are."""
+    """Return the elements at positions along the first axis; ``np.take`` itself does not ask what these are."""
     if isinstance(values, ndarray) and not isinstance(at, ndarray):
         values = array_of(wrap(values)) if type(at) is Array else wrap(values)
     return np.take(values, at, 0)

@@ -47,7 +47,7 @@ class Journal:
             raise self._of_another_run("it started from another x0")
 
     def recorded(self, function: Callable[..., FloatVector]) -> Callable[..., FloatVector]:
-        """A function from vectors to a vector, whose answers are kept."""
+        """Return a function from vectors to a vector, whose answers are kept."""
 
         def answer(*questions: FloatVector) -> FloatVector:
             asked = np.concatenate(questions)
@@ -79,7 +79,7 @@ class Journal:
 
 
 def _read(path: Path) -> tuple[list[FloatVector], int]:
-    """The whole arrays at the beginning of a file, and where they end."""
+    """Return the whole arrays at the beginning of a file, and where they end."""
     records: list[FloatVector] = []
     whole = 0
     if path.exists():
@@ -94,5 +94,5 @@ def _read(path: Path) -> tuple[list[FloatVector], int]:
 
 
 def _agree(x: FloatVector, y: FloatVector) -> bool:
-    """Whether two computations of the same numbers differ by no more than their order of summation explains."""
+    """Return whether two computations of the same numbers differ by no more than their order of summation explains."""
     return x.shape == y.shape and np.allclose(x, y, 1e-6, 1e-6 * np.max(np.abs(x), initial=0), equal_nan=True)

@@ -152,14 +152,14 @@ tanhm = _of_matrix("tanhm", "hyperbolic tangent")
 
 @_else_scipys
 def expm(A: Any) -> AnyArray:
-    """The exponential of a square matrix, as ``scipy.linalg.expm``."""
+    """Return the exponential of a square matrix, as ``scipy.linalg.expm``."""
     return linalg.matrix_exp(A)
 
 
 @_else_scipys
 @_over_stacks(2)
 def fractional_matrix_power(A: object, t: float) -> AnyArray:
-    """A square matrix to a power that need not be whole, as ``scipy.linalg.fractional_matrix_power``; t is a constant."""
+    """Return a square matrix to a power that need not be whole, as ``scipy.linalg.fractional_matrix_power``; t is a constant."""
     return applied(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
 
 
@@ -182,7 +182,7 @@ def _adjoint(x: Any) -> AnyArray:
 
 @_else_scipys
 def cholesky(a: Any, lower: bool = False) -> AnyArray:
-    """The Cholesky factor: as for SciPy the upper one, of the upper triangle, if ``lower`` does not say otherwise."""
+    """Return the Cholesky factor: as for SciPy the upper one, of the upper triangle, if ``lower`` does not say otherwise."""
     return np.linalg.cholesky(a, upper=not lower)
 
 
@@ -194,7 +194,7 @@ def cho_factor(a: object, lower: bool = False) -> tuple[AnyArray, bool]:
 
 @_else_scipys
 def cho_solve(c_and_lower: tuple[Any, bool], b: object) -> AnyArray:
-    """x with ``a @ x = b``, from ``cho_factor(a)``."""
+    """Return x with ``a @ x = b``, from ``cho_factor(a)``."""
     return _cho_solve(c_and_lower[0], b, c_and_lower[1])
 
 
@@ -207,7 +207,7 @@ def _cho_solve(c: object, b: object, lower: bool) -> AnyArray:
 @_else_scipys
 @_over_stacks(2, "1|2")
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
-    """x with ``a @ x = b``, for a triangular matrix; ``trans`` 1 or "T" for its transpose, 2 or "C" for the adjoint."""
+    """Return x with ``a @ x = b``, for a triangular matrix; ``trans`` 1 or "T" for its transpose, 2 or "C" for the adjoint."""
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise ValueError(f"solve_triangular(trans={trans!r}): trans is 0, 1 or 2, or 'N', 'T' or 'C'")
     turned = trans not in (0, "N")
@@ -226,7 +226,7 @@ def lu_factor(a: Any) -> tuple[AnyArray, AnyArray]:
 
 @_else_scipys
 def lu_solve(lu_and_piv: tuple[Any, Any], b: object, trans: int = 0) -> AnyArray:
-    """x with ``a @ x = b``, from ``lu_factor(a)``; ``trans`` 1 for the transpose, 2 for the adjoint."""
+    """Return x with ``a @ x = b``, from ``lu_factor(a)``; ``trans`` 1 for the transpose, 2 for the adjoint."""
     return _lu_solve(*lu_and_piv, b, trans)
 
 
@@ -251,7 +251,7 @@ def _tensor(x: object) -> Tensor:
 
 
 def _faced(tensor: Any, *given: object) -> AnyArray:
-    """A result in the face of what it was computed from."""
+    """Return a result in the face of what it was computed from."""
     return tensor if any(isinstance(x, (Tensor, ArrayLike)) for x in given) else array_of(tensor)
 
 
@@ -260,7 +260,7 @@ def _faced(tensor: Any, *given: object) -> AnyArray:
 
 @_else_scipys
 def block_diag(*arrs: object) -> AnyArray:
-    """A matrix with blocks on its diagonal, as ``scipy.linalg.block_diag``."""
+    """Return a matrix with blocks on its diagonal, as ``scipy.linalg.block_diag``."""
     return _over_stacks(*[2] * len(arrs))(_block_diag)(*arrs)
 
 
@@ -272,7 +272,7 @@ def _block_diag(*arrs: object) -> AnyArray:
 @_else_scipys
 @_over_stacks(1, 1)
 def toeplitz(c: IntoArray, r: IntoArray | None = None) -> AnyArray:
-    """A matrix with constant diagonals, from its first column and its first row (without one: the column's conjugate)."""
+    """Return a matrix with constant diagonals, from its first column and its first row (without one: the column's conjugate)."""
     c = np.ravel(c)
     r = np.conj(c) if r is None else np.ravel(r)
     m, n = len(c), len(r)
@@ -282,7 +282,7 @@ def toeplitz(c: IntoArray, r: IntoArray | None = None) -> AnyArray:
 
 @_else_scipys
 def hankel(c: IntoArray, r: IntoArray | None = None) -> AnyArray:
-    """A matrix with constant antidiagonals, from its first column and its last row (without one: zeros)."""
+    """Return a matrix with constant antidiagonals, from its first column and its last row (without one: zeros)."""
     c = np.ravel(c)
     r = np.zeros(len(c), dtype_of(c)) if r is None else np.ravel(r)
     return np.concatenate([c, r[1:]])[np.arange(len(c))[:, None] + np.arange(len(r))]
@@ -291,7 +291,7 @@ def hankel(c: IntoArray, r: IntoArray | None = None) -> AnyArray:
 @_else_scipys
 @_over_stacks(1)
 def circulant(c: Any) -> AnyArray:
-    """A matrix whose columns are rotations of c."""
+    """Return a matrix whose columns are rotations of c."""
     n = len(c)
     return c[(np.arange(n)[:, None] - np.arange(n)) % n]
 
@@ -299,7 +299,7 @@ def circulant(c: Any) -> AnyArray:
 @_else_scipys
 @_over_stacks(1)
 def companion(a: Any) -> Any:
-    """The matrix whose characteristic polynomial has the coefficients a."""
+    """Return the matrix whose characteristic polynomial has the coefficients a."""
     first = -a[1:] / a[0]
     return np.concatenate([first[None], np.eye(len(first))[:-1]])
 
@@ -316,7 +316,7 @@ def khatri_rao(a: Any, b: Any) -> AnyArray:
 
 @_else_scipys
 def solve_banded(l_and_u: tuple[int, int], ab: object, b: object) -> AnyArray:
-    """x with ``a @ x = b``, for a banded matrix: ``ab[u + i - j, j] = a[i, j]``, with l diagonals below and u above."""
+    """Return x with ``a @ x = b``, for a banded matrix: ``ab[u + i - j, j] = a[i, j]``, with l diagonals below and u above."""
     return _solve_banded(ab, b, *l_and_u)
 
 
@@ -336,7 +336,7 @@ def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> AnyArray:
 @_else_scipys
 @_over_stacks(2, "1|2")
 def solveh_banded(ab: AnyArray, b: object, lower: bool = False) -> AnyArray:
-    """x with ``a @ x = b``, for a positive definite banded matrix of which ``ab`` has one triangle."""
+    """Return x with ``a @ x = b``, for a positive definite banded matrix of which ``ab`` has one triangle."""
     u = np.shape(ab)[0] - 1
     n = np.shape(ab)[1]
     k, col = (index.reshape(-1) for index in np.indices((u + 1, n)))
@@ -350,7 +350,7 @@ def solveh_banded(ab: AnyArray, b: object, lower: bool = False) -> AnyArray:
 
 @_else_scipys
 def solve_toeplitz(c_or_cr: object, b: object) -> AnyArray:
-    """x with ``toeplitz(c, r) @ x = b``, by elimination."""
+    """Return x with ``toeplitz(c, r) @ x = b``, by elimination."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _solve_toeplitz(c, r, b)
 
@@ -362,7 +362,7 @@ def _solve_toeplitz(c: Any, r: Any, b: Any) -> AnyArray:
 
 @_else_scipys
 def solve_circulant(c: IntoArray, b: IntoArray) -> AnyArray:
-    """x with ``circulant(c) @ x = b``, by Fourier transforms."""
+    """Return x with ``circulant(c) @ x = b``, by Fourier transforms."""
     if np.ndim(c) > 1:
         raise NotImplementedError(
             f"solve_circulant(c, b): c is a vector here, and has the shape {np.shape(c)}: use vmap"

@@ -178,7 +178,7 @@ def like_start(found: Any, packing: Packing, names: tuple[str, ...]) -> Any:
 
 
 def callback_for(callback: AnyFunction | None, packing: Packing) -> AnyFunction | None:
-    """The user's callback, for containers in the place of vectors. SciPy tells two kinds by their parameters."""
+    """Return the user's callback, for containers in the place of vectors. SciPy tells two kinds by their parameters."""
     if callback is None or packing.is_vector:
         return callback
     if set(inspect.signature(callback).parameters) == {"intermediate_result"}:

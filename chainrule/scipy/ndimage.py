@@ -127,5 +127,5 @@ def _axes(input: TensorLike, axes: Any) -> list[int]:
 
 
 def _each(value: Any, axes: list[int]) -> list[Any]:
-    """A number for each axis."""
+    """Return a number for each axis."""
     return [value] * len(axes) if np.ndim(value) == 0 else list(value)

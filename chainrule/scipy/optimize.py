@@ -34,7 +34,7 @@ def _scipys(name: str) -> AnyFunction:
 
 
 def _root(name: str, f: AnyFunction, x0: float, args: tuple[object, ...], find: AnyFunction) -> AnyArray:
-    """x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
+    """Return x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
 
     def solver(g: AnyFunction, start: AnyArray) -> object:
         return np.reshape(
@@ -45,7 +45,7 @@ def _root(name: str, f: AnyFunction, x0: float, args: tuple[object, ...], find: 
 
 
 def _between(name: str) -> AnyFunction:
-    """The public function for one of SciPy's solvers on an interval."""
+    """Return the public function for one of SciPy's solvers on an interval."""
 
     def solve(f: AnyFunction, a: float, b: float, args: object = (), **options: object) -> Any:
         if options.get("full_output"):

@@ -145,7 +145,7 @@ def _version() -> tuple[int, int]:
 
 
 def _in_bands(matrix: Any, lower: int, upper: int, padding: int) -> ndarray:
-    """A matrix as LSODA takes banded ones: element (i, j) at [i - j + upper, j].
+    """Return a matrix as LSODA takes banded ones: element (i, j) at [i - j + upper, j].
 
     Raises:
         ValueError: there is something outside of the bands.
@@ -163,7 +163,7 @@ def _in_bands(matrix: Any, lower: int, upper: int, padding: int) -> ndarray:
 
 
 def _events(events: Any, packing: Packing, args: tuple[Any, ...]) -> list[AnyFunction] | None:
-    """The user's events as functions of the vector."""
+    """Return the user's events as functions of the vector."""
     if events is None:
         return None
     several = [events] if callable(events) else events

@@ -24,7 +24,7 @@ __all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]
 
 
 def _or_scipys(name: str, ours: AnyFunction, *args: object, **options: object) -> Any:
-    """A function of ours where its arguments are differentiated, else SciPy's."""
+    """Return a function of ours where its arguments are differentiated, else SciPy's."""
     function = getattr(_scipys, name)
     if not any(map(is_differentiated, (*args, *options.values()))):
         return function(*args, **options)
@@ -90,7 +90,7 @@ def multigammaln(a: IntoArray, d: int) -> AnyArray:
 
 
 def __getattr__(name: str) -> object:
-    """The other names are SciPy's."""
+    """Return the other names are SciPy's."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_scipys, name)

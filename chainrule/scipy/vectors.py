@@ -25,7 +25,7 @@ FloatVector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _real(x: TensorLike) -> Any:
-    """A Python integer as the number it is: integers are what arrays are of."""
+    """Return a Python integer as the number it is: integers are what arrays are of."""
     return float(x) if type(x) is int else x
 
 
@@ -72,7 +72,7 @@ class Packing:
 
     @property
     def is_vector(self) -> bool:
-        """Whether the tree is one vector of float64 itself."""
+        """Return whether the tree is one vector of float64 itself."""
         return (
             self.spec.kind is None
             and len(self.shapes[0]) == 1
@@ -85,7 +85,7 @@ class Packing:
         return np.concatenate([np.reshape(value, -1) for value in values]).astype(self.dtype)
 
     def pack_like(self, tree: object, what: str) -> FloatVector:
-        """A tree of the same structure and shapes as one vector.
+        """Return a tree of the same structure and shapes as one vector.
 
         Raises:
             ValueError: it has another structure, or a leaf another shape.
@@ -102,7 +102,7 @@ class Packing:
         return self.pack(values)
 
     def unpack(self, x: Any) -> Any:
-        """A vector as the tree: of arrays and tensors as the user gave them; of what is recorded if the vector is.
+        """Return a vector as the tree: of arrays and tensors as the user gave them; of what is recorded if the vector is.
 
         Axes of ``x`` after the first come after those of each leaf.
         """
@@ -119,7 +119,7 @@ class Packing:
         return tree_unflatten(parts, self.spec)
 
     def results(self, x: ndarray, axis: int = 0, dtype: DTypeLike = None) -> Any:
-        """An array of SciPy's, one axis of which is laid out as the vector, as the tree, in memory of its own.
+        """Return an array of SciPy's, one axis of which is laid out as the vector, as the tree, in memory of its own.
 
         Each leaf has its own axes in the place of that one. With ``dtype`` all have that dtype.
         """
@@ -132,7 +132,7 @@ class Packing:
 
 
 def plain_value(x: object, what: str) -> ndarray:
-    """The numbers of an array, tensor or number, without its history.
+    """Return the numbers of an array, tensor or number, without its history.
 
     Raises:
         TypeError: it is none of these, or another library's array, which is not in memory or not of NumPy's numbers.
@@ -160,7 +160,7 @@ def plain_value(x: object, what: str) -> ndarray:
 
 
 def _with_face(part: TensorLike, leaf: AnyArray) -> AnyArray:
-    """A part of the vector as the user gave that leaf: a tensor or an array."""
+    """Return a part of the vector as the user gave that leaf: a tensor or an array."""
     if type(part) is Array:
         return faced(part._tensor, leaf)
     if isinstance(part, Tensor):
@@ -191,7 +191,7 @@ def flat_output(y: TensorLike, what: str, *more: int) -> AnyArray:
 
 
 def output_value(y: TensorLike, what: str) -> ndarray:
-    """The numbers of what a function returned, or of anything else that the solution depends on.
+    """Return the numbers of what a function returned, or of anything else that the solution depends on.
 
     Raises:
         RuntimeError: it has a derivative by something else than what is solved for, which would be lost.
@@ -215,14 +215,14 @@ def plain_vector(y: TensorLike, what: str) -> FloatVector:
 
 
 def plain_matrix(matrix: object) -> Any:
-    """A matrix that a function of the user's returned; those of SciPy's own classes stay as they are."""
+    """Return a matrix that a function of the user's returned; those of SciPy's own classes stay as they are."""
     if isinstance(matrix, (Tensor, Array, ArrayLike)):
         return plain_value(matrix, "the matrix")
     return np.asarray(matrix) if isinstance(matrix, (list, tuple)) else matrix
 
 
 def flat_function(fun: AnyFunction, packing: Packing, args: tuple[object, ...], what: str) -> AnyFunction:
-    """A function of the tree as a function from vector to vector, which can be differentiated."""
+    """Return a function of the tree as a function from vector to vector, which can be differentiated."""
 
     @functools.wraps(fun)
     def flat(x: AnyArray) -> AnyArray:

@@ -15,7 +15,7 @@ from chainrule.nn.convolution import fold
 def _pieces(
     name: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None, like: Tensor
 ) -> tuple[int, Tensor]:
-    """The step between pieces, and the window, with zeros around it up to ``n_fft``."""
+    """Return the step between pieces, and the window, with zeros around it up to ``n_fft``."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if n_fft <= 0 or hop <= 0 or not 0 < length <= n_fft:
@@ -44,7 +44,7 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """The Fourier transforms of windowed pieces of ``n_fft`` points, every ``hop_length``.
+    """Return the Fourier transforms of windowed pieces of ``n_fft`` points, every ``hop_length``.
 
     Args:
         input: (..., points), with at most one leading axis.
@@ -94,7 +94,7 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal that has a short-time Fourier transform: the least squares estimate from all pieces.
+    """Return the signal that has a short-time Fourier transform: the least squares estimate from all pieces.
 
     Args:
         input: what :func:`stft` returns, complex.
@@ -126,7 +126,7 @@ def istft(
 
 
 def _overlapped(pieces: Tensor, hop: int) -> Tensor:
-    """The sum of pieces that begin ``hop`` points apart: (batch, pieces, n_fft) to (batch, points)."""
+    """Return the sum of pieces that begin ``hop`` points apart: (batch, pieces, n_fft) to (batch, points)."""
     if pieces.is_complex():
         return complex_(*[_overlapped(part, hop) for part in view_as_real(pieces).unbind(-1)])
     n_fft = pieces.shape[2]

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def _window(formula: AnyFunction) -> Callable[..., Tensor]:
-    """The user's function for a formula of the points k = 0 … M − 1, the number of steps, and keywords of its own."""
+    """Return the user's function for a formula of the points k = 0 … M − 1, the number of steps, and keywords of its own."""
     name = formula.__name__
 
     def call(M: int, *, sym: bool = True, dtype: DTypeLike = None, layout: object = None, device: DeviceLike = None,
@@ -58,7 +58,7 @@ def _require(ok: bool, message: str) -> None:
 
 @_window
 def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.0) -> Any:
-    """exp(−|k − center| / tau); the center is the middle by default, and may be another with ``sym=False``.
+    """Return exp(−|k − center| / tau); the center is the middle by default, and may be another with ``sym=False``.
 
     >>> import chainrule as cr
     >>> cr.signal.windows.exponential(3)
@@ -71,7 +71,7 @@ def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.
 
 @_window
 def gaussian(k: Any, steps: int, std: float = 1.0) -> Any:
-    """exp(−(k − middle)² / (2·std²))."""
+    """Return exp(−(k − middle)² / (2·std²))."""
     _require(std > 0, f"Standard deviation must be positive, got: {std} instead.")
     return np.exp(-0.5 * ((k - steps / 2) / std) ** 2)
 
@@ -84,7 +84,7 @@ def cosine(k: Any, steps: int) -> Any:
 
 @_window
 def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
-    """I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
+    """Return I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
     _require(beta >= 0, f"beta must be non-negative, got: {beta} instead.")
     x = 2 * k / max(steps, 1) - 1
     return np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta)
@@ -92,7 +92,7 @@ def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
 
 @_window
 def bartlett(k: Any, steps: int) -> Any:
-    """A triangle: 1 − |2k / steps − 1|."""
+    """Return a triangle: 1 − |2k / steps − 1|."""
     return 1 - np.abs(2 * k / max(steps, 1) - 1)
 
 
@@ -103,7 +103,7 @@ def _cosines(k: Any, steps: int, a: Iterable[float]) -> Any:
 
 @_window
 def general_cosine(k: IntoArray, steps: int, a: Iterable[float]) -> Any:
-    """Σ (−1)ⁱ·aᵢ·cos(2πik / steps): a sum of cosines."""
+    """Return Σ (−1)ⁱ·aᵢ·cos(2πik / steps): a sum of cosines."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     weights = [float(c) for c in a]
@@ -119,7 +119,7 @@ def general_hamming(k: object, steps: int, alpha: float = 0.54) -> Any:
 
 @_window
 def hann(k: IntoArray, steps: int) -> Any:
-    """sin²(πk / steps).
+    """Return sin²(πk / steps).
 
     >>> import chainrule as cr
     >>> cr.signal.windows.hann(5)

@@ -25,7 +25,7 @@ ndarray = np.ndarray
 
 
 def applied(row: Primitive, operands: tuple[object, ...], **params: object) -> Any:
-    """A row, of operands of both faces and of plain arrays: the result has the face of the operands."""
+    """Return a row, of operands of both faces and of plain arrays: the result has the face of the operands."""
     opened = [_opened(x) for x in operands]
     result = bind(row, opened, params)
     return as_arrays(result) if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands) else result
@@ -81,12 +81,12 @@ class SparseArray:
 
     @property
     def dtype(self) -> NumpyDType:
-        """The dtype of the entries."""
+        """Return the dtype of the entries."""
         return dtype_of(self.data)
 
     @property
     def nnz(self) -> int:
-        """The number of entries."""
+        """Return the number of entries."""
         return len(self._places.indices)
 
     @property
@@ -96,26 +96,26 @@ class SparseArray:
 
     @property
     def T(self) -> SparseArray:
-        """The transpose, with the same entries in the same order."""
+        """Return the transpose, with the same entries in the same order."""
         return type(self)(self.data, self._places, not self._transposed)
 
     def transpose(self) -> SparseArray:
-        """The transpose."""
+        """Return the transpose."""
         return self.T
 
     @property
     def row(self) -> NumpyArray:
-        """The row of each entry, in the order of ``data``."""
+        """Return the row of each entry, in the order of ``data``."""
         return self.coords[0]
 
     @property
     def col(self) -> NumpyArray:
-        """The column of each entry, in the order of ``data``."""
+        """Return the column of each entry, in the order of ``data``."""
         return self.coords[1]
 
     @property
     def indices(self) -> NumpyArray:
-        """The column of each entry in the format csr, its row in csc."""
+        """Return the column of each entry in the format csr, its row in csc."""
         return self._places.indices
 
     @property
@@ -125,7 +125,7 @@ class SparseArray:
 
     @property
     def format(self) -> str:
-        """Whether the entries are in the order of the rows, "csr", or of the columns, "csc"."""
+        """Return whether the entries are in the order of the rows, "csr", or of the columns, "csc"."""
         return "csc" if self._transposed else "csr"
 
     def with_data(self, data: object) -> SparseArray:
@@ -137,7 +137,7 @@ class SparseArray:
     # -- products and systems ------------------------------------------------------------------------------------------
 
     def __matmul__(self, x: object) -> Any:
-        """The product with a vector, with the columns of a dense matrix, or with a sparse matrix (which is one)."""
+        """Return the product with a vector, with the columns of a dense matrix, or with a sparse matrix (which is one)."""
         if isinstance(x, SparseArray) or is_sparse(x):
             return self._times(_sparse(x))
         x = _opened(x) if isinstance(x, (list, tuple)) or numbers_of(x) is not None else x
@@ -166,12 +166,12 @@ class SparseArray:
         return self._coo(data, mine[0][left], theirs[1][right], (self.shape[0], other.shape[1]))
 
     def _coo(self, data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
-        """A matrix of the same kind."""
+        """Return a matrix of the same kind."""
         made = coo(data, row, col, shape)
         return type(self)(made.data, made._places, made._transposed)
 
     def solve(self, b: object) -> Any:
-        """x with ``A @ x = b``, for a vector or the columns of a dense matrix, by SuperLU.
+        """Return x with ``A @ x = b``, for a vector or the columns of a dense matrix, by SuperLU.
 
         The factors are kept for other right-hand sides, and serve the derivatives, with respect to ``data`` and to b.
 
@@ -204,21 +204,21 @@ class SparseArray:
         return self.with_data(-self.data)
 
     def conj(self) -> SparseArray:
-        """The complex conjugate."""
+        """Return the complex conjugate."""
         return self.with_data(np.conj(self.data))
 
     conjugate = conj
 
     def astype(self, dtype: DTypeLike) -> SparseArray:
-        """The entries in another dtype."""
+        """Return the entries in another dtype."""
         return self.with_data(self.data.astype(dtype))
 
     def copy(self) -> SparseArray:
-        """A matrix with a copy of the entries."""
+        """Return a matrix with a copy of the entries."""
         return self.with_data(np.copy(self.data))
 
     def _at_places(self, x: Any, sign: str) -> AnyArray:
-        """The elements of a dense array, broadcast to this shape, at the places of the entries."""
+        """Return the elements of a dense array, broadcast to this shape, at the places of the entries."""
         if isinstance(x, SparseArray) or is_sparse(x):
             raise TypeError(f"{sign} of two sparse matrices is none of the operations here: compute with their data")
         numbers = numbers_of(x)
@@ -230,7 +230,7 @@ class SparseArray:
         return x[tuple(index)] if shape else x
 
     def __add__(self, other: Any) -> SparseArray:
-        """The sum of two sparse matrices, with entries where one of them has one."""
+        """Return the sum of two sparse matrices, with entries where one of them has one."""
         if not (isinstance(other, SparseArray) or is_sparse(other)):
             return NotImplemented
         other = _sparse(other)
@@ -252,7 +252,7 @@ class SparseArray:
     # -- other forms ---------------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: object) -> Any:
-        """An element, a matrix of rows and columns, or a dense vector of elements, as SciPy's arrays take the index."""
+        """Return an element, a matrix of rows and columns, or a dense vector of elements, as SciPy's arrays take the index."""
         if not self._places.unique:
             return self._coo(self.data, *self.coords, self.shape)[index]
         at: Any = self._places.numbered(self._of_scipy, self._transposed)[index]
@@ -300,11 +300,11 @@ class SparseArray:
         return np.conj(self.T.matvec(np.conj(x)))
 
     def tocsr(self) -> SparseArray:
-        """The matrix with its entries in the order of the rows."""
+        """Return the matrix with its entries in the order of the rows."""
         return self._in_order(False)
 
     def tocsc(self) -> SparseArray:
-        """The matrix with its entries in the order of the columns."""
+        """Return the matrix with its entries in the order of the columns."""
         return self._in_order(True)
 
     def _in_order(self, of_columns: bool) -> SparseArray:
@@ -318,39 +318,39 @@ class SparseArray:
         return type(self)(np.take(self.data, order), places, of_columns)
 
     def tocoo(self) -> SparseArray:
-        """The matrix itself, which has ``row``, ``col`` and ``coords``."""
+        """Return the matrix itself, which has ``row``, ``col`` and ``coords``."""
         return self
 
     def asformat(self, format: str | None) -> SparseArray:
-        """The matrix in the format "csr" or "csc"; "coo" is the matrix itself."""
+        """Return the matrix in the format "csr" or "csc"; "coo" is the matrix itself."""
         forms = {None: self.tocoo, "coo": self.tocoo, "csr": self.tocsr, "csc": self.tocsc}
         if format not in forms:
             raise ValueError(f"A.asformat({format!r}): a SparseArray is in the format 'csr' or 'csc'")
         return forms[format]()
 
     def todense(self) -> Any:
-        """The dense matrix, as ``toarray``."""
+        """Return the dense matrix, as ``toarray``."""
         return self.toarray()
 
     def toarray(self) -> Any:
-        """The dense matrix."""
+        """Return the dense matrix."""
         rows_at, columns = self.coords
         places = rows_at.astype(np.intp) * self.shape[1] + columns
         return np.reshape(self._added(places, self.shape[0] * self.shape[1]), self.shape)
 
     def diagonal(self, k: int = 0) -> Any:
-        """The elements on the k-th diagonal, above the main one where k > 0."""
+        """Return the elements on the k-th diagonal, above the main one where k > 0."""
         rows_at, columns = self.coords
         length = max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
         on = np.flatnonzero(columns - rows_at == k)
         return applied(take_add, (np.take(self.data, on), rows_at[on] + min(k, 0)), axis=-1, length=length)
 
     def trace(self, offset: int = 0) -> Any:
-        """The sum of a diagonal."""
+        """Return the sum of a diagonal."""
         return np.sum(self.diagonal(offset))
 
     def sum(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
-        """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        """Return the sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         if dtype is not None or out is not None:
             raise NotImplementedError("A.sum(dtype=, out=) of a SparseArray: cast the entries, A.astype(dtype)")
         if axis is None:
@@ -361,14 +361,14 @@ class SparseArray:
         return self._added(self.coords[kept], self.shape[kept])
 
     def mean(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
-        """The mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        """Return the mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         return self.sum(axis, dtype, out) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
     def _added(self, places: NumpyArray, length: int) -> AnyArray:
         return applied(take_add, (self.data, places.astype(np.intp)), axis=-1, length=length)
 
     def to_scipy(self) -> Any:
-        """The numbers as a ``scipy.sparse`` array, without their derivatives.
+        """Return the numbers as a ``scipy.sparse`` array, without their derivatives.
 
         Raises:
             TypeError: there are none, inside a transformation.
@@ -405,7 +405,7 @@ class SparseMatrix(SparseArray):
         return self.multiply(x) if not np.ndim(x) else x @ self
 
     def sum(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
-        """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        """Return the sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         found = super().sum(axis, dtype, out)
         return found if axis is None else np.reshape(found, (1, -1) if axis % 2 == 0 else (-1, 1))
 
@@ -422,7 +422,7 @@ register_pytree_node(SparseMatrix, _taken_apart, lambda leaves, places: SparseMa
 
 
 def csr(data: object, indices: object, indptr: object, shape: tuple[int, int]) -> SparseArray:
-    """A sparse matrix by its rows, as ``scipy.sparse.csr_array((data, indices, indptr), shape)`` takes it.
+    """Return a sparse matrix by its rows, as ``scipy.sparse.csr_array((data, indices, indptr), shape)`` takes it.
 
     Args:
         data: the entries, (nnz,): an array, an ``Array`` or a ``Tensor``. Entries at one place add up.
@@ -448,7 +448,7 @@ def csr(data: object, indices: object, indptr: object, shape: tuple[int, int]) -
 
 
 def coo(data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
-    """A sparse matrix by the row and the column of each entry, as ``scipy.sparse.coo_array`` takes it. Its entries are by rows.
+    """Return a sparse matrix by the row and the column of each entry, as ``scipy.sparse.coo_array`` takes it. Its entries are by rows.
 
     Args:
         data: the entries, (nnz,). Those at one place add up.
@@ -481,7 +481,7 @@ def coo(data: object, row: object, col: object, shape: tuple[int, int]) -> Spars
 
 
 def like(A: Any, data: Any = None) -> SparseArray:
-    """A sparse matrix with the places of another.
+    """Return a sparse matrix with the places of another.
 
     Args:
         A: one of SciPy's, or a SparseArray.

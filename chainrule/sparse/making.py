@@ -18,7 +18,7 @@ from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like
 
 
 def _made(name: str, arg: object, shape: Any) -> SparseArray:
-    """A SparseArray of what SciPy's constructors take."""
+    """Return a SparseArray of what SciPy's constructors take."""
     if isinstance(arg, SparseArray) or is_sparse(arg):
         return like(arg)
     if isinstance(arg, tuple) and len(arg) == 2 and isinstance(arg[1], (tuple, list)):
@@ -47,7 +47,7 @@ def _size(places: NumpyArray) -> int:
 
 
 def _named(name: str, kind: type[SparseArray]) -> Callable[..., SparseArray]:
-    """The public function for one of SciPy's constructors."""
+    """Return the public function for one of SciPy's constructors."""
 
     def make(
         arg1: object, shape: tuple[int, int] | None = None, dtype: DTypeLike = None, copy: bool = False
@@ -81,7 +81,7 @@ coo_matrix, csr_matrix, csc_matrix = (_named(f"{form}_matrix", SparseMatrix) for
 
 
 def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None) -> SparseArray:
-    """A matrix with given diagonals, as ``scipy.sparse.diags_array`` makes it.
+    """Return a matrix with given diagonals, as ``scipy.sparse.diags_array`` makes it.
 
     Args:
         diagonals: a vector for the main diagonal, or a list with a vector (or one number) for each offset.
@@ -121,10 +121,10 @@ def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None
 
 
 def diags_array(diagonals: object, *, offsets: object = 0, shape: tuple[int, int] | None = None) -> SparseArray:
-    """As :func:`diags`."""
+    """Like :func:`diags`."""
     return diags(diagonals, offsets, shape)
 
 
 def eye_array(m: int, n: int | None = None, *, k: int = 0) -> SparseArray:
-    """A matrix with ones on a diagonal, as ``scipy.sparse.eye_array`` makes it."""
+    """Return a matrix with ones on a diagonal, as ``scipy.sparse.eye_array`` makes it."""
     return diags([np.ones(1)], [k], (m, m if n is None else n))

@@ -62,7 +62,7 @@ def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any
 
 
 def random_state_of(x: object) -> Any:
-    """A seed or a generator, as SciPy takes it."""
+    """Return a seed or a generator, as SciPy takes it."""
     return x._rng if isinstance(x, Generator) else x
 
 
@@ -92,7 +92,7 @@ StandardFormula: TypeAlias = Callable[..., Any]
 
 
 def _missing(method: str) -> AnyFunction:
-    """The formula of a distribution that has none."""
+    """Return the formula of a distribution that has none."""
 
     def formula(self: RandomVariable, *args: object) -> Any:
         raise NotImplementedError(
@@ -124,7 +124,7 @@ class RandomVariable(Named):
         self.__signature__ = inspect.Signature(parameters)
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
-        """The distribution with its parameters fixed: ``norm(loc, scale).logpdf(x)``."""
+        """Return the distribution with its parameters fixed: ``norm(loc, scale).logpdf(x)``."""
         self._bound("", args, kwds)
         return Frozen(self, args, kwds)
 
@@ -166,7 +166,7 @@ class RandomVariable(Named):
     def _parameters(
         self, method: str, x: IntoArray, args: tuple[IntoArray, ...], kwds: Params
     ) -> tuple[AnyArray, list[AnyArray], AnyArray, AnyArray]:
-        """x, the shapes, loc and scale as arrays; x is nan where a parameter is invalid."""
+        """Return x, the shapes, loc and scale as arrays; x is nan where a parameter is invalid."""
         bound = self._bound(method, args, kwds)
         point, loc, scale, *shapes = operands(
             f"{self.name}.{method}", [x, bound["loc"], bound["scale"], *(bound[name] for name in self.shapes)]
@@ -180,7 +180,7 @@ class RandomVariable(Named):
     def _at(
         self, method: str, x: IntoArray, args: tuple[IntoArray, ...], kwds: Params
     ) -> tuple[Any, list[Any], Any, Any, Any]:
-        """A point of the standard form, made one inside where x is not; shapes, scale; where x is below, and above."""
+        """Return a point of the standard form, made one inside where x is not; shapes, scale; where x is below, and above."""
         point, shapes, loc, scale = self._parameters(method, x, args, kwds)
         y = self._standard(method, point, loc, scale)
         low, high = self._ends(*shapes)
@@ -201,42 +201,42 @@ class RandomVariable(Named):
     # What both kinds have
 
     def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of at most x."""
+        """Return the probability of at most x."""
         y, shapes, _, below, above = self._at("cdf", x, args, kwds)
         return _with_ends(self._cdf(y, *shapes), below, 0, above, 1)
 
     def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of at most x."""
+        """Return the logarithm of the probability of at most x."""
         y, shapes, _, below, above = self._at("logcdf", x, args, kwds)
         return _with_ends(self._logcdf(y, *shapes), below, -inf, above, 0)
 
     def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of more than x, 1 − cdf."""
+        """Return the probability of more than x, 1 − cdf."""
         y, shapes, _, below, above = self._at("sf", x, args, kwds)
         return _with_ends(self._sf(y, *shapes), below, 1, above, 0)
 
     def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of more than x."""
+        """Return the logarithm of the probability of more than x."""
         y, shapes, _, below, above = self._at("logsf", x, args, kwds)
         return _with_ends(self._logsf(y, *shapes), below, 0, above, -inf)
 
     def mean(self, *args: Any, **kwds: Any) -> TensorLike:
-        """The mean."""
+        """Return the mean."""
         _, shapes, loc, scale = self._parameters("mean", 0.0, args, kwds)
         return finished(loc + scale * self._mean(*shapes))
 
     def var(self, *args: Any, **kwds: Any) -> TensorLike:
-        """The variance."""
+        """Return the variance."""
         _, shapes, _, scale = self._parameters("var", 0.0, args, kwds)
         return finished(np.square(scale) * self._var(*shapes))
 
     def std(self, *args: IntoArray, **kwds: IntoArray) -> TensorLike:
-        """The standard deviation."""
+        """Return the standard deviation."""
         return np.sqrt(self.var(*args, **kwds))
 
 
 def _all(*conditions: IntoArray) -> AnyArray | bool:
-    """Whether all conditions hold, element by element."""
+    """Return whether all conditions hold, element by element."""
     out: Any = np.True_
     for condition in conditions:
         out = out & condition
@@ -244,7 +244,7 @@ def _all(*conditions: IntoArray) -> AnyArray | bool:
 
 
 def _with_ends(out: object, below: object, left: float, above: object, right: float) -> TensorLike:
-    """A result with what it is below and above the support."""
+    """Return a result with what it is below and above the support."""
     return finished(out if below is None else choose(below, left, choose(above, right, out)))
 
 
@@ -259,21 +259,21 @@ class Continuous(RandomVariable):
     _resampled: StandardFormula = _missing("derivative of rvs by its shape parameters")
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the density; −inf outside of the support."""
+        """Return the logarithm of the density; −inf outside of the support."""
         y, shapes, scale, below, above = self._at("logpdf", x, args, kwds)
         return _with_ends(self._logpdf(y, *shapes) - np.log(scale), below, -inf, above, -inf)
 
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The density; 0 outside of the support."""
+        """Return the density; 0 outside of the support."""
         y, shapes, scale, below, above = self._at("pdf", x, args, kwds)
         return _with_ends(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
 
     def ppf(self, q: object, *args: object, **kwds: object) -> TensorLike:
-        """The point below which the share q lies: the inverse of the cdf."""
+        """Return the point below which the share q lies: the inverse of the cdf."""
         return self._quantile("ppf", self._ppf, q, args, kwds)
 
     def isf(self, q: IntoArray, *args: object, **kwds: object) -> TensorLike:
-        """The point above which the share q lies: the inverse of the sf."""
+        """Return the point above which the share q lies: the inverse of the sf."""
         return self._quantile("isf", self._isf, q, args, kwds)
 
     def _quantile(self, method: str, inverse: Any, q: Any, args: Any, kwds: dict[str, Any]) -> Any:
@@ -284,11 +284,11 @@ class Continuous(RandomVariable):
         return finished(choose(~share, nan, out))
 
     def median(self, *args: IntoArray, **kwds: IntoArray) -> Any:
-        """The median."""
+        """Return the median."""
         return self.ppf(0.5, *args, **kwds)
 
     def entropy(self, *args: Any, **kwds: Any) -> Any:
-        """The differential entropy, in nats."""
+        """Return the differential entropy, in nats."""
         _, shapes, _, scale = self._parameters("entropy", 0.0, args, kwds)
         return finished(self._entropy(*shapes) + np.log(scale))
 
@@ -327,22 +327,22 @@ class Discrete(RandomVariable):
         return y if method == "logpmf" else np.floor(y)
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of k; −inf for what is not a whole number of the support."""
+        """Return the logarithm of the probability of k; −inf for what is not a whole number of the support."""
         y, shapes, _, below, above = self._at("logpmf", k, args, kwds)
         whole = np.floor(y) == y
         out = _with_ends(self._logpmf(y, *shapes), below, -inf, above, -inf)
         return finished(choose(~whole & ~np.isnan(y), -inf, out))
 
     def pmf(self, k: IntoArray, *args: object, **kwds: object) -> AnyArray:
-        """The probability of k."""
+        """Return the probability of k."""
         return np.exp(self.logpmf(k, *args, **kwds))
 
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> AnyArray:
-        """The least k of which the cdf is at least q. There are no derivatives."""
+        """Return the least k of which the cdf is at least q. There are no derivatives."""
         return self._step("ppf", q, args, kwds)
 
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
-        """The least k of which the sf is at most q. There are no derivatives."""
+        """Return the least k of which the sf is at most q. There are no derivatives."""
         return self._step("isf", q, args, kwds)
 
     def _step(self, method: str, q: TensorLike, args: tuple[IntoArray, ...], kwds: Params) -> Any:

@@ -42,7 +42,7 @@ def _takes_logits(kind: type[Discrete]) -> Any:
 
 
 def _or_by_logits(method: Any, by_logits: Any, at: int | None = None) -> Any:
-    """A method, or that of the other distribution if logits are among the keywords (which ``_bound`` has at a place)."""
+    """Return a method, or that of the other distribution if logits are among the keywords (which ``_bound`` has at a place)."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwds: Any) -> Any:
@@ -53,7 +53,7 @@ def _or_by_logits(method: Any, by_logits: Any, at: int | None = None) -> Any:
 
 
 def _with_share(method: Any) -> Any:
-    """A method without derivatives, of p = 1 / (1 + exp(−logits))."""
+    """Return a method without derivatives, of p = 1 / (1 + exp(−logits))."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwds: Any) -> Any:
@@ -110,7 +110,7 @@ class binom(Discrete):
         return ways + sc.xlogy(k, p) + sc.xlog1py(n - k, -p)
 
     def _at_most(self, function: AnyFunction, at_n: float, k: AnyArray, n: AnyArray, p: AnyArray) -> Any:
-        """A function of the incomplete beta function's arguments, which has a value of its own for k = n."""
+        """Return a function of the incomplete beta function's arguments, which has a value of its own for k = n."""
         rest = np.floor(n) - k
         return choose(rest <= 0, at_n, function(k + 1, choose(rest <= 0, 1, rest), p))
 

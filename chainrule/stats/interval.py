@@ -51,7 +51,7 @@ class beta(Continuous):
 
 
 def _finite(end: AnyArray) -> Any:
-    """An end of an interval, and 0 for an infinite one, where the density that it is multiplied with is 0."""
+    """Return an end of an interval, and 0 for an infinite one, where the density that it is multiplied with is 0."""
     return choose(np.isinf(end), 0, end)
 
 

@@ -29,7 +29,7 @@ class Multivariate(Named):
         self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
-        """The distribution with its parameters fixed."""
+        """Return the distribution with its parameters fixed."""
         return Frozen(self, args, kwds)
 
 
@@ -37,11 +37,11 @@ class ContinuousMultivariate(Multivariate):
     """One that has a density, which is exp of its ``logpdf``."""
 
     def pdf(self, x: IntoArray, *args: object, **kwds: object) -> Any:
-        """The density at x."""
+        """Return the density at x."""
         return np.exp(self.logpdf(x, *args, **kwds))
 
     def logpdf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the density at x."""
+        """Return the logarithm of the density at x."""
         raise NotImplementedError
 
 
@@ -51,16 +51,16 @@ class DiscreteMultivariate(Multivariate):
     _density = "logpmf"
 
     def pmf(self, x: IntoArray, *args: object, **kwds: object) -> Any:
-        """The probability of x."""
+        """Return the probability of x."""
         return np.exp(self.logpmf(x, *args, **kwds))
 
     def logpmf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of x."""
+        """Return the logarithm of the probability of x."""
         raise NotImplementedError
 
 
 def _to_draw_with(name: str, *parameters: Any) -> list[Any]:
-    """The values of parameters, for SciPy to draw with."""
+    """Return the values of parameters, for SciPy to draw with."""
     if LOCAL.recorder is not None:
         LOCAL.recorder.drawing_from(None)
     values = [values_of(x) for x in parameters]
@@ -81,7 +81,7 @@ def _generator(random_state: Seed) -> Any:
 
 
 def _located(name: str, x: Any, loc: Any, shape: Any) -> tuple[Any, Any]:
-    """x − loc with the components along the last axis, and the matrix, as SciPy reads both."""
+    """Return x − loc with the components along the last axis, and the matrix, as SciPy reads both."""
     shape = 1.0 if shape is None else shape
     if not hasattr(shape, "shape") and not isinstance(shape, (int, float, list, tuple)):
         raise TypeError(f"{name} takes its matrix as an array, not as {type(shape).__name__}: give it the array")
@@ -108,7 +108,7 @@ def _located(name: str, x: Any, loc: Any, shape: Any) -> tuple[Any, Any]:
 
 
 def _symmetric(name: str, matrix: Any) -> AnyArray:
-    """A symmetric matrix, whose gradient is symmetric, too. (NumPy's factorisations read one triangle.)"""
+    """Return a symmetric matrix, whose gradient is symmetric, too. (NumPy's factorisations read one triangle.)"""
     turned = np.swapaxes(matrix, -1, -2)
     values = values_of(matrix - turned)
     if values is not None and np.any(np.abs(values) > 1e-4 * np.max(np.abs(values_of(matrix)))):
@@ -117,7 +117,7 @@ def _symmetric(name: str, matrix: Any) -> AnyArray:
 
 
 def _factor(name: str, matrix: AnyArray) -> AnyArray | None:
-    """The lower triangular factor of a positive definite matrix."""
+    """Return the lower triangular factor of a positive definite matrix."""
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -125,18 +125,18 @@ def _factor(name: str, matrix: AnyArray) -> AnyArray | None:
 
 
 def _log_determinant(factor: Any) -> TensorLike:
-    """log det of a matrix from its triangular factor."""
+    """Return log det of a matrix from its triangular factor."""
     return 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
 
 
 def _squared_distance(factor: Any, x: Any) -> AnyArray:
-    """xᵀ (factor · factorᵀ)⁻¹ x along the last axis."""
+    """Return xᵀ (factor · factorᵀ)⁻¹ x along the last axis."""
     columns = np.transpose(np.reshape(x, (-1, factor.shape[-1])))
     return np.reshape(np.sum(np.square(np.linalg.solve(factor, columns)), axis=0), x.shape[:-1])
 
 
 def _singular(name: str, matrix: AnyArray) -> tuple[Any, Any, int]:
-    """A root of the pseudoinverse, the log pseudodeterminant and the rank, by SciPy's criterion of what is 0."""
+    """Return a root of the pseudoinverse, the log pseudodeterminant and the rank, by SciPy's criterion of what is 0."""
     known = values_of(matrix)
     if known is None or getattr(matrix, "requires_grad", False):
         raise NotImplementedError(
@@ -154,7 +154,7 @@ class multivariate_normal(ContinuousMultivariate):
     """The normal distribution of vectors, which lie along the last axis; cov is a matrix, its diagonal, or a number."""
 
     def logpdf(self, x: IntoArray, mean: IntoArray | None = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-        """The logarithm of the density at x, by derivatives of the mean and the covariance, too.
+        """Return the logarithm of the density at x, by derivatives of the mean and the covariance, too.
 
         Raises:
             numpy.linalg.LinAlgError: cov is not positive definite. With ``allow_singular`` it may be singular, as a plain
@@ -188,7 +188,7 @@ class multivariate_normal(ContinuousMultivariate):
         return np.reshape(np.transpose(_factor("multivariate_normal.rvs", cov) @ noise) + mean, drawn.shape)
 
     def entropy(self, mean: IntoArray | None = None, cov: Any = 1) -> Any:
-        """The differential entropy, in nats."""
+        """Return the differential entropy, in nats."""
         deviation, cov = _located("multivariate_normal.entropy", 0.0, mean, cov)
         log_determinant = _log_determinant(_factor("multivariate_normal.entropy", cov))
         return finished(0.5 * (deviation.shape[-1] * (LOG_2PI + 1) + log_determinant))
@@ -198,7 +198,7 @@ class multivariate_t(ContinuousMultivariate):
     """Student's t distribution of vectors, which lie along the last axis, with a matrix ``shape``."""
 
     def logpdf(self, x: IntoArray, loc: IntoArray | None = None, shape: Any = 1, df: Any = 1) -> Any:
-        """The logarithm of the density at x, by derivatives of all parameters, too."""
+        """Return the logarithm of the density at x, by derivatives of all parameters, too."""
         (df,) = operands("multivariate_t.logpdf", [df])
         if np.size(df) != 1 or certain(~(df > 0)):
             raise ValueError(f"multivariate_t.logpdf: df must be one positive number, not {df}")
@@ -219,7 +219,7 @@ class dirichlet(ContinuousMultivariate):
     """The Dirichlet distribution of vectors of shares, which lie along the first axis, as in SciPy."""
 
     def logpdf(self, x: Any, alpha: Any) -> TensorLike | None:
-        """The logarithm of the density at x, whose last component may be left out: the shares add up to 1.
+        """Return the logarithm of the density at x, whose last component may be left out: the shares add up to 1.
 
         Raises:
             ValueError: x is not made of shares, or alpha is not positive.
@@ -249,7 +249,7 @@ class dirichlet(ContinuousMultivariate):
         return weights / np.sum(weights, axis=-1, keepdims=True)
 
     def entropy(self, alpha: AnyArray) -> Any:
-        """The differential entropy, in nats."""
+        """Return the differential entropy, in nats."""
         (alpha,) = operands("dirichlet.entropy", [alpha])
         self._check(alpha)
         total = np.sum(alpha, axis=-1)
@@ -257,13 +257,13 @@ class dirichlet(ContinuousMultivariate):
         return finished(self._log_normaliser(alpha) + inside)
 
     def mean(self, alpha: Any) -> AnyArray:
-        """The mean of each share."""
+        """Return the mean of each share."""
         (alpha,) = operands("dirichlet.mean", [alpha])
         self._check(alpha)
         return alpha / np.sum(alpha)
 
     def var(self, alpha: AnyArray) -> AnyArray:
-        """The variance of each share."""
+        """Return the variance of each share."""
         (alpha,) = operands("dirichlet.var", [alpha])
         self._check(alpha)
         total = np.sum(alpha)
@@ -299,7 +299,7 @@ class multinomial(DiscreteMultivariate):
     """The multinomial distribution: how often each of several outcomes of probabilities p comes in n trials (last axis)."""
 
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
-        """The logarithm of the probability of the counts x; −inf for what are not n counts. There is no derivative by x and n.
+        """Return the logarithm of the probability of the counts x; −inf for what are not n counts. There is no derivative by x and n.
 
         Raises:
             ValueError: the probabilities do not add up to 1.
@@ -322,7 +322,7 @@ class wishart(ContinuousMultivariate):
     """The Wishart distribution of positive definite matrices."""
 
     def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
-        """The logarithm of the density at the matrix x; several matrices lie along the last axis, as in SciPy.
+        """Return the logarithm of the density at the matrix x; several matrices lie along the last axis, as in SciPy.
 
         Raises:
             numpy.linalg.LinAlgError: x or scale is not positive definite.
@@ -348,5 +348,5 @@ class wishart(ContinuousMultivariate):
 
 
 def _log_multigamma(a: AnyArray, dim: int) -> Any:
-    """The logarithm of the multivariate gamma function (DLMF 35.3.4)."""
+    """Return the logarithm of the multivariate gamma function (DLMF 35.3.4)."""
     return 0.25 * dim * (dim - 1) * math.log(math.pi) + sum(sc.gammaln(a - 0.5 * j) for j in range(dim))

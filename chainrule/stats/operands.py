@@ -48,7 +48,7 @@ def _as_float(x: Any, dtype: DTypeLike) -> TensorLike:
 
 
 def values_of(x: AnyArray) -> Any:
-    """The plain array of the values, whatever derivative they carry; None where there is not one, or a program is recorded."""
+    """Return the plain array of the values, whatever derivative they carry; None where there is not one, or a program is recorded."""
     if isinstance(x, (Array, Tensor)):
         x = as_tensors(x)._raw
     if isinstance(x, ArrayLike):
@@ -57,7 +57,7 @@ def values_of(x: AnyArray) -> Any:
 
 
 def certain(condition: Any) -> bool:
-    """Whether a condition is known to hold everywhere."""
+    """Return whether a condition is known to hold everywhere."""
     values = values_of(condition)
     return values is not None and bool(np.all(values))
 
@@ -70,10 +70,10 @@ def choose(condition: Any, x: Any, y: Any) -> TensorLike:
 
 
 def finished(x: Any) -> TensorLike:
-    """A result as NumPy's functions return it: a scalar in the place of a 0-d array."""
+    """Return a result as NumPy's functions return it: a scalar in the place of a 0-d array."""
     return x[()] if type(x) is np.ndarray else x
 
 
 def plain(*values: IntoArray) -> bool:
-    """Whether all are arrays that carry no derivative."""
+    """Return whether all are arrays that carry no derivative."""
     return all(isinstance(x, (np.ndarray, np.generic)) for x in values)

@@ -190,7 +190,7 @@ class halft(Continuous):
     _logsf = lambda self, x, df: LOG_2 + sc.log_stdtr(df, -x)
 
     def _between(self, below: AnyArray, above: AnyArray, df: AnyArray) -> AnyArray:
-        """The point with these shares below and above it, found from the smaller one."""
+        """Return the point with these shares below and above it, found from the smaller one."""
         square = sc.betaincinv(0 * df + 0.5, 0.5 * df, choose((below > 0.5) | (below == 0), 0.5, below))
         near = choose(below == 0, 0, np.sqrt(df * square / (1 - square)))
         far = -sc.stdtrit(df, 0.5 * choose((above > 0.5) | (above == 0), 0.5, above))
@@ -252,7 +252,7 @@ class f(Continuous):
         return sc.xlogy(n - 1, x) + n * np.log(ratio) - (n + d) * np.log1p(ratio * x) - sc.betaln(n, d)
 
     def _side(self, near: AnyFunction, far: AnyFunction, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> Any:
-        """A function of the smaller of the two shares that dfn·x and dfd have of their sum: of a share next to 1 the rest is lost."""
+        """Return a function of the smaller of the two shares that dfn·x and dfd have of their sum: of a share next to 1 the rest is lost."""
         total = dfd + dfn * x
         low = dfn * x <= dfd
         first, second = np.where(low, dfn * x / total, 0.25), np.where(low, 0.25, dfd / total)

@@ -40,17 +40,17 @@ _OPTIONS: Any = {"promotion": "float", "accepts": "f", "listed": False}
 
 
 def in_scipy_stats(name: str, method: str) -> AnyFunction:
-    """A method of a distribution of SciPy's, for plain arrays. (``scipy.stats`` takes a while to load.)"""
+    """Return a method of a distribution of SciPy's, for plain arrays. (``scipy.stats`` takes a while to load.)"""
     return getattr(getattr(importlib.import_module("scipy.stats"), name), method)
 
 
 def _of_scipy(name: str, method: str) -> AnyFunction:
-    """A function of one of SciPy's distributions, in the dtype of its operands."""
+    """Return a function of one of SciPy's distributions, in the dtype of its operands."""
     return lambda *operands: np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
 
 
 def log1mexp(x: AnyArray) -> AnyArray:
-    """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
+    """Return log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
     near = x > -0.6931471805599453
     close, far = np.where(near, x, -1), np.where(near, -1, x)
     with np.errstate(divide="ignore"):
@@ -203,7 +203,7 @@ def skewnorm_ppf(q: AnyArray, a: TensorLike) -> None:
 
 
 def log_vonmises_density(x: AnyArray, kappa: TensorLike) -> AnyArray:
-    """The logarithm of the density of the von Mises distribution."""
+    """Return the logarithm of the density of the von Mises distribution."""
     return kappa * cosm1(x) - math.log(2 * math.pi) - np.log(i0e(kappa))
 
 
@@ -244,7 +244,7 @@ def vonmises_ppf(q: AnyArray, kappa: TensorLike) -> None:
 
 
 def log_normal_mass(a: AnyArray, b: AnyArray) -> AnyArray:
-    """The logarithm of the normal probability between a and b, for a < b."""
+    """Return the logarithm of the normal probability between a and b, for a < b."""
     right = a > 0
     a, b = np.where(right, -b, a), np.where(right, -a, b)  # the same on the left, where the smaller tail is
     left = b <= 0
@@ -254,7 +254,7 @@ def log_normal_mass(a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 def log_truncnorm_density(x: AnyArray, a: AnyArray, b: AnyArray) -> TensorLike:
-    """The logarithm of the density at x of the normal distribution between a and b."""
+    """Return the logarithm of the density at x of the normal distribution between a and b."""
     return -0.5 * np.square(x) - math.log(NAMES["root2pi"]) - log_normal_mass(a, b)
 
 
@@ -288,12 +288,12 @@ def truncnorm_logcdf(x: TensorLike, a: TensorLike, b: TensorLike) -> None:
 
 
 def _truncnorm_by_a(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-    """The derivative by a of a quantile x."""
+    """Return the derivative by a of a quantile x."""
     return np.exp(0.5 * (x - a) * (x + a)) * functions["truncnorm_cdf"](-x, -b, -a)
 
 
 def _truncnorm_by_b(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-    """The derivative by b of a quantile x."""
+    """Return the derivative by b of a quantile x."""
     return np.exp(0.5 * (x - b) * (x + b)) * functions["truncnorm_cdf"](x, a, b)
 
 
@@ -365,7 +365,7 @@ def _steps(*operands: Any, name: str, method: str) -> AnyArray:
     value=_steps, samples=[call(np.array([0.3, 0.8]), np.array([2.0, 5.5]), name="poisson", method="ppf")], listed=False
 )
 def steps(*operands: IntoArray, name: str, method: str) -> Any:
-    """A function of a discrete distribution of SciPy's that is constant between its steps."""
+    """Return a function of a discrete distribution of SciPy's that is constant between its steps."""
 
 
 #: The rows as functions of whatever carries derivatives, for distributions to call.

@@ -23,7 +23,7 @@ _FALL = 40.0  # exp(-40) of what is left is not seen
 
 
 def log_mass(fall: Callable[[AnyArray], AnyArray], width: AnyArray) -> AnyArray:
-    """The logarithm of the integral of exp(−fall(u)) for u from 0 to a width; nodes are along the last axis."""
+    """Return the logarithm of the integral of exp(−fall(u)) for u from 0 to a width; nodes are along the last axis."""
     u = width[..., None] * _NODES
     return np.log(width * np.sum(_WEIGHTS * np.exp(-fall(u)), -1))
 
@@ -31,7 +31,7 @@ def log_mass(fall: Callable[[AnyArray], AnyArray], width: AnyArray) -> AnyArray:
 def _by_tails(
     share: AnyArray, rest: AnyArray, small: float, tail: AnyFunction, other: AnyFunction, *operands: Any
 ) -> AnyArray:
-    """log of a share: ``tail`` where it is small, and where the rest is, by ``other``'s logarithm of that."""
+    """Return log of a share: ``tail`` where it is small, and where the rest is, by ``other``'s logarithm of that."""
     with np.errstate(all="ignore"):
         out = np.array(log_of_share(share, rest))
         operands = np.broadcast_arrays(*operands)
@@ -51,7 +51,7 @@ def _log1mexp_small(x: AnyArray) -> AnyArray:
 
 
 def _skew_tail(x: AnyArray, a: AnyArray) -> AnyArray:
-    """The logarithm of the probability of more than x, which is small; nan where the density has not begun to fall."""
+    """Return the logarithm of the probability of more than x, which is small; nan where the density has not begun to fall."""
     at = a * x
     log_density = np.log(2) - np.log(NAMES["root2pi"]) - 0.5 * np.square(x) + log_ndtr(at)
     hazard = np.exp(-0.5 * np.square(at) - np.log(NAMES["root2pi"]) - log_ndtr(at))
@@ -67,7 +67,7 @@ def _skew_tail(x: AnyArray, a: AnyArray) -> AnyArray:
 
 
 def log_skewnorm_sf(x: Any, a: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
-    """The logarithm of the probability of more than x, given the distribution function."""
+    """Return the logarithm of the probability of more than x, given the distribution function."""
 
     def other(x: AnyArray, a: AnyArray) -> AnyArray:
         return _skew_tail(-x, -a)
@@ -79,7 +79,7 @@ def log_skewnorm_sf(x: Any, a: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
 
 
 def _vonmises_tail(x: AnyArray, kappa: AnyArray) -> AnyArray:
-    """The logarithm of the probability between x and π, which is small; nan if x is not in the right half."""
+    """Return the logarithm of the probability between x and π, which is small; nan if x is not in the right half."""
     log_density = kappa * cosm1(x) - np.log(2 * np.pi * i0e(kappa))
     sine, cosine = np.sin(x), np.cos(x)
     width = np.arccos(np.maximum(cosine - _FALL / kappa, -1)) - x
@@ -91,7 +91,7 @@ def _vonmises_tail(x: AnyArray, kappa: AnyArray) -> AnyArray:
 
 
 def log_vonmises_sf(x: Any, kappa: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
-    """The logarithm of the probability of more than x, given the distribution function."""
+    """Return the logarithm of the probability of more than x, given the distribution function."""
 
     def other(x: AnyArray, kappa: AnyArray) -> AnyArray:
         return _vonmises_tail(-x, kappa)

@@ -65,7 +65,7 @@ class Case:
             self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)
 
     def value(self, operands: Any) -> tuple[Any, ...]:
-        """The outputs on raw arrays, by the value column alone."""
+        """Return the outputs on raw arrays, by the value column alone."""
         outs = as_tuple(self.prim.value(*operands, **self.params))
         # Before 2.1, NumPy counts in plain ints.
         return tuple(np.int64(out) if type(out) is int else out for out in outs)
@@ -89,7 +89,7 @@ class Case:
     def pull(
         self, operands: Sequence[object], gs: Sequence[object], wanted: tuple[int, ...] | None = None
     ) -> list[Any]:
-        """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
+        """Return the gradients at the wanted operands, by the machinery: tape, engine, rules."""
         leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
         return sweep(leaves, outs, gs, False)
 
@@ -137,7 +137,7 @@ def duals(operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[A
 
 
 def push(case: Case, operands: object, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
-    """The differentiable outputs' tangents (zeros for None), by forward mode."""
+    """Return the differentiable outputs' tangents (zeros for None), by forward mode."""
     outs = as_tuple(case.prim(*duals(operands, tangents, level), **case.params))
     return [
         or_zeros(outs[i].tangent, outs[i]) if isinstance(outs[i], Dual) else np.zeros(np.shape(outs[i]))

@@ -37,7 +37,7 @@ def _batched(case: Case, subset: tuple[int, ...], draws: tuple[tuple[AnyArray, .
 
 
 def _chosen(subset: tuple[int, ...], draws: tuple[tuple[AnyArray, ...], ...]) -> list[list[Any]]:
-    """The operands of each example of a batch over the operands of a subset."""
+    """Return the operands of each example of a batch over the operands of a subset."""
     return [[d[i] if i in subset else x for i, x in enumerate(draws[0])] for d in draws]
 
 

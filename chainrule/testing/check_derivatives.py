@@ -69,7 +69,7 @@ def check_adjoint(case: Case) -> None:
 
 
 def _shortened(direction: AnyArray) -> AnyArray:
-    """A direction along which no element moves by more than the step of the differences."""
+    """Return a direction along which no element moves by more than the step of the differences."""
     return direction / max(1.0, np.abs(direction).max(initial=0.0))
 
 

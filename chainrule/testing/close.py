@@ -26,7 +26,7 @@ _BOOLS = (bool, np.bool_)
 
 
 def default_tolerances(*dtypes: NumpyDType) -> tuple[float, float]:
-    """The widest default (rtol, atol) of the dtypes."""
+    """Return the widest default (rtol, atol) of the dtypes."""
     pairs = [TOLERANCES.get(np.dtype(dtype), (0.0, 0.0)) for dtype in dtypes]
     return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
 

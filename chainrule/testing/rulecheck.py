@@ -45,7 +45,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
 
 
 def accepts_complex(prim: Primitive) -> bool:
-    """Whether the row is for complex numbers, too: it does not say otherwise, and its value function takes them."""
+    """Return whether the row is for complex numbers, too: it does not say otherwise, and its value function takes them."""
     if "c" not in prim.accepts or not prim.differentiable:
         return False
     for sample in samples_of(prim)[:1]:

@@ -85,14 +85,14 @@ class Sample:
 
     @property
     def floating(self) -> tuple[int, ...]:
-        """The positions of the operands that may be differentiated: the drawn ones, less booleans and integers."""
+        """Return the positions of the operands that may be differentiated: the drawn ones, less booleans and integers."""
         return tuple(
             i for i, (s, d) in enumerate(zip(self.shapes, self.domains)) if type(s) is tuple and not isinstance(d, str)
         )
 
     @property
     def arrays(self) -> tuple[int, ...]:
-        """The positions of the operands that are arrays (not numbers)."""
+        """Return the positions of the operands that are arrays (not numbers)."""
         return tuple(i for i, s in enumerate(self.shapes) if isinstance(s, (tuple, ndarray)))
 
     def draw(self, seed: int = 0, dtype: DTypeLike = np.float64) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ class Sample:
         return tuple(operands)
 
     def directions(self, position: int, operand: AnyArray) -> Iterator[Any]:
-        """A basis of the directions in which an operand can move and remain what it is (symmetric, triangular ...)."""
+        """Return a basis of the directions in which an operand can move and remain what it is (symmetric, triangular ...)."""
         keep = _PROJECT[self.makes[position]]
         units = (1.0, 1j) if self.complex else (1.0,)
         for index, unit in itertools.product(np.ndindex(operand.shape), units):
@@ -131,7 +131,7 @@ class Sample:
                 yield direction
 
     def direction(self, position: int, operand: AnyArray, seed: int) -> Any:
-        """A random direction in which an operand can move and remain what it is."""
+        """Return a random direction in which an operand can move and remain what it is."""
         rng = np.random.default_rng((seed, position, 7))
         return _PROJECT[self.makes[position]](normal(rng, operand.shape, self.complex)).astype(operand.dtype)
 
@@ -187,7 +187,7 @@ _PROJECT: dict[str, Any] = {
 
 
 def _per_operand(what: object, n: int, alone: bool) -> tuple[Any, ...]:
-    """One entry per operand, from one for all (or for the first) or a sequence."""
+    """Return one entry per operand, from one for all (or for the first) or a sequence."""
     if (
         isinstance(what, Sequence)
         and not isinstance(what, str)
@@ -198,7 +198,7 @@ def _per_operand(what: object, n: int, alone: bool) -> tuple[Any, ...]:
 
 
 def samples_of(prim: Primitive) -> list[Sample]:
-    """All samples of a row.
+    """Return all samples of a row.
 
     Raises:
         ValueError: the row is not elementwise and says nothing about its operands.

@@ -29,7 +29,7 @@ make_jvp = unary_to_nary(tracing.make_jvp)
 
 
 def _single(y: TensorLike | None, name: str) -> Any:
-    """The gradient to start from, of a result that is one real number, of any shape."""
+    """Return the gradient to start from, of a result that is one real number, of any shape."""
     space = vspace(y)
     if space.size != 1:
         raise TypeError(
@@ -64,14 +64,14 @@ def grad(fun: AnyFunction, x: object) -> Any:
 
 @unary_to_nary
 def value_and_grad(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
-    """As :func:`grad`; what is returned gives ``(value, gradient)``, as ``scipy.optimize.minimize(jac=True)`` wants."""
+    """Like :func:`grad`; what is returned gives ``(value, gradient)``, as ``scipy.optimize.minimize(jac=True)`` wants."""
     vjp, y = tracing.make_vjp(fun, x)
     return y, vjp(_single(y, "value_and_grad"))
 
 
 @unary_to_nary
 def grad_and_aux(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
-    """As :func:`grad`, of a function that returns ``(output, aux)``; what is returned gives ``(gradient, aux)``."""
+    """Like :func:`grad`, of a function that returns ``(output, aux)``; what is returned gives ``(gradient, aux)``."""
     aux = []
 
     def first(x: AnyArray) -> Any:
@@ -86,7 +86,7 @@ def grad_and_aux(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
 
 @unary_to_nary
 def elementwise_grad(fun: AnyFunction, x: object) -> Any:
-    """The gradient of the sum of what ``fun`` returns: for an elementwise function, its derivative.
+    """Return the gradient of the sum of what ``fun`` returns: for an elementwise function, its derivative.
 
     >>> import numpy as np
     >>> from chainrule.compat.autograd import elementwise_grad
@@ -102,13 +102,13 @@ def elementwise_grad(fun: AnyFunction, x: object) -> Any:
 
 @unary_to_nary
 def deriv(fun: AnyFunction, x: TensorLike) -> Any:
-    """The derivative along ones, by forward mode."""
+    """Return the derivative along ones, by forward mode."""
     return tracing.make_jvp(fun, x)(vspace(x).ones())[1]
 
 
 @unary_to_nary
 def jacobian(fun: AnyFunction, x: object) -> Any:
-    """The Jacobian of shape ``(*fun(x).shape, *x.shape)``, of a function from one array to another.
+    """Return the Jacobian of shape ``(*fun(x).shape, *x.shape)``, of a function from one array to another.
 
     Rows are computed many at a time; one by one where the function calls primitives of the program's own, whose rules
     need not take batches.
@@ -143,25 +143,25 @@ def jacobian(fun: AnyFunction, x: object) -> Any:
 
 @unary_to_nary
 def hessian(fun: AnyFunction, x: AnyArray) -> Any:
-    """The matrix of second derivatives, as the Jacobian of the Jacobian."""
+    """Return the matrix of second derivatives, as the Jacobian of the Jacobian."""
     return jacobian(jacobian(fun))(x)
 
 
 @unary_to_nary
 def holomorphic_grad(fun: AnyFunction, x: object) -> Any:
-    """The derivative of a holomorphic function from one complex number to another."""
+    """Return the derivative of a holomorphic function from one complex number to another."""
     if not vspace(x).iscomplex:
         warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
     return grad(lambda x: np.real(fun(x)))(x)
 
 
 def grad_named(fun: AnyFunction, argname: str) -> AnyFunction:
-    """The gradient with respect to the argument of a name."""
+    """Return the gradient with respect to the argument of a name."""
     return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
 def multigrad_dict(fun: AnyFunction) -> AnyFunction:
-    """The gradients with respect to all arguments, as a dict by their names."""
+    """Return the gradients with respect to all arguments, as a dict by their names."""
     signature = inspect.signature(fun)
 
     def gradfun(*args: object, **kwargs: object) -> object:
@@ -187,7 +187,7 @@ def make_hvp(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray | AnyFunction, ...
 
 
 def hessian_tensor_product(fun: AnyFunction, argnum: int = 0) -> AnyFunction:
-    """A function of ``(*args, tensor)``: the Hessian, contracted with a tensor of the argument's shape."""
+    """Return a function of ``(*args, tensor)``: the Hessian, contracted with a tensor of the argument's shape."""
     gradient = grad(fun, argnum)
 
     def along(*args: object, **kwargs: object) -> Any:
@@ -200,7 +200,7 @@ hessian_vector_product = hessian_tensor_product
 
 
 def tensor_jacobian_product(fun: AnyFunction, argnum: int = 0) -> AnyFunction:
-    """A function of ``(*args, tensor)``: the Jacobian, whose first axes are contracted with those of a tensor."""
+    """Return a function of ``(*args, tensor)``: the Jacobian, whose first axes are contracted with those of a tensor."""
 
     def product(*args: Any, **kwargs: Any) -> Any:
         return np.tensordot(args[-1], fun(*args[:-1], **kwargs), np.ndim(args[-1]))
@@ -236,7 +236,7 @@ def make_ggnvp(f: AnyFunction, g: AnyFunction = _half_square, f_argnum: int = 0)
 
 
 def checkpoint(fun: AnyFunction) -> AnyFunction:
-    """The function with its intermediate values dropped, and computed again when the gradient is."""
+    """Return the function with its intermediate values dropped, and computed again when the gradient is."""
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

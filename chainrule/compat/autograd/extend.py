@@ -70,7 +70,7 @@ class PrimitiveCall:
         return [x.tensor for x in tree_leaves(self.args) if type(x) is Array]
 
     def filled(self, values: Iterable[TensorLike]) -> tuple[Any, ...]:
-        """The arguments with values in the place of Arrays."""
+        """Return the arguments with values in the place of Arrays."""
         given = iter(values)
         return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)
 
@@ -97,7 +97,7 @@ def _followed(x: object) -> bool:
 
 
 def _handed(tensor: Tensor, run: Run | None = None) -> TensorLike:
-    """A value as rules get it: an Array where what they compute is recorded, else a plain one; outside of the run, if any."""
+    """Return a value as rules get it: an Array where what they compute is recorded, else a plain one; outside of the run, if any."""
     if not is_grad_enabled():
         if type(tensor._raw) is np.ndarray:
             return tensor._raw[()]
@@ -150,7 +150,7 @@ class Applied(Function):
 
     @staticmethod
     def _values(ctx: Any, run: Run | None = None) -> tuple[PrimitiveCall, Any, Any, tuple[Any, ...], Any]:
-        """The call, its operands and results as tensors, and its arguments and result as rules get them."""
+        """Return the call, its operands and results as tensors, and its arguments and result as rules get them."""
         saved = ctx.saved_tensors
         operands, outputs = saved[: ctx.count], saved[ctx.count :]
         results = iter([_handed(y, run) for y in outputs])
@@ -201,7 +201,7 @@ def _old_rule(f: AnyFunction, rules: dict[int, AnyFunction], name: str, maker: A
 
 
 def notrace_primitive(f_raw: AnyFunction) -> AnyFunction:
-    """A function that is called with plain values and has no derivative."""
+    """Return a function that is called with plain values and has no derivative."""
 
     @wraps(f_raw)
     def f_wrapped(*args: AnyArray, **kwargs: object) -> object:

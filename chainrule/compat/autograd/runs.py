@@ -103,7 +103,7 @@ class Run:
         return False
 
     def value(self, x: Any, outside: bool) -> Any:
-        """The value, without this run's derivative, of what is ``followed``. ``outside``: other runs follow it, too."""
+        """Return the value, without this run's derivative, of what is ``followed``. ``outside``: other runs follow it, too."""
         if type(x) is Dual:
             return array_of(wrapped(x.primal))
         return (
@@ -111,7 +111,7 @@ class Run:
         )
 
     def hide(self, x: object) -> Array:
-        """A tensor whose derivative belongs to the runs around this one alone."""
+        """Return a tensor whose derivative belongs to the runs around this one alone."""
         lower = alias(x)
         if lower._edge is not None:
             lower._view = None
@@ -119,7 +119,7 @@ class Run:
         return array_of(lower)
 
     def left(self, x: TensorLike) -> Any:
-        """A result, or what a rule is given, outside of the run that it was computed in."""
+        """Return a result, or what a rule is given, outside of the run that it was computed in."""
         return self.hide(x.tensor) if type(x) is Array and x.tensor._edge is not None else x
 
 
@@ -135,14 +135,14 @@ STARTS: weakref.WeakKeyDictionary[Any, Run] = weakref.WeakKeyDictionary()
 
 
 def _layers(x: AnyArray) -> Iterator[object]:
-    """A tensor, what its data is made of, and so on, as far as runs put them around each other."""
+    """Return a tensor, what its data is made of, and so on, as far as runs put them around each other."""
     while isinstance(x, (Tensor, WithPrimal, Batched)):
         yield x
         x = x._raw if isinstance(x, Tensor) else x.inside
 
 
 def runs_of(x: Array) -> list[tuple[Run, Any]]:
-    """The runs that a value depends on, the innermost first, and what of the value does. Runs may have ended."""
+    """Return the runs that a value depends on, the innermost first, and what of the value does. Runs may have ended."""
     runs = {run for run in GOING.runs if run.forward}
     for part in _layers(x.tensor):
         if isinstance(part, Tensor) and part._edge is not None:
@@ -169,6 +169,6 @@ def depth_of(x: Array) -> int:
 
 
 def sweeping() -> Run | None:
-    """The run whose gradients are being computed."""
+    """Return the run whose gradients are being computed."""
     wanted = None if LOCAL.sweep is None else LOCAL.sweep.wanted
     return STARTS.get(next(iter(wanted))) if wanted else None

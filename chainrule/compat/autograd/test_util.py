@@ -19,7 +19,7 @@ def scalar_close(a: Any, b: Any) -> bool:
 
 
 def make_numerical_jvp(f: AnyFunction, x: object) -> AnyFunction:
-    """The derivative along a tangent by central differences."""
+    """Return the derivative along a tangent by central differences."""
     points, values = vspace(x), vspace(f(x))
 
     def jvp(v: object) -> object:

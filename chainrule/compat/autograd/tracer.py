@@ -71,7 +71,7 @@ class TraceStack:
 
     @contextmanager
     def new_trace(self) -> Iterator[int]:
-        """A function that the program calls by itself, in the block, with what ``new_box`` makes."""
+        """Return a function that the program calls by itself, in the block, with what ``new_box`` makes."""
         with Run() as run:
             yield run.depth
 
@@ -80,7 +80,7 @@ trace_stack = TraceStack()
 
 
 def new_box(value: object, trace: int, node: VJPNode) -> Any:
-    """An Array (Arrays, for a tuple or list) to call a function with; ``backward_pass`` gives gradients with respect to it."""
+    """Return an Array (Arrays, for a tuple or list) to call a function with; ``backward_pass`` gives gradients with respect to it."""
     run = next((run for run in GOING.runs if run.depth == trace and run.fun is None), None) or _loose(trace)
     boxes = tree_map(lambda x: _started(x, run), points(value))
     if isinstance(value, (tuple, list)):
@@ -110,7 +110,7 @@ def _started(x: AnyArray, run: Run) -> Array:
 
 
 def backward_pass(g: TensorLike, end_node: VJPNode) -> Any:
-    """The gradient with respect to what an Array was computed from, the innermost start of ``new_box`` or ``trace``."""
+    """Return the gradient with respect to what an Array was computed from, the innermost start of ``new_box`` or ``trace``."""
     if end_node.pull is not None:
         return end_node.pull(g)
     end = end_node.array

@@ -26,7 +26,7 @@ def points(x: object) -> Any:
 
 
 def recorded(name: str, fun: AnyFunction, x: object) -> tuple[Run, Trace]:
-    """A function's run in reverse mode, and its trace."""
+    """Return a function's run in reverse mode, and its trace."""
     if x is None:
         raise TypeError("Can't differentiate w.r.t. None")
     run = Run(fun)
@@ -60,7 +60,7 @@ def result_of(run: Run, x: object) -> Any:
 
 
 def make_jvp(fun: AnyFunction, x: object) -> AnyFunction:
-    """A function of a tangent of x, which returns ``(fun(x), tangent of fun(x))``."""
+    """Return a function of a tangent of x, which returns ``(fun(x), tangent of fun(x))``."""
 
     def jvp(g: object) -> tuple[Any, Any]:
         run = Run(fun, forward=True)

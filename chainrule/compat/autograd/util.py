@@ -20,7 +20,7 @@ def subval(x: Iterable[object], i: int, value: object) -> tuple[TensorLike, ...]
 
 
 def toposort(end_node: object, parents: Any = attrgetter("parents")) -> Iterator[Any]:
-    """The nodes that a node depends on, each after all that depend on it."""
+    """Return the nodes that a node depends on, each after all that depend on it."""
     children: dict[Any, int] = {end_node: 1}
     stack = [end_node]
     while stack:

@@ -14,7 +14,7 @@ from chainrule._src.transforms.arguments import is_array
 
 
 def getval(x: object) -> Any:
-    """The plain value of an Array, without its derivatives; anything else as it is."""
+    """Return the plain value of an Array, without its derivatives; anything else as it is."""
     if type(x) is not Array:
         return x
     raw = x.tensor._raw
@@ -25,7 +25,7 @@ def getval(x: object) -> Any:
 
 
 def isbox(x: TensorLike) -> bool:
-    """Whether a value is followed by a derivative that is being taken."""
+    """Return whether a value is followed by a derivative that is being taken."""
     return type(x) is Array and carries(x)
 
 
@@ -35,7 +35,7 @@ def conjugate(x: TensorLike) -> TensorLike:
 
 
 def shown(x: object) -> Any:
-    """A result as programs get it: NumPy's scalars for 0-d arrays."""
+    """Return a result as programs get it: NumPy's scalars for 0-d arrays."""
     return tree_map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) and not leaf.ndim else leaf, x)
 
 
@@ -52,12 +52,12 @@ def differentiable(x: object) -> AnyArray | None:
 
 
 def constant(y: Any) -> bool:
-    """Whether a result depends on nothing that is differentiated."""
+    """Return whether a result depends on nothing that is differentiated."""
     return not any(isinstance(leaf, Tensor) or isbox(leaf) for leaf in tree_leaves(y))
 
 
 def stacked(x: TensorLike | AnyFunction) -> TensorLike | AnyFunction:
-    """An array of objects that are Arrays as one Array."""
+    """Return an array of objects that are Arrays as one Array."""
     found = plain_or_stacked(x)
     return array_of(found) if isinstance(found, Tensor) and found is not x else found
 
@@ -67,7 +67,7 @@ def zeros_like(x: object) -> AnyArray:
 
 
 def in_containers(spec: TreeSpec, x: Any) -> Any:
-    """A gradient in the containers of what it is a gradient of: for a list it may be a tuple or an array."""
+    """Return a gradient in the containers of what it is a gradient of: for a list it may be a tuple or an array."""
     if not spec.num_leaves:  # an empty list, of which a rule may say anything
         return tree_unflatten([], spec)
     sequence = isinstance(x, (list, tuple))

@@ -79,7 +79,7 @@ class VSpace:
         return self._made(normal)
 
     def standard_basis(self) -> Iterator[Any]:
-        """The unit vectors: for a complex number 1, and 1j."""
+        """Return the unit vectors: for a complex number 1, and 1j."""
         for place, (shape, dtype) in enumerate(self.leaves):
             for index in np.ndindex(shape):
                 for unit in (1, 1j) if dtype.kind == "c" else (1,):
@@ -91,7 +91,7 @@ class VSpace:
         return tree_map(np.add, x, y)
 
     def mut_add(self, x: object, y: object) -> Any:
-        """The sum; ``x`` may be None, for zeros."""
+        """Return the sum; ``x`` may be None, for zeros."""
         return self.add(self.zeros() if x is None else x, y)
 
     def scalar_mul(self, x: object, a: object) -> Any:
@@ -132,7 +132,7 @@ class ComplexArrayVSpace(ArrayVSpace):
 
 
 def vspace(value: object) -> VSpace:
-    """The space that a value lives in."""
+    """Return the space that a value lives in."""
     if type(value) in VSpace.mappings:
         return VSpace.mappings[type(value)](value)
     if isinstance(value, _SCALARS) or (hasattr(value, "__array__") and not is_container(value)):

@@ -9,7 +9,7 @@ from chainrule._src.arrays.types import AnyFunction
 
 
 def subvals(x: Iterable[object], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
-    """A tuple with other values at some indices."""
+    """Return a tuple with other values at some indices."""
     changed = list(x)
     for i, value in pairs:
         changed[i] = value
@@ -61,7 +61,7 @@ def unary_to_nary(operator: AnyFunction) -> AnyFunction:
 
 
 def wrap_nary_f(fun: AnyFunction, op: AnyFunction, argnum: object) -> Callable[[AnyFunction], AnyFunction]:
-    """The name and documentation of what an operator returns."""
+    """Return the name and documentation of what an operator returns."""
     return wraps(
         fun,
         "{op}_of_{fun}_wrt_argnum_{argnum}",

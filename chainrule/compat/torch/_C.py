@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _are_functorch_transforms_active() -> bool:
-    """Whether the call comes from inside of ``vmap``, ``jvp`` or a recording. (``grad`` and ``vjp`` have no levels here.)"""
+    """Return whether the call comes from inside of ``vmap``, ``jvp`` or a recording. (``grad`` and ``vjp`` have no levels here.)"""
     return bool(STACK.levels)
 
 

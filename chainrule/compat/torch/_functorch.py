@@ -6,10 +6,10 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def is_batchedtensor(tensor: object) -> bool:
-    """Whether the tensor is one example of a ``vmap``."""
+    """Return whether the tensor is one example of a ``vmap``."""
     return isinstance(tensor, Tensor) and isinstance(tensor._raw, Batched)
 
 
 def is_functorch_wrapped_tensor(tensor: object) -> bool:
-    """Whether the tensor is what a transformation made of the caller's."""
+    """Return whether the tensor is what a transformation made of the caller's."""
     return isinstance(tensor, Tensor) and isinstance(tensor._raw, (Batched, Dual))

@@ -8,7 +8,7 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def _as_tuple(inp: object, arg_name: str | None = None, fn_name: str | None = None) -> tuple[bool, tuple[Tensor, ...]]:
-    """Whether it is a tuple, and one."""
+    """Return whether it is a tuple, and one."""
     items = inp if isinstance(inp, tuple) else (inp,)
     for i, item in enumerate(items):
         if not isinstance(item, Tensor):
@@ -20,7 +20,7 @@ def _as_tuple(inp: object, arg_name: str | None = None, fn_name: str | None = No
 
 
 def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
-    """The first of a tuple (of tuples) that was none before."""
+    """Return the first of a tuple (of tuples) that was none before."""
     if isinstance(to_unpack, tuple):
         outer, inner = to_unpack
         res = res if inner else tuple(row[0] for row in res)
@@ -36,7 +36,7 @@ def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
 
 
 def _construct_standard_basis_for(tensors: tuple[Tensor, ...], tensor_numels: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """The identity of all elements, in blocks of columns: (all, n) for each tensor of n elements."""
+    """Return the identity of all elements, in blocks of columns: (all, n) for each tensor of n elements."""
     total, done, chunks = sum(tensor_numels), 0, []
     for tensor, numel in zip(tensors, tensor_numels, strict=True):
         chunk = tensor.new_zeros((total, numel))

@@ -14,7 +14,7 @@ __all__ = [
 
 
 def has_torch_function(relevant_args: Iterable[object]) -> bool:
-    """Whether one of the arguments is asked."""
+    """Return whether one of the arguments is asked."""
     return bool(overriding(relevant_args))
 
 
@@ -38,7 +38,7 @@ def handle_torch_function(
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator of functions that ask what ``dispatcher`` gives of their arguments."""
+    """Return a decorator of functions that ask what ``dispatcher`` gives of their arguments."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -52,5 +52,5 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
 
 
 def is_tensor_like(inp: object) -> bool:
-    """Whether it is a tensor, or of a class with ``__torch_function__``."""
+    """Return whether it is a tensor, or of a class with ``__torch_function__``."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")

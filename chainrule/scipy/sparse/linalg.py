@@ -55,7 +55,7 @@ ndarray = np.ndarray
 
 
 def spsolve(A: object, b: object) -> AnyArray:
-    """x with ``A @ x = b``, for a sparse matrix A, as a function of b and of the entries of A.
+    """Return x with ``A @ x = b``, for a sparse matrix A, as a function of b and of the entries of A.
 
     Args:
         A: square, (n, n): a matrix of SciPy's or a ``SparseArray``.
@@ -95,7 +95,7 @@ class splu:
         self.shape = self._matrix.shape
 
     def solve(self, b: Any, trans: str = "N") -> AnyArray:
-        """x with ``A @ x = b`` (trans="N"), ``A.T @ x = b`` ("T") or ``A.conj().T @ x = b`` ("H")."""
+        """Return x with ``A @ x = b`` (trans="N"), ``A.T @ x = b`` ("T") or ``A.conj().T @ x = b`` ("H")."""
         if trans not in ("N", "T", "H"):
             raise ValueError(f"splu(A).solve(b, trans={trans!r}): trans is 'N', 'T' or 'H'")
         if trans == "H":
@@ -104,7 +104,7 @@ class splu:
 
 
 def factorized(A: object) -> AnyFunction:
-    """The function that solves ``A @ x = b`` for b, as ``splu(A).solve`` does."""
+    """Return the function that solves ``A @ x = b`` for b, as ``splu(A).solve`` does."""
     return splu(A).solve
 
 
@@ -137,15 +137,15 @@ class LinearOperator:
         self._rmatvec = rmatvec
 
     def matvec(self, x: object) -> AnyArray:
-        """The product with a vector."""
+        """Return the product with a vector."""
         return self._product(x, 1)
 
     def matmat(self, x: object) -> Any:
-        """The products with the columns of a matrix."""
+        """Return the products with the columns of a matrix."""
         return self._product(x, 2)
 
     def rmatvec(self, x: IntoArray) -> AnyArray:
-        """The product of the conjugate transpose with a vector; without a function for it, it is the VJP of the other."""
+        """Return the product of the conjugate transpose with a vector; without a function for it, it is the VJP of the other."""
         if self._rmatvec is not None:
             return self._rmatvec(x)
         anywhere = np.zeros(self.shape[1], np.result_type(x, np.float32))
@@ -168,7 +168,7 @@ class LinearOperator:
 
 
 def aslinearoperator(A: Any) -> LinearOperator:
-    """A linear operator of SciPy's, or a matrix, as one whose products with tensors and Arrays are differentiable.
+    """Return a linear operator of SciPy's, or a matrix, as one whose products with tensors and Arrays are differentiable.
 
     ``L @ u`` is SciPy's to compute, for its own operators, and it takes plain arrays; ``aslinearoperator(L) @ u`` is not.
 
@@ -292,7 +292,7 @@ def eigsh(
     return_eigenvectors: bool = True,
     **options: object,
 ) -> Any:
-    """A few eigenvalues and eigenvectors of a symmetric matrix, by ``scipy.sparse.linalg.eigsh``, as functions of its entries.
+    """Return a few eigenvalues and eigenvectors of a symmetric matrix, by ``scipy.sparse.linalg.eigsh``, as functions of its entries.
 
     Args:
         A: real and symmetric, (n, n): a ``SparseArray``, dense, a :class:`LinearOperator`, or a constant of SciPy's. Its two
@@ -354,7 +354,7 @@ def eigsh(
 
 
 def _plain(A: object, times: AnyFunction, numbers: Sequence[object], dtype: DTypeLike) -> Any:
-    """A matrix with certain entries, as SciPy takes it."""
+    """Return a matrix with certain entries, as SciPy takes it."""
     if isinstance(A, SparseArray):
         return A.with_data(numbers[0]).to_scipy()
     if isinstance(A, LinearOperator):
@@ -375,7 +375,7 @@ def _product_with(A: object) -> tuple[AnyFunction, tuple[Any, ...]]:
 
 
 def _numbers(x: object) -> AnyArray:
-    """The plain array of a vector that depends on constants alone."""
+    """Return the plain array of a vector that depends on constants alone."""
     tensor = x._tensor if type(x) is Array else x
     return tensor._raw if isinstance(tensor, Tensor) else np.asarray(tensor)
 
@@ -390,7 +390,7 @@ def _dtype_of(b: AnyArray) -> Any:
 
 
 def _named(name: str) -> AnyFunction:
-    """The public function for one of SciPy's iterative solvers."""
+    """Return the public function for one of SciPy's iterative solvers."""
 
     def solve(A: object, b: object, x0: object = None, *, M: object = None, **options: object) -> tuple[AnyArray, int]:
         return _iterative(name, A, b, x0, M, options)

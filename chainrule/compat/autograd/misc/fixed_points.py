@@ -24,7 +24,7 @@ def fixed_point(f: Callable[[Any], Any], a: object, x0: object, distance: Callab
 def _vjp(
     ans: object, f: AnyFunction, a: IntoArray, x0: object, distance: AnyFunction, tol: float
 ) -> Callable[[AnyArray], AnyArray]:
-    """(I − ∂f/∂x)⁻ᵀ g is a fixed point, too: of w = (∂f/∂x)ᵀ w + g."""
+    """Return (I − ∂f/∂x)⁻ᵀ g is a fixed point, too: of w = (∂f/∂x)ᵀ w + g."""
 
     def adjoint(given: tuple[IntoArray, ...]) -> Callable[[AnyArray], AnyArray]:
         a, x, g = given

@@ -13,7 +13,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction
 
 
 def flatten(value: object) -> tuple[Any, AnyFunction]:
-    """All elements of nested containers as one vector, and the function that takes such a vector apart.
+    """Return all elements of nested containers as one vector, and the function that takes such a vector apart.
 
     >>> from chainrule.compat.autograd.misc import flatten
     >>> vector, unflatten = flatten({"b": [1.0, 2.0], "a": 3.0})
@@ -35,7 +35,7 @@ def flatten(value: object) -> tuple[Any, AnyFunction]:
 
 
 def _sorted(value: Any) -> Any:
-    """The containers with the entries of dicts in the order of their keys."""
+    """Return the containers with the entries of dicts in the order of their keys."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return type(value)(map(_sorted, value)) if type(value) in (tuple, list) else value
@@ -49,6 +49,6 @@ def _like(value: Any, ordered: Any) -> Any:
 
 
 def flatten_func(func: AnyFunction, example: object) -> tuple[AnyFunction, Callable[[Any], Any], Any]:
-    """A function of nested arrays as one of vectors, with ``unflatten`` and the vector of the example."""
+    """Return a function of nested arrays as one of vectors, with ``unflatten`` and the vector of the example."""
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector

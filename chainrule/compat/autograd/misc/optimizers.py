@@ -12,7 +12,7 @@ from chainrule.compat.autograd.wrap_util import wraps
 
 
 def unflatten_optimizer(optimize: AnyFunction) -> AnyFunction:
-    """An optimizer of vectors as one of nested arrays."""
+    """Return an optimizer of vectors as one of nested arrays."""
 
     @wraps(optimize)
     def of_nested(

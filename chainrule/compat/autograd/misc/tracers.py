@@ -8,5 +8,5 @@ from chainrule._src.arrays.types import AnyFunction
 
 
 def const_graph(fun: AnyFunction, *args: object, **kwargs: object) -> AnyFunction:
-    """The function with its first arguments given. It is called each time: ``chainrule.compile`` is what saves calls."""
+    """Return the function with its first arguments given. It is called each time: ``chainrule.compile`` is what saves calls."""
     return partial(fun, *args, **kwargs)

@@ -23,7 +23,7 @@ _dot = numpy.matmul
 
 @primitive
 def _symmetric(a: AnyArray) -> AnyArray:
-    """A matrix that is symmetric: so are its gradients."""
+    """Return a matrix that is symmetric: so are its gradients."""
     return a
 
 

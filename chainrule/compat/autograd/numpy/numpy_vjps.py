@@ -11,7 +11,7 @@ from chainrule._src.arrays.types import AnyArray, TensorLike
 
 
 def unbroadcast(x: TensorLike, target: TensorLike) -> object:
-    """A gradient, summed over the axes along which ``target`` was broadcast, and real if that is."""
+    """Return a gradient, summed over the axes along which ``target`` was broadcast, and real if that is."""
     shape = np.shape(target)
     x = np.sum(x, axis=tuple(range(np.ndim(x) - len(shape))))
     x = np.sum(x, axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)

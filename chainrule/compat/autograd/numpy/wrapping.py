@@ -79,7 +79,7 @@ def _as_array(x: Sequence[TensorLike]) -> Any:
 
 
 def wrapped(names: Params) -> dict[str, Any]:
-    """A module's public names, its functions made to take Arrays."""
+    """Return a module's public names, its functions made to take Arrays."""
     kinds = (_Dispatched, types.FunctionType, types.BuiltinFunctionType)
     return {
         name: takes_arrays(x) if isinstance(x, kinds) else x for name, x in names.items() if not name.startswith("_")

@@ -30,7 +30,7 @@ solve_sylvester = primitive(scipy.linalg.solve_sylvester)
 def _sylvester_vjp(
     argnums: tuple[int, ...], x: AnyArray, args: tuple[AnyArray, ...], kwargs: object
 ) -> Callable[[Any], Any]:
-    """The transposed equation's solution w is the gradient by q; those by a and b are −w xᵀ and −xᵀ w."""
+    """Return the transposed equation's solution w is the gradient by q; those by a and b are −w xᵀ and −xᵀ w."""
     a, b, _ = args
 
     def vjp(g: AnyArray) -> list[AnyArray]:
@@ -59,7 +59,7 @@ defjvp(sqrtm, lambda t, x, a: solve_sylvester(x, x, t))
 def solve_triangular(
     a: AnyArray, b: AnyArray, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: object
 ) -> AnyArray:
-    """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
+    """Return the solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
     if not holds((a, b), Array):
         return scipy.linalg.solve_triangular(a, b, trans, lower, unit_diagonal, **options)
     if trans in (1, "T", 2, "C"):
@@ -85,7 +85,7 @@ def _transposed_band(l_and_u: tuple[int, ...], ab: AnyArray) -> AnyArray:
 
 
 def _banded_vjp(argnums: tuple[int, ...], x: AnyArray, args: Any, kwargs: object) -> Callable[[Any], Any]:
-    """The transposed system's solution w is the gradient by b; that by a is −w xᵀ, on the band."""
+    """Return the transposed system's solution w is the gradient by b; that by a is −w xᵀ, on the band."""
     (lower, upper), ab, _ = args
     i, j, there = _band(lower, upper, np.shape(ab)[1])
 

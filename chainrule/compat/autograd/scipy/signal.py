@@ -43,7 +43,7 @@ def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: s
 
 
 def _slide(long: Any, short: Any, axes: Any, dot_axes: Any, pads: Any, swapped: bool = False) -> AnyArray:
-    """The windows of a padded array, times another one reversed, summed: one ``einsum``."""
+    """Return the windows of a padded array, times another one reversed, summed: one ``einsum``."""
     widths = [(0, 0)] * long.ndim
     flip = [slice(None)] * short.ndim
     for i, j, pad in zip(*axes, pads):
