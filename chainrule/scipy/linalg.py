@@ -28,7 +28,7 @@ from chainrule._src.table import matrix_functions as rows
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrapped
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.sparse.arrays import applied, coo
+from chainrule.sparse.arrays import apply_primitive, coo
 
 __all__ = [
     "block_diag",
@@ -136,7 +136,7 @@ def _reshape_batch(found: Sequence[AnyArray], stack: tuple[int, ...]) -> AnyArra
 def _matrix_function(name: str, what: str) -> Callable[[AnyArray], AnyArray]:
     @_batched(2)
     def function(A: object) -> AnyArray:
-        return applied(rows.matrix_function, (A,), name=name, options=())
+        return apply_primitive(rows.matrix_function, (A,), name=name, options=())
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -166,7 +166,7 @@ def expm(A: Any) -> AnyArray:
 @_batched(2)
 def fractional_matrix_power(A: object, t: float) -> AnyArray:
     """Return a square matrix to a real, constant power t, as ``scipy.linalg.fractional_matrix_power``."""
-    return applied(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
+    return apply_primitive(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
 
 
 @_scipy_fallback
@@ -380,7 +380,7 @@ def solve_circulant(c: IntoArray, b: IntoArray) -> AnyArray:
 @_batched(2, 2, 2)
 def solve_sylvester(a: object, b: object, q: object) -> AnyArray:
     """Solve ``a @ X + X @ b = q`` for X."""
-    return applied(rows.sylvester, (a, b, q))
+    return apply_primitive(rows.sylvester, (a, b, q))
 
 
 @_scipy_fallback
@@ -416,14 +416,14 @@ def _riccati(name: str, operands: tuple[AnyArray, ...], discrete: bool, options:
     given = [key for key, value in options.items() if value is not None and key != "balanced"]
     if given:
         raise NotImplementedError(f"{name}({given[0]}=): only the equation with a, b, q and r is differentiable")
-    return applied(rows.riccati, operands, discrete=discrete)
+    return apply_primitive(rows.riccati, operands, discrete=discrete)
 
 
 @_scipy_fallback
 @_batched(2, 2)
 def solve_continuous_lyapunov(a: object, q: object) -> AnyArray:
     """Solve ``a @ X + X @ aᴴ = q`` for X."""
-    return applied(rows.sylvester, (a, _adjoint(a), q))
+    return apply_primitive(rows.sylvester, (a, _adjoint(a), q))
 
 
 @_scipy_fallback

@@ -18,7 +18,7 @@ from chainrule._src.arrays.types import AnyArray, IntoArray
 from chainrule._src.table.filters import filtered
 from chainrule.scipy.along import is_differentiated, linear_along_axis, record_call
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.sparse.arrays import applied
+from chainrule.sparse.arrays import apply_primitive
 
 __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "resample", "savgol_filter", "sosfilt", "sosfiltfilt"]
 
@@ -40,7 +40,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> AnyArray:
     if found is not None:
         return found
     b, a = (c if is_differentiated(c) else np.ravel(c) for c in (b, a))
-    return np.moveaxis(applied(filtered, (b, a, np.moveaxis(x, axis, -1))), -1, axis)
+    return np.moveaxis(apply_primitive(filtered, (b, a, np.moveaxis(x, axis, -1))), -1, axis)
 
 
 def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object) -> AnyArray:
