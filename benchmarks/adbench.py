@@ -183,7 +183,7 @@ def measure(work: Work, peers: list[Peer], rounds: int, seconds: float, limit: f
 
 
 def first(peer: Peer, work: Work, known: float) -> float:
-    """The least of three: what else the machine does lengthens them."""
+    """Return the least of three: what else the machine does lengthens them."""
     return known if known > LONG else min(known, *[peer.first(work) for _ in range(2)])
 
 

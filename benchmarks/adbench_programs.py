@@ -59,7 +59,7 @@ def python_loop(xp: Any, step: Callable[..., Any], carry: Any, xs: Any) -> tuple
 
 
 def gmm(tools: Tools, d: int, k: int, n: int) -> Program:
-    """The log posterior of a mixture of k Gaussians for n points of d dimensions, with a Wishart prior.
+    """Return the log posterior of a mixture of k Gaussians for n points of d dimensions, with a Wishart prior.
 
     A precision is LᵀL: a row of ``factors`` has the logarithms of L's diagonal, then what is below it, column by column.
     """
@@ -96,7 +96,7 @@ def gmm(tools: Tools, d: int, k: int, n: int) -> Program:
 
 
 def gmm_loops(tools: Tools, d: int, k: int, n: int) -> Program:
-    """The likelihood of the same mixture, a number at a time."""
+    """Return the likelihood of the same mixture, a number at a time."""
     xp, given = tools.xp, gmm(tools, d, k, n)
     x = np.random.default_rng(2).normal(size=(n, d)).tolist()
 
@@ -165,7 +165,7 @@ def ba(tools: Tools, cameras: int, points: int, observations: int) -> Program:
 
 
 def lstm(tools: Tools, layers: int, characters: int, width: int = 14) -> Program:
-    """The loss of a network that predicts a text, character by character; its weights act element by element."""
+    """Return the loss of a network that predicts a text, character by character; its weights act element by element."""
     xp, rng = tools.xp, np.random.default_rng(4)
     parameters = 0.5 * rng.normal(size=(2 * layers, 4 * width)), 0.5 * rng.normal(size=(3, width))
     state = tuple([tools.given(0.5 * rng.normal(size=(layers, width))) for _ in range(2)])
@@ -254,7 +254,7 @@ def hand(tools: Tools, vertices: int, points: int) -> Program:
 
 
 def kalman(tools: Tools, states: int, steps: int) -> Program:
-    """Minus the log likelihood of observations by the Kalman filter, as the textbook writes it."""
+    """Return minus the log likelihood of observations by the Kalman filter, as the textbook writes it."""
     xp, rng = tools.xp, np.random.default_rng(6)
     transition = 0.9 * np.eye(states) + 0.1 * rng.normal(size=(states, states)) / states
     parameters = transition, np.array([-1.0, -0.5])  # and the logarithms of the variances of noise
@@ -303,7 +303,7 @@ def robertson(tools: Tools, steps: int) -> Program:
 
 
 def lotka_volterra(tools: Tools, steps: int) -> Program:
-    """The distance of what four parameters predict, by the classical Runge-Kutta method, from what was observed."""
+    """Return the distance of what four parameters predict, by the classical Runge-Kutta method, from what was observed."""
     parameters, start, observed, h = inputs.lotka_volterra(steps)
     start, observed = tools.given(start), tools.given(observed)
 
@@ -380,7 +380,7 @@ def burgers(tools: Tools, points: int, steps: int) -> Program:
 
 
 def gaussian_process(tools: Tools, points: int) -> Program:
-    """Minus the log marginal likelihood, by the logarithms of the length, the scale and the noise."""
+    """Return minus the log marginal likelihood, by the logarithms of the length, the scale and the noise."""
     xp, rng = tools.xp, np.random.default_rng(7)
     x = np.sort(rng.uniform(0, 10, points))
     y, identity = tools.given(np.sin(x) + 0.1 * rng.normal(size=points)), tools.given(np.eye(points))

@@ -63,7 +63,7 @@ def runge_kutta(slope: Callable[[Any], Any], z: Any, h: float) -> Any:
 
 
 def lotka_volterra_loss(xp: Any, start: Any, observed: Any, h: float) -> Callable[[Any], Any]:
-    """The distance of what four parameters predict, by the classical Runge-Kutta method, from what was observed."""
+    """Return the distance of what four parameters predict, by the classical Runge-Kutta method, from what was observed."""
 
     def loss(parameters: Any) -> Any:
         slope = lotka_volterra_slope(xp, parameters)

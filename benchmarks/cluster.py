@@ -26,7 +26,7 @@ ROWS, COLUMNS = 100_000, 20  # of a chunk
 
 
 def block(i: int, copies: int) -> np.ndarray:
-    """A chunk; of random numbers alone it takes about as long to make as to read and unpack, of copies next to nothing."""
+    """Return a chunk; of random numbers alone it takes about as long to make as to read and unpack, of copies next to nothing."""
     return np.tile(np.random.default_rng(i).standard_normal((ROWS // copies, COLUMNS)), (copies, 1))
 
 
@@ -63,7 +63,7 @@ def _add(parts: list[Any]) -> Any:
 
 
 def at_once(w: np.ndarray, x: Any, y: Any, copies: int) -> Any:
-    """As the solvers compute it."""
+    """Like the solvers compute it."""
     return cr.compute(*ours(w, x, y, copies))
 
 
@@ -104,7 +104,7 @@ def _over_workers(client: Client, what: Callable[..., Any]) -> list[Any]:
 
 
 def measured(client: Client, way: Callable[..., Any], *point: Any) -> dict[str, float]:
-    """One value and gradient: time on the clock and of processors, bytes moved, peak memory."""
+    """Return one value and gradient: time on the clock and of processors, bytes moved, peak memory."""
     client.run(_start)
     moved, processor = sum(_over_workers(client, _moved)), sum(_over_workers(client, _processor))
     own, began = time.process_time(), time.perf_counter()

@@ -43,7 +43,7 @@ SHORT = 3e6  # microseconds: a first call that takes longer is timed once
 
 
 def works(steps: int) -> list[Work]:
-    """The goals are ratios of our time to the peer's."""
+    """Return the goals are ratios of our time to the peer's."""
     return [
         Work("MLP 8,4,16,1", "mlp", (8, 4, 16, 1), {"jax": 0.15, "numpy": 0.5}),
         Work("MLP 32,64,64,8", "mlp", (32, 64, 64, 8), {"jax": 0.5}),
@@ -182,7 +182,7 @@ def ratio_rows(rows: list[Row]) -> list[list[str]]:
 
 
 def first_call_rows(rows: list[Row], firsts: list[dict[str, float]], limit: float) -> list[list[str]]:
-    """The limit stands for a first call of jax that was not waited for."""
+    """Return the limit stands for a first call of jax that was not waited for."""
     table = []
     for row, first in zip(rows, firsts, strict=True):
         if US not in first or row.work.kind == "lbfgs":  # an optimiser's first run is many calls

@@ -99,7 +99,7 @@ WORKS = [
 
 
 def backward(torch: Any, work: Work, tensors: list[Any]) -> list[Any]:
-    """The gradients of a work by a library with PyTorch's surface."""
+    """Return the gradients of a work by a library with PyTorch's surface."""
     for tensor in tensors:
         tensor.grad = None
     work.loss(torch, *tensors).backward()
@@ -133,12 +133,12 @@ def programs(work: Work, size: int, device: str) -> dict[str, tuple[Callable[[],
 
 
 def numbers(x: Any) -> Any:
-    """An ndarray, from wherever a gradient lies."""
+    """Return an ndarray, from wherever a gradient lies."""
     return x.cpu().numpy() if hasattr(x, "cpu") else x.get() if hasattr(x, "get") else x
 
 
 def milliseconds(run: Callable[[], Any], wait: Callable[[], None]) -> float:
-    """The median of some runs, each waited for; one run before does not count."""
+    """Return the median of some runs, each waited for; one run before does not count."""
     taken = []
     for _ in range(RUNS + 1):
         wait()

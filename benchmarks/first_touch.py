@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def needed(name: str) -> set[str]:
-    """A distribution and all that it requires, NumPy left out."""
+    """Return a distribution and all that it requires, NumPy left out."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -164,7 +164,7 @@ def parts(out: Any) -> Iterator[Any]:
 
 
 def scalar(out: Any, xp: Any) -> Any:
-    """A number that depends on every element of a result."""
+    """Return a number that depends on every element of a result."""
     total = 0.0
     for part in parts(out):
         shape = tuple(getattr(part, "shape", ()))
@@ -181,7 +181,7 @@ def find(space: Any, name: str) -> Any:
 
 
 def asked() -> tuple[dict[str, tuple[int, float]], Any]:
-    """The differentiable functions of NumPy, with the form that they take and a derivative; and in which direction."""
+    """Return the differentiable functions of NumPy, with the form that they take and a derivative; and in which direction."""
     found: dict[str, tuple[int, float]] = {}
     direction = RNG.uniform(0.5, 1.0, (3, 3))
     direction = direction + direction.T
@@ -204,7 +204,7 @@ def asked() -> tuple[dict[str, tuple[int, float]], Any]:
 
 
 def differentiated(library: str, plain: bool) -> list[str]:
-    """The names of NumPy's functions whose derivative a library gives, with NumPy as imported or with its own."""
+    """Return the names of NumPy's functions whose derivative a library gives, with NumPy as imported or with its own."""
     own, grad = namespace(library), gradient(library)
     if library == "jax":
         importlib.import_module("jax").config.update("jax_enable_x64", True)
@@ -349,7 +349,7 @@ def abilities(library: str) -> dict[str, Any]:
 
 
 def python(*words: str) -> str:
-    """The last line that a fresh interpreter prints; compiled modules are kept, as they are for an installed library.
+    """Return the last line that a fresh interpreter prints; compiled modules are kept, as they are for an installed library.
 
     It runs in a folder that goes: some of NumPy's functions write a file of the name that they are given.
     """

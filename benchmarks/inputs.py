@@ -35,7 +35,7 @@ def mlp(batch: int, inputs: int, hidden: int, outputs: int) -> tuple[Array, Arra
 
 
 def attention(batch: int, length: int, width: int) -> tuple[Array, Array, Array, Array]:
-    """A batch of sequences, and the projections to queries, keys and values."""
+    """Return a batch of sequences, and the projections to queries, keys and values."""
     rng = np.random.default_rng(2)
     x = rng.standard_normal((batch, length, width)).astype(np.float32)
     return x, _weights(rng, width, width), _weights(rng, width, width), _weights(rng, width, width)
@@ -49,7 +49,7 @@ SCALAR = np.float64(2.0)
 
 
 def small() -> dict[str, Array]:
-    """The operands of single statements."""
+    """Return the operands of single statements."""
     return {
         "u": chain(3), "v": chain(3), "M": chain(9).reshape(3, 3), "s": chain(1).reshape(()), "B": chain(32).reshape(8, 4), "r": chain(4)
     }  # fmt: skip
@@ -86,12 +86,12 @@ def square(size: int) -> Any:
 
 
 def rosenbrock(size: int) -> Any:
-    """The start of SciPy's tutorial, again and again. From it all optimisers come to the same end in about 40 steps."""
+    """Return the start of SciPy's tutorial, again and again. From it all optimisers come to the same end in about 40 steps."""
     return np.resize([1.3, 0.7, 0.8, 1.9, 1.2], size)
 
 
 def lotka_volterra(steps: int) -> tuple[Any, Any, Any, float]:
-    """A guess of the four parameters, the start, what was observed after each step, and the time step."""
+    """Return a guess of the four parameters, the start, what was observed after each step, and the time step."""
     h = 20.0 / steps
     times = h * np.arange(1, steps + 1)
     observed = np.stack([10 + 4 * np.sin(times), 5 + 2 * np.cos(times)], -1)

@@ -326,7 +326,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def start(names: list[str], limit: float) -> dict[str, Peer]:
-    """The processes of those who are installed, all on one core."""
+    """Return the processes of those who are installed, all on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     environment = worker_environment(1)

@@ -23,7 +23,7 @@ def works(torch: Any) -> Makers:
         return grads
 
     def statement(code: str) -> Any:
-        """u and v have 3 elements, M has 3 × 3, B 8 × 4, r 4; all of them and s (0-d) require grad, c (0-d) does not."""
+        """Return u and v have 3 elements, M has 3 × 3, B 8 × 4, r 4; all of them and s (0-d) require grad, c (0-d) does not."""
 
         def maker(times: int) -> Run:
             names = {name: leaf(array) for name, array in inputs.small().items()}
@@ -36,7 +36,7 @@ def works(torch: Any) -> Makers:
         return maker
 
     def cnn(batch: int, size: int) -> Run:
-        """Two convolutions, pooled, and one layer: a step of training on small images."""
+        """Return two convolutions, pooled, and one layer: a step of training on small images."""
         images, labels, arrays = inputs.cnn(batch, size)
         x, y, parameters = torch.from_numpy(images), torch.from_numpy(labels), [leaf(array) for array in arrays]
         w1, b1, w2, b2, w3, b3 = parameters
@@ -63,7 +63,7 @@ def works(torch: Any) -> Makers:
         return run
 
     def rk4(steps: int) -> Run:
-        """The van der Pol oscillator by the classical Runge-Kutta method; gradients by its start and parameters."""
+        """Return the van der Pol oscillator by the classical Runge-Kutta method; gradients by its start and parameters."""
         start, a, b = inputs.oscillator()
         y0, a, b = leaf(start), leaf(a), leaf(b)
         h = 0.01
@@ -85,7 +85,7 @@ def works(torch: Any) -> Makers:
         return run
 
     def gaussian_process(points: int) -> Run:
-        """Minus the log marginal likelihood of a Gaussian process, by the logarithms of its three parameters."""
+        """Return minus the log marginal likelihood of a Gaussian process, by the logarithms of its three parameters."""
         where, values, logs = inputs.gaussian_process(points)
         x, y, logs = torch.from_numpy(where), torch.from_numpy(values), leaf(logs)
         one = torch.eye(points, dtype=x.dtype)
@@ -117,7 +117,7 @@ def works(torch: Any) -> Makers:
 
 
 def ten(xp: Any, grad: Callable[..., Any], given: Callable[[Any], Any] = lambda array: array) -> Makers:
-    """The gradient of a function of ten operations, with NumPy's functions (or those of the same names)."""
+    """Return the gradient of a function of ten operations, with NumPy's functions (or those of the same names)."""
 
     def f(x: Any) -> Any:
         y = xp.sin(x) * x + xp.exp(-x)

@@ -100,7 +100,7 @@ def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
 
 
 def processor() -> str:
-    """The processor's name, where the system says it."""
+    """Return the processor's name, where the system says it."""
     info = Path("/proc/cpuinfo")
     names = (
         [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]

@@ -79,11 +79,11 @@ class Peer:
         return result
 
     def answer(self, work: Work) -> list[float]:
-        """One number for every gradient."""
+        """Return one number for every gradient."""
         return self.begin(work)[0]
 
     def begin(self, work: Work) -> tuple[list[float], float]:
-        """One number for every gradient, and microseconds of the first run."""
+        """Return one number for every gradient, and microseconds of the first run."""
         found = self._ask(work, 0)
         return found["answer"], found["first"]
 

@@ -50,7 +50,7 @@ def microseconds(run: Callable[[], Any], clock: Clock) -> float:
 
 
 def peak(run: Callable[[], Any]) -> dict[str, int | None]:
-    """The growth of what is resident, most at a time, where Linux counts it; the allocator gives back what it holds."""
+    """Return the growth of what is resident, most at a time, where Linux counts it; the allocator gives back what it holds."""
     before = _begin()
     if before is None:
         return {"peak": None}

@@ -1,9 +1,9 @@
 """chainrule differentiates NumPy programs, with PyTorch's autograd surface.
 
-Everything public is re-exported here, under PyTorch's names. ``nn`` and ``testing`` load when first used.
+This module re-exports the public names, under PyTorch's names. Names in ``_LAZY`` load on first use.
 """
 
-# ruff: noqa: F401, I001 -- the allocator is set up before anything is allocated
+# ruff: noqa: F401, I001 -- the allocator must be set up before the other imports allocate
 # fmt: off
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 
-#: What loads when it is first used, and where it is: submodules, and functions in them.
+#: Names that load on first use, and the modules that hold them: submodules and functions.
 _LAZY = {
     name: module
     for module, names in {
@@ -119,7 +119,7 @@ _LAZY = {
 with _collector_at_rest(staying=True):
     globals().update(_operations := _namespace("", __name__))
     _trial.start()
-# The floors that importing has made attributes are no part of it: modules are public by name.
+# Imports make submodules attributes of this module; only the modules named here are public.
 __all__ = sorted(
     {"autograd", "linalg", "random", "special", "tree", *_LAZY}
     | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)} - _PRIVATE
@@ -128,30 +128,30 @@ _show(globals())
 
 
 def _graph(self: Tensor, **options: object) -> object:
-    """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``.
+    """Return the graph that computed this tensor; ``.to_svg()`` and ``.to_dot()`` draw it.
 
-    Large graphs are folded to at most ``limit`` nodes (60; None: draw all). ``names`` gives tensors other names.
+    Large graphs are folded to at most ``limit`` nodes (default 60; None draws all). ``names`` labels tensors.
     """
     return importlib.import_module("chainrule._src.explaining.graph").graph_of(self, **options)
 
 
 def _why(self: Tensor) -> object:
-    """Why this tensor's ``.grad`` is what it is, or why there is none."""
+    """Explain how this tensor's ``.grad`` was computed, or why it is None."""
     return importlib.import_module("chainrule._src.explaining.why").why(self)
 
 
 def _html(self: Tensor | Array) -> object:
-    """What a notebook shows."""
+    """Return the HTML that a notebook displays."""
     return importlib.import_module("chainrule._src.explaining.notebooks").array_html(self)
 
 
 def load_ipython_extension(shell: object) -> None:
-    """What ``%load_ext chainrule`` calls in IPython: from then on there is ``%%explain``."""
+    """Register the ``%%explain`` magic; ``%load_ext chainrule`` calls this function in IPython."""
     importlib.import_module("chainrule._src.explaining.notebooks").load_ipython_extension(shell)
 
 
 def _compile_region(region: object) -> object:
-    """Native loops for a part of a backward pass; they load when a large one comes by."""
+    """Compile a region of a backward pass to native loops; the compiler loads with the first large region."""
     return importlib.import_module("chainrule._src.compiling.regions").program(region)
 
 
@@ -159,25 +159,25 @@ _regions.COMPILE = _compile_region  # type: ignore[assignment]
 
 
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> object:
-    """The functions of the Array API standard: ``chainrule.array_api``, which takes tensors and gives Arrays."""
+    """Return the Array API namespace, ``chainrule.array_api``: its functions take tensors and return Arrays."""
     return importlib.import_module("chainrule.array_api").namespace(api_version)
 
 
-def _later(name: str) -> object:
-    """A method whose module loads when it is first called."""
+def _lazy_method(name: str) -> object:
+    """Return a method whose module loads on the first call."""
     return lambda self, *args, **kwargs: __getattr__(name)(self, *args, **kwargs)  # type: ignore[operator]
 
 
 _attach(graph=_graph, why=_why, _repr_html_=_html, __array_namespace__=_array_namespace)
 Array._repr_html_ = _html  # type: ignore[attr-defined]
-_attach(**{name: _later(name) for name in ("hardshrink", "istft", "prelu", "stft")})
+_attach(**{name: _lazy_method(name) for name in ("hardshrink", "istft", "prelu", "stft")})
 
 
 def __getattr__(name: str) -> object:
     if name == "__array_namespace_info__":
         return importlib.import_module("chainrule.array_api").__array_namespace_info__
     if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):
-        return getattr(Tensor, name)  # the function of a method that writes in place
+        return getattr(Tensor, name)  # in-place methods are functions, too
     if name not in _LAZY:
         raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
     module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")

@@ -15,7 +15,7 @@ __all__ = ["current_accelerator", "device_count", "is_available"]
 
 
 def is_available() -> bool:
-    """Whether tensors can be on a GPU: CuPy is installed, and finds one."""
+    """Return whether tensors can be on a GPU: CuPy is installed, and finds one."""
     return gpu.count() > 0
 
 
@@ -25,7 +25,7 @@ def device_count() -> int:
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """The device of GPUs, or None where there is none; ``check_available`` is accepted: it is always checked."""
+    """Return the device of GPUs, or None where there is none; ``check_available`` is accepted: it is always checked."""
     return device("cuda") if is_available() else None
 
 

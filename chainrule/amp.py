@@ -53,22 +53,22 @@ class autocast(ContextDecorator):
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether operations cast their operands: no."""
+    """Return whether operations cast their operands: no."""
     return False
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether operations could cast their operands: no."""
+    """Return whether operations could cast their operands: no."""
     return False
 
 
 def custom_fwd(fwd: T | None = None, *, device_type: str, cast_inputs: object = None) -> AnyFunction:
-    """The ``forward`` of a Function itself, with options only the decorator."""
+    """Return the ``forward`` of a Function itself, with options only the decorator."""
     return fwd if fwd is not None else lambda function: function
 
 
 def custom_bwd(bwd: T | None = None, *, device_type: str) -> AnyFunction:
-    """The ``backward`` of a Function itself, with options only the decorator."""
+    """Return the ``backward`` of a Function itself, with options only the decorator."""
     return bwd if bwd is not None else lambda function: function
 
 

@@ -59,7 +59,7 @@ _AS_THEY_ARE = frozenset({Array, int, float, bool, type(None)})
 
 
 def _as_argument(x: Any) -> Any:
-    """An argument as NumPy's function is to have it: tensors by their other face, also in lists."""
+    """Return an argument as NumPy's function is to have it: tensors by their other face, also in lists."""
     if type(x) in _AS_THEY_ARE:
         return x
     if isinstance(x, Tensor):
@@ -72,7 +72,7 @@ def _as_argument(x: Any) -> Any:
 
 
 def _as_result(x: object) -> Any:
-    """A result with Arrays for arrays and for NumPy's numbers."""
+    """Return a result with Arrays for arrays and for NumPy's numbers."""
     if type(x) is Array:
         return x
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
@@ -84,7 +84,7 @@ def _as_result(x: object) -> Any:
 
 
 def _on_arrays(function: AnyFunction) -> AnyFunction:
-    """A function of NumPy's that takes Arrays and tensors, and gives Arrays."""
+    """Return a function of NumPy's that takes Arrays and tensors, and gives Arrays."""
 
     @functools.wraps(function)
     def call(*args: Any, device: str | None = None, **kwargs: SupportsIndex) -> Any:
@@ -106,7 +106,7 @@ def _has_rule(function: object) -> bool:
 
 
 def _as_plain(x: object) -> Any:
-    """An argument of a function without a rule: constants are no more than their numbers."""
+    """Return an argument of a function without a rule: constants are no more than their numbers."""
     x = _as_argument(x)
     if isinstance(x, (list, tuple)):
         return type(x)([_as_plain(item) for item in x])
@@ -114,7 +114,7 @@ def _as_plain(x: object) -> Any:
 
 
 def _functions_of(module: ModuleType) -> Params:
-    """The public names of a module of NumPy's, but for modules inside; functions are ``_on_arrays``."""
+    """Return the public names of a module of NumPy's, but for modules inside; functions are ``_on_arrays``."""
     found = {}
     for name in set(module.__all__) - getattr(module, "__numpy_submodules__", set()):
         value = getattr(module, name)
@@ -132,7 +132,7 @@ def _extension(module: ModuleType) -> ModuleType:
 
 
 def asarray(obj: object, /, *, dtype: DTypeLike = None, device: DeviceLike = None, copy: bool | None = None) -> Array:
-    """An Array of numbers, nested sequences, an array or a tensor.
+    """Return an Array of numbers, nested sequences, an array or a tensor.
 
     Args:
         obj: what to make it of. A tensor's other face shares its tape and its memory.
@@ -168,7 +168,7 @@ def _as_array(x: object, dtype: DTypeLike, copy: bool | None) -> Array:
 
 
 def from_dlpack(x: object, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
-    """An Array that shares the memory of another library's array. See :func:`chainrule.from_dlpack`."""
+    """Return an Array that shares the memory of another library's array. See :func:`chainrule.from_dlpack`."""
     return array_of(dlpack.from_dlpack(x, device=device, copy=copy))
 
 
@@ -181,12 +181,12 @@ def broadcast_arrays(*arrays: object) -> list[Array]:
 
 
 def clip(x: TensorLike, /, min: object = None, max: object = None) -> Array:
-    """The elements that lie between the bounds, and for others the bound that is next; None is no bound."""
+    """Return the elements that lie between the bounds, and for others the bound that is next; None is no bound."""
     return asarray(np.clip(_as_argument(x), _as_argument(min), _as_argument(max)))
 
 
 def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along an axis."""
+    """Return the elements in order along an axis."""
     in_order = np.sort(_as_argument(x), axis=axis)
     return asarray(np.flip(in_order, axis) if descending else in_order)
 
@@ -211,20 +211,20 @@ class __array_namespace_info__:
         return self._numpy.capabilities()
 
     def default_device(self) -> str:
-        """The device of arrays for which none is said."""
+        """Return the device of arrays for which none is said."""
         return "cpu"
 
     def devices(self) -> list[str]:
-        """All devices."""
+        """Return all devices."""
         return ["cpu", *[f"cuda:{number}" for number in range(gpu.count())]]
 
     def default_dtypes(self, *, device: DeviceLike = None) -> Any:
-        """The dtypes that numbers get where none is said, by kind."""
+        """Return the dtypes that numbers get where none is said, by kind."""
         check_device(device)
         return self._numpy.default_dtypes()
 
     def dtypes(self, *, device: str | None = None, kind: Any = None) -> Any:
-        """The dtypes that there are, by name; those of a kind, or of several."""
+        """Return the dtypes that there are, by name; those of a kind, or of several."""
         check_device(device)
         return self._numpy.dtypes(kind=kind)
 

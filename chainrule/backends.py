@@ -6,12 +6,12 @@ from typing import Any as _Any
 
 
 def _absent() -> bool:
-    """Whether PyTorch's backend of this name is there: no."""
+    """Return whether PyTorch's backend of this name is there: no."""
     return False
 
 
 def _flags(**_options: _Any) -> _Any:
-    """A block in which the backend has other settings, which change nothing here."""
+    """Return a block in which the backend has other settings, which change nothing here."""
     return _nullcontext()
 
 

@@ -32,27 +32,27 @@ T = TypeVar("T")
 
 
 def is_compiling() -> bool:
-    """Whether code is to be other than when it runs as it is: no, a compiled function computes what it does without."""
+    """Return whether code is to be other than when it runs as it is: no, a compiled function computes what it does without."""
     return False
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether PyTorch's compiler reads this code: no."""
+    """Return whether PyTorch's compiler reads this code: no."""
     return False
 
 
 def is_exporting() -> bool:
-    """Whether a program is being exported: no."""
+    """Return whether a program is being exported: no."""
     return False
 
 
 def disable(fn: T = None, recursive: bool = True, *, reason: str | None = None) -> AnyFunction:  # type: ignore[assignment]
-    """The function itself, with options only the decorator: compiled functions may call it, and compute what it does."""
+    """Return the function itself, with options only the decorator: compiled functions may call it, and compute what it does."""
     return fn if callable(fn) else lambda function: function
 
 
 def allow_in_graph(fn: T) -> T:
-    """The function itself: whatever can be recorded may be in a recording."""
+    """Return the function itself: whatever can be recorded may be in a recording."""
     return fn
 
 

@@ -16,7 +16,7 @@ from chainrule._src.messages import errors
 
 
 def is_available() -> bool:
-    """Whether tensors can be on a GPU: CuPy is installed, and finds one."""
+    """Return whether tensors can be on a GPU: CuPy is installed, and finds one."""
     return gpu.count() > 0
 
 
@@ -26,7 +26,7 @@ def device_count() -> int:
 
 
 def is_initialized() -> bool:
-    """Whether there is a GPU that could be in use."""
+    """Return whether there is a GPU that could be in use."""
     return is_available()
 
 
@@ -40,7 +40,7 @@ def init() -> None:
 
 
 def _number(device: DeviceLike) -> int:
-    """The number of a GPU that a user names: a number, a device, or None for the current one."""
+    """Return the number of a GPU that a user names: a number, a device, or None for the current one."""
     if isinstance(device, int):
         device = Device("cuda", device)
     number = gpu_of("cuda" if device is None else device)
@@ -50,7 +50,7 @@ def _number(device: DeviceLike) -> int:
 
 
 def current_device() -> int:
-    """The number of the GPU that new tensors on "cuda" are made on."""
+    """Return the number of the GPU that new tensors on "cuda" are made on."""
     return _number(None)
 
 
@@ -70,13 +70,13 @@ def _properties(device: DeviceLike) -> Any:
 
 
 def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
-    """The major and minor number of what a GPU can do."""
+    """Return the major and minor number of what a GPU can do."""
     properties = _properties(device)
     return int(properties["major"]), int(properties["minor"])
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
-    """The free bytes and all bytes of a GPU."""
+    """Return the free bytes and all bytes of a GPU."""
     free, total = gpu.device(_number(device)).mem_info
     return int(free), int(total)
 

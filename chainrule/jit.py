@@ -36,7 +36,7 @@ class ScriptModule:
 
 
 def script(obj: T, **options: object) -> T:
-    """The function or module itself: a script computes what it does.
+    """Return the function or module itself: a script computes what it does.
 
     >>> import chainrule as torch
     >>> @torch.jit.script
@@ -63,7 +63,7 @@ def trace(
     example_kwarg_inputs: Any = None,
     **options: object,
 ) -> Any:
-    """A function that does what another does while it is traced, which it is run for once; a module as it is.
+    """Return a function that does what another does while it is traced, which it is run for once; a module as it is.
 
     Args:
         func: a function or module, run on the example inputs. :func:`is_tracing` is true meanwhile, and for a function in all
@@ -90,27 +90,27 @@ def trace(
 
 
 def ignore(drop: T = None, **options: object) -> AnyFunction:  # type: ignore[assignment]
-    """The function itself; with options only, the decorator."""
+    """Return the function itself; with options only, the decorator."""
     return drop if callable(drop) else lambda function: function
 
 
 def unused(fn: T) -> T:
-    """The function itself."""
+    """Return the function itself."""
     return fn
 
 
 def export(fn: T) -> T:
-    """The function itself."""
+    """Return the function itself."""
     return fn
 
 
 def is_scripting() -> bool:
-    """Whether this is a script: no."""
+    """Return whether this is a script: no."""
     return False
 
 
 def is_tracing() -> bool:
-    """Whether :func:`trace`, or a function that it gave, is running another."""
+    """Return whether :func:`trace`, or a function that it gave, is running another."""
     return _TRACING.get()
 
 

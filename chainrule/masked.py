@@ -33,7 +33,7 @@ def _extreme(dtype: Any, lowest: bool) -> Any:
 
 
 def _filled(name: str, input: Any, mask: object, dtype: object, with_what: object) -> Any:
-    """The tensor with another number where the mask is False: a number, or "lowest" or "highest" of the dtype."""
+    """Return the tensor with another number where the mask is False: a number, or "lowest" or "highest" of the dtype."""
     x = tensor_of(name, input)
     x = x if dtype is None else cast(x, as_dtype(dtype))
     if mask is None:
@@ -44,7 +44,7 @@ def _filled(name: str, input: Any, mask: object, dtype: object, with_what: objec
 
 
 def _masked(name: str, neutral: object, function: AnyFunction) -> AnyFunction:
-    """A function whose result does not change with the number of ``neutral`` elements."""
+    """Return a function whose result does not change with the number of ``neutral`` elements."""
 
     def call(
         input: AnyArray, dim: Dims = None, *, dtype: DTypeLike = None, mask: AnyArray | None = None, **options: object
@@ -85,7 +85,7 @@ def mean(
     dtype: DTypeLike = None,
     mask: Any = None,
 ) -> Tensor:
-    """The mean of the elements where ``mask`` is True.
+    """Return the mean of the elements where ``mask`` is True.
 
     >>> import chainrule as cr
     >>> cr.masked.mean(cr.tensor([1., 2., 9.]), mask=cr.tensor([True, True, False]))
@@ -107,7 +107,7 @@ def var(
     dtype: DTypeLike = None,
     mask: Any = None,
 ) -> Tensor:
-    """The variance of the elements where ``mask`` is True."""
+    """Return the variance of the elements where ``mask`` is True."""
     x = _filled("masked.var", input, None, dtype, 0)
     apart = _filled("masked.var", ew.sub(x, mean(x, dim, keepdim=True, mask=mask)), mask, None, 0)
     squares = reductions.sum(ew.mul(apart, ew.conj(apart)) if apart.is_complex() else ew.square(apart), dim, keepdim)
@@ -117,14 +117,14 @@ def var(
 
 
 def std(input: Any, dim: object = None, unbiased: bool | None = None, **options: Any) -> Tensor:
-    """The standard deviation of the elements where ``mask`` is True."""
+    """Return the standard deviation of the elements where ``mask`` is True."""
     return ew.sqrt(var(input, dim, unbiased, **options))
 
 
 def median(
     input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: DTypeLike = None, mask: object = None
 ) -> Tensor:
-    """The (lower) median of the elements where ``mask`` is True."""
+    """Return the (lower) median of the elements where ``mask`` is True."""
     return statistics.nanmedian(_filled("masked.median", input, mask, dtype, np.nan), dim, keepdim).values
 
 
@@ -137,7 +137,7 @@ def norm(
     dtype: object = None,
     mask: TensorLike | None = None,
 ) -> Tensor:
-    """The norm of the elements where ``mask`` is True."""
+    """Return the norm of the elements where ``mask`` is True."""
     return vector_norm(_filled("masked.norm", input, mask, dtype, np.inf if ord < 0 else 0), ord, dim, keepdim)
 
 
@@ -150,7 +150,7 @@ def normalize(
     dtype: DTypeLike = None,
     mask: TensorLike | None = None,
 ) -> Tensor:
-    """The tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
+    """Return the tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
     x = _filled("masked.normalize", input, mask, dtype, 0)
     return ew.div(x, ew.clamp(norm(x, ord, dim, keepdim=True), min=eps))
 
@@ -163,6 +163,6 @@ def logaddexp(
     input_mask: TensorLike | None = None,
     other_mask: TensorLike | None = None,
 ) -> Tensor:
-    """log(exp(input) + exp(other)), without what is masked."""
+    """Return log(exp(input) + exp(other)), without what is masked."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
     return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))

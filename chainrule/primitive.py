@@ -91,7 +91,7 @@ def _check_ufunc(function: AnyFunction, ufunc: object) -> None:
 
 
 def _function(prim: Primitive, function: AnyFunction) -> AnyFunction:
-    """The user's function for a row."""
+    """Return the user's function for a row."""
     plain = faces.public_function(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
     signature = inspect.signature(function)
     defaults = function.__kwdefaults__ or {}
@@ -119,7 +119,7 @@ def _function(prim: Primitive, function: AnyFunction) -> AnyFunction:
 
 
 def bind_checked(prim: Primitive, *operands: object, **params: object) -> Any:
-    """A row that is not elementwise, on tensors, arrays and numbers."""
+    """Return a row that is not elementwise, on tensors, arrays and numbers."""
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     for x in checked:
         if hasattr(x, "dtype") and x.dtype.kind not in prim.accepts and prim.kind != "discrete":
@@ -137,7 +137,7 @@ def elementwise(
     jvp: object = None,
     **options: object,
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """A function whose output element depends on the same element of each operand (after broadcasting).
+    """Return a function whose output element depends on the same element of each operand (after broadcasting).
 
     Args:
         d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``.
@@ -172,7 +172,7 @@ def linear(
     jvp: object = None,
     **options: object,
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """A function that is linear in its differentiable operands: give the transposed maps.
+    """Return a function that is linear in its differentiable operands: give the transposed maps.
 
     Args:
         transpose: for each of them the map from output cotangent to operand cotangent.
@@ -195,7 +195,7 @@ def linear(
 
 
 def contraction(subscripts: str, *, value: object = None, **options: object) -> Callable[[AnyFunction], AnyFunction]:
-    """A product of two operands, summed over shared subscripts, as in ``@contraction("ik,jk->ij")``: no rule is needed."""
+    """Return a product of two operands, summed over shared subscripts, as in ``@contraction("ik,jk->ij")``: no rule is needed."""
     return _decorator(kinds.contraction, subscripts, value=value, **options)
 
 
@@ -208,7 +208,7 @@ def opaque(
     batch: AnyFunction = each_example,
     **options: object,
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """A function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``).
+    """Return a function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``).
 
     Args:
         vjp: for each differentiable operand the rule from the output's cotangent ``g`` to the operand's.
@@ -234,7 +234,7 @@ def opaque(
 def discrete(
     *, value: object = None, batch: AnyFunction = each_example, **options: object
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """A function whose results are integers or booleans, through which no gradient passes.
+    """Return a function whose results are integers or booleans, through which no gradient passes.
 
     Args:
         batch: what ``vmap`` does, as for :func:`opaque`.

@@ -92,7 +92,7 @@ def load(f: Any, map_location: DeviceLike = None, *, weights_only: bool = True, 
 
 
 def _format(f: Any, given: str | None, writing: bool = False) -> str | None:
-    """The format to use; None for an open file, or a path without suffix, without a word about it."""
+    """Return the format to use; None for an open file, or a path without suffix, without a word about it."""
     if given is not None:
         if given not in ("npz", "safetensors"):
             raise ValueError(f"format must be 'npz' or 'safetensors', not {given!r}")
@@ -268,7 +268,7 @@ class _Packer:
         return key
 
     def name(self, obj: object, array: NumpyArray, path: tuple[str, ...]) -> str:
-        """The name under which the array is kept: the same again for the same object."""
+        """Return the name under which the array is kept: the same again for the same object."""
         if id(obj) in self.names:
             return self.names[id(obj)]
         wanted = name = ".".join(path) or "tensor"

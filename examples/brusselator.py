@@ -20,7 +20,7 @@ import chainrule as cr
 
 
 def brusselator(size: int) -> tuple[Any, dict[str, Any]]:
-    """The right-hand side, and the fields to start from, on a periodic grid."""
+    """Return the right-hand side, and the fields to start from, on a periodic grid."""
     dx = 1 / size
     x = np.arange(size) * dx
 
@@ -77,7 +77,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """A grid of 24 × 24, for which a dense Jacobian is still affordable: u at the end."""
+    """Return a grid of 24 × 24, for which a dense Jacobian is still affordable: u at the end."""
     rates, start = brusselator(24)
     pattern = cr.jacobian(lambda y: rates(0.0, y), start, layout="csr", hstack=True)
     return {

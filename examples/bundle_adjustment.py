@@ -53,7 +53,7 @@ def scene(points: int, rng: np.random.Generator) -> tuple[dict[str, Any], Any, A
 
 
 def problem(points: int) -> tuple[Any, Any, Any, Any]:
-    """The residuals as a function of the scene, where to start, the scene, and which camera saw which point."""
+    """Return the residuals as a function of the scene, where to start, the scene, and which camera saw which point."""
     rng = np.random.default_rng(0)
     truth, camera, point = scene(points, rng)
     pictures = seen(truth["cameras"][camera], truth["points"][point]) + rng.normal(0, 0.3, (points * SEEN_BY, 2))
@@ -87,7 +87,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """A hundred points: how far pictures and prediction are apart in the end."""
+    """Return a hundred points: how far pictures and prediction are apart in the end."""
     residuals, start, _, (camera, point) = problem(100)
     flat = np.concatenate([start["cameras"].ravel(), start["points"].ravel()])
 

@@ -30,7 +30,7 @@ def block(i: int) -> np.ndarray:
 
 
 def loss(p: dict[str, Any], x: Any, y: Any) -> Any:
-    """The mean log loss of a network of one hidden layer, as one writes it for NumPy."""
+    """Return the mean log loss of a network of one hidden layer, as one writes it for NumPy."""
     hidden = np.tanh(x @ p["w"] + p["b"])
     z = hidden @ p["v"] + p["c"]
     weights = np.sum(p["w"] ** 2) + np.sum(p["v"] ** 2)
@@ -49,7 +49,7 @@ def start() -> dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def connected(address: str | None, memory: int) -> Iterator[Client]:
-    """A client of the cluster at an address, or of one that is started here."""
+    """Return a client of the cluster at an address, or of one that is started here."""
     if address is not None:
         with Client(address) as client:
             yield client

@@ -19,7 +19,7 @@ signs = np.where(labels[chosen] == 8, 1.0, -1.0)
 
 
 def loss(p, counts):
-    """The mean of −log p(the right digit) over a sample that has each picture so many times, and a penalty."""
+    """Return the mean of −log p(the right digit) over a sample that has each picture so many times, and a penalty."""
     margins = signs * (features @ p)
     return np.mean(counts * np.logaddexp(0, -margins)) + PENALTY * np.sum(p[:-1] ** 2)
 
@@ -29,7 +29,7 @@ samples = rng.multinomial(len(pixels), np.full(len(pixels), 1 / len(pixels)), si
 
 
 def fit_all(function):
-    """The weights of all fits, how often the function was called, and the seconds that it took."""
+    """Return the weights of all fits, how often the function was called, and the seconds that it took."""
     begin = time.perf_counter()
     found = [minimize(function, np.zeros(17), args=(counts,), jac=True, method="L-BFGS-B") for counts in samples]
     seconds = time.perf_counter() - begin

@@ -28,7 +28,7 @@ def loss(p):
 
 
 def fit(function, **options):
-    """The result, and the loss at every evaluation, those for finite differences included."""
+    """Return the result, and the loss at every evaluation, those for finite differences included."""
     history = []
 
     def watched(p):

@@ -27,18 +27,18 @@ NOISE = 0.1
 
 
 def by_x(x: Any, sigma: Any, gamma: Any, v: Any, l: Any) -> tuple[Any, Any]:
-    """∂V/∂x and ∂L/∂x, where V + iL = w((x + iγ) / (σ√2)) / (σ√(2π))."""
+    """Return ∂V/∂x and ∂L/∂x, where V + iL = w((x + iγ) / (σ√2)) / (σ√(2π))."""
     return -(x * v - gamma * l) / sigma**2, 1 / (math.pi * sigma**2) - (x * l + gamma * v) / sigma**2
 
 
 def of_profile(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, Any]:
-    """The partial derivatives of V. It spreads as heat does: ∂V/∂σ = σ ∂²V/∂x²."""
+    """Return the partial derivatives of V. It spreads as heat does: ∂V/∂σ = σ ∂²V/∂x²."""
     v_x, l_x = by_x(x, sigma, gamma, out, dispersion(x, sigma, gamma))
     return v_x, -(out + x * v_x - gamma * l_x) / sigma, -l_x
 
 
 def of_dispersion(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, Any]:
-    """The partial derivatives of L."""
+    """Return the partial derivatives of L."""
     v_x, l_x = by_x(x, sigma, gamma, voigt(x, sigma, gamma), out)
     return l_x, -(out + x * l_x + gamma * v_x) / sigma, v_x
 
@@ -78,7 +78,7 @@ def measured(points: int) -> tuple[Any, Any]:
 
 
 def fit(x: Any, y: Any, **options: Any) -> Any:
-    """The lines with the least squares. σ and γ are positive: that is what the bounds say."""
+    """Return the lines with the least squares. σ and γ are positive: that is what the bounds say."""
     low = np.broadcast_to([-np.inf, 1e-3, 1e-3, 0], START.shape)
     return cr.scipy.least_squares(lambda p: (spectrum(p, x) - y) / NOISE, START, bounds=(low, np.inf), **options)
 
@@ -138,7 +138,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """The fit."""
+    """Return the fit."""
     x, y = measured(400)
     return {
         "chainrule, with the rule": lambda: fit(x, y).x.ravel(),

@@ -31,13 +31,13 @@ def table(rows: int, columns: int, chunk: int) -> tuple[Any, Any]:
 
 
 def loss(p: Any, x: Any, y: Any) -> Any:
-    """The sum of −log p(label) and a penalty; the last parameter is the constant."""
+    """Return the sum of −log p(label) and a penalty; the last parameter is the constant."""
     z = x @ p[:-1] + p[-1]
     return np.sum(np.logaddexp(0, z) - y * z) + 0.5 * PENALTY * np.sum(p[:-1] ** 2)
 
 
 def newton(x: Any, y: Any, tolerance: float = 1e-8) -> tuple[Any, Any, list[float]]:
-    """The parameters, the Hessian there, and the length of the gradient after each pass."""
+    """Return the parameters, the Hessian there, and the length of the gradient after each pass."""
     p, lengths = np.zeros(x.shape[1] + 1), []
     while not lengths or (lengths[-1] > tolerance * lengths[0] and len(lengths) < 20):
         slope, curvature = cr.compute(cr.grad(loss)(p, x, y), cr.func.hessian(loss)(p, x, y))  # one pass for both

@@ -29,7 +29,7 @@ def scores(x):
 
 
 def loss(x, y):
-    """The mean of −log p(the right digit)."""
+    """Return the mean of −log p(the right digit)."""
     return -cr.log_softmax(scores(x), dim=1).gather(1, y[:, None]).mean()
 
 

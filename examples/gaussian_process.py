@@ -40,7 +40,7 @@ def kernel(p: Any, a: Any, b: Any) -> Any:
 
 
 def loss(p: Any, x: Any, y: Any) -> Any:
-    """−log p(y), the marginal likelihood."""
+    """Return −log p(y), the marginal likelihood."""
     K = kernel(p, x, x) + np.exp(2 * p[-1]) * np.eye(len(x))
     L = np.linalg.cholesky(K)
     z = cr.linalg.solve_triangular(L, y[:, None], upper=False)
@@ -80,7 +80,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def by_sklearn(x: Any, y: Any) -> Any:
-    """The same model in scikit-learn, whose kernels have their derivatives written by hand; a regressor to be fitted."""
+    """Return the same model in scikit-learn, whose kernels have their derivatives written by hand; a regressor to be fitted."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, WhiteKernel
 
@@ -91,7 +91,7 @@ def by_sklearn(x: Any, y: Any) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """The fit."""
+    """Return the fit."""
     x, y = data(120)
     pull = cr.value_and_grad(loss)
     fast = cr.compile(pull)

@@ -26,7 +26,7 @@ CHAINS, LEAPS, STEP = 4, 16, 0.1
 
 
 def energy(q: Any) -> Any:
-    """−log p(mean, log spread, one z for each player | hits), for each row of q; a player's logit is mean + spread · z."""
+    """Return −log p(mean, log spread, one z for each player | hits), for each row of q; a player's logit is mean + spread · z."""
     mean, log_spread, z = q[:, :1], q[:, 1:2], q[:, 2:]
     logits = mean + np.exp(log_spread) * z
     likelihood = np.sum(HITS * logits - BATS * np.logaddexp(0, logits), 1)
@@ -68,7 +68,7 @@ def r_hat(x: Any) -> Any:
 
 
 def by_quadrature(points: int = 120) -> tuple[Any, Any, Any]:
-    """The posterior of mean and log spread on a grid, without a sample: the players are integrated out one by one."""
+    """Return the posterior of mean and log spread on a grid, without a sample: the players are integrated out one by one."""
     mean, log_spread = np.linspace(-1.6, -0.6, points), np.linspace(-4.5, 0.5, points)
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     logits = mean[:, None, None, None] + np.exp(log_spread)[:, None, None] * nodes  # mean, spread, player, z
@@ -119,7 +119,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """A hundred trajectories of four chains."""
+    """Return a hundred trajectories of four chains."""
     rng = np.random.default_rng(0)
     starts = 0.1 * rng.standard_normal((100, 2, CHAINS, 2 + len(HITS)))
     fast = cr.compile(trajectory)

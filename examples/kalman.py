@@ -29,13 +29,13 @@ START = np.log([10_000.0, 10_000.0])
 
 
 def local_level(p: Any) -> tuple[Any, ...]:
-    """A level that walks at random, seen with noise: transition, observation, and the variances of both, exp(p)."""
+    """Return a level that walks at random, seen with noise: transition, observation, and the variances of both, exp(p)."""
     noise, walk = np.exp(p)
     return np.eye(1), np.ones(1), noise, walk * np.eye(1)
 
 
 def kalman_filter(y: Any, p: Any) -> tuple[Any, Any, Any]:
-    """The log likelihood of all observations but the first, which says where to start; means and variances of the state."""
+    """Return the log likelihood of all observations but the first, which says where to start; means and variances of the state."""
     transition, observation, noise, walk = local_level(p)
     mean, covariance = y[:1], noise * np.eye(1)
     likelihood, means, variances = 0.0, [mean], [covariance]
@@ -99,7 +99,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """The fit in other ways; each comes to the same variances."""
+    """Return the fit in other ways; each comes to the same variances."""
     fast = cr.compile(cr.value_and_grad(loss))
 
     def fit(function: Any, jac: bool) -> Any:

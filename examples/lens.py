@@ -92,7 +92,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """The search."""
+    """Return the search."""
     heights = np.linspace(0, APERTURE, 41)[1:]
     return {
         "chainrule": lambda: search(heights).x,

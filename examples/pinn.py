@@ -31,7 +31,7 @@ def network(torch: Any, width: int) -> Any:
 
 
 def field(torch: Any, net: Any, t: Any, x: Any) -> Any:
-    """The network's u, which has the initial and the boundary values whatever its weights are."""
+    """Return the network's u, which has the initial and the boundary values whatever its weights are."""
     return -torch.sin(torch.pi * x) + t * (1 - x**2) * net(torch.cat([t, x], dim=1))
 
 
@@ -45,7 +45,7 @@ def residual(torch: Any, net: Any, t: Any, x: Any) -> Any:
 
 
 def problem(torch: Any, width: int = 16, points: int = 600) -> tuple[Any, Callable[[], Any]]:
-    """A network, and a function that computes the mean square of the residual and its gradient by the weights."""
+    """Return a network, and a function that computes the mean square of the residual and its gradient by the weights."""
     rng = np.random.default_rng(0)
     t, x = (torch.tensor(rng.uniform(low, 1, (points, 1)), requires_grad=True) for low in (0, -1))
     net = network(torch, width).double()
@@ -62,7 +62,7 @@ def problem(torch: Any, width: int = 16, points: int = 600) -> tuple[Any, Callab
 
 
 def train(torch: Any, steps: int, compiled: bool = False) -> tuple[Any, list[float]]:
-    """The trained network, and the loss in each run of the function that computes it."""
+    """Return the trained network, and the loss in each run of the function that computes it."""
     net, slope = problem(torch)
     run, losses = torch.compile(slope) if compiled else slope, []
     settings = {"history_size": 20, "line_search_fn": "strong_wolfe", "tolerance_change": 0.0}
@@ -84,7 +84,7 @@ def weights(width: int) -> list[Any]:
 
 
 def exact(t: Any, x: Any) -> Any:
-    """The solution, by the transformation of Cole and Hopf: a quotient of integrals, by Gauss–Hermite quadrature."""
+    """Return the solution, by the transformation of Cole and Hopf: a quotient of integrals, by Gauss–Hermite quadrature."""
     nodes, weight = np.polynomial.hermite.hermgauss(80)
     y = x[..., None] - nodes * np.sqrt(4 * VISCOSITY * t)[..., None]
     kernel = weight * np.exp(-np.cos(np.pi * y) / (2 * np.pi * VISCOSITY))
@@ -115,7 +115,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """A hundred runs of the loss with its gradient: the last loss."""
+    """Return a hundred runs of the loss with its gradient: the last loss."""
     fast, slow = torch.compile(problem(torch)[1]), problem(torch)[1]
     found = {
         "compiled": lambda: [fast().item() for _ in range(100)][-1],

@@ -41,13 +41,13 @@ def predicted(p: Any, table: Any) -> Any:
 
 
 def student(p: Any, table: Any) -> Any:
-    """−log likelihood, with the logarithms of the scale and of the degrees of freedom among the parameters."""
+    """Return −log likelihood, with the logarithms of the scale and of the degrees of freedom among the parameters."""
     away = table["loss"] - predicted(p, table)
     return -np.sum(stats.t.logpdf(away, np.exp(p["log_df"]), scale=np.exp(p["log_scale"])))
 
 
 def least_squares(table: Any) -> Any:
-    """The ordinary fit, in NumPy: where the search starts, and what it is compared with."""
+    """Return the ordinary fit, in NumPy: where the search starts, and what it is compared with."""
     columns = np.column_stack([np.ones(len(table)), table[["air", "water", "acid"]]])
     return np.linalg.lstsq(columns, table["loss"].to_numpy())[0]
 
@@ -90,7 +90,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def by_scipy() -> Any:
-    """The same likelihood by SciPy's distribution and SciPy's differences."""
+    """Return the same likelihood by SciPy's distribution and SciPy's differences."""
     columns = np.column_stack([np.ones(len(PLANT)), PLANT[["air", "water", "acid"]]])
     wanted = PLANT["loss"].to_numpy()
 
@@ -101,7 +101,7 @@ def by_scipy() -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """The fit."""
+    """Return the fit."""
     start = dict(zip(NAMES, least_squares(PLANT), strict=True)) | {"log_scale": np.log(2.0), "log_df": np.log(3.0)}
 
     def fit(**options: Any) -> Any:

@@ -35,7 +35,7 @@ def rates(y: Any, p: Any) -> Any:
 
 
 def infected(p: Any, steps: int = 4) -> Any:
-    """The infected on each day, by Runge and Kutta's method, some steps a day."""
+    """Return the infected on each day, by Runge and Kutta's method, some steps a day."""
     y, h = np.array([BOYS - IN_BED[0], IN_BED[0]]), 1 / steps
     found = [y[1]]
     for _ in DAYS[1:]:
@@ -50,12 +50,12 @@ def infected(p: Any, steps: int = 4) -> Any:
 
 
 def loss(p: Any, counts: Any) -> Any:
-    """−log likelihood with normal errors of the likeliest variance, but for a constant."""
+    """Return −log likelihood with normal errors of the likeliest variance, but for a constant."""
     return len(DAYS) / 2 * np.log(np.sum((infected(p) - counts) ** 2))
 
 
 def fit_all(samples: Any, function: Any, start: Any) -> Any:
-    """The parameters for each sample of counts; function gives the loss and its gradient."""
+    """Return the parameters for each sample of counts; function gives the loss and its gradient."""
     return np.array(
         [minimize(function, start, args=(counts,), jac=True, method="L-BFGS-B", bounds=LIMITS).x for counts in samples]
     )

@@ -23,7 +23,7 @@ SOFT, POISSON, POWER = 1e-9, 0.3, 3.0  # stiffness of nothing; of the material; 
 
 
 def element() -> Any:
-    """The stiffness of one square element, by two-point quadrature; its corners from below left, against the clock."""
+    """Return the stiffness of one square element, by two-point quadrature; its corners from below left, against the clock."""
     corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
     elastic = np.array([[1, POISSON, 0], [POISSON, 1, 0], [0, 0, (1 - POISSON) / 2]]) / (1 - POISSON**2)
     K = np.zeros((8, 8))
@@ -62,7 +62,7 @@ class Beam:
         return load @ spsolve(K, load)
 
     def by_hand(self, density: Any) -> tuple[Any, Any]:
-        """The same, and its gradient, as one writes them without automatic differentiation."""
+        """Return the same, and its gradient, as one writes them without automatic differentiation."""
         blurred = self.blur @ density
         entries = (SOFT + blurred**POWER * (1 - SOFT))[:, None] * self.element
         K = sparse.coo_array((entries.ravel(), self.places)).tocsc()[self.free][:, self.free]

@@ -99,7 +99,7 @@ def run(command: list[Any], **options: Any) -> None:
 
 
 def suite(name: str, source: str) -> Path:
-    """The folder of a client's sources: ``name==version`` from the registry, ``address@commit`` from a repository."""
+    """Return the folder of a client's sources: ``name==version`` from the registry, ``address@commit`` from a repository."""
     folder = BUILD / name
     if folder.exists():
         return folder

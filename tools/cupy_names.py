@@ -37,7 +37,7 @@ def signature(x: Any) -> str:
 
 
 def lines(module: str, names: Any) -> list[str]:
-    """A section of the file."""
+    """Return a section of the file."""
     found = [f"[{module}]"]
     for name in sorted(n for n in dir(names) if not n.startswith("_")):
         x = getattr(names, name)

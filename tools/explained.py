@@ -124,7 +124,7 @@ PROGRAMS: tuple[Callable[[], Any], ...] = (seed, cnn, gaussian_process, pinn, lo
 
 
 def page_of(shown: Any) -> str:
-    """The page of an explanation; of what only a notebook shows, that in an empty page."""
+    """Return the page of an explanation; of what only a notebook shows, that in an empty page."""
     if hasattr(shown, "to_html"):
         return str(shown.to_html())
     return (

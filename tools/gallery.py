@@ -69,7 +69,7 @@ STYLES = {  # the paper is that of the site's two schemes
 
 
 def script(name: str) -> ModuleType:
-    """A script of the examples, as a module."""
+    """Return a script of the examples, as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -98,7 +98,7 @@ def pictures(module: ModuleType, found: Any, folder: Path) -> None:
 
 
 def measured(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """The least and the greatest number of seconds that each way takes; each is tried once before."""
+    """Return the least and the greatest number of seconds that each way takes; each is tried once before."""
     found: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(1 + ROUNDS):
         for name, way in ways.items():
@@ -135,7 +135,7 @@ def duration(seconds: float) -> str:
 
 
 def table(entry: dict[str, Any]) -> str:
-    """The times of a script as a table, and under which circumstances they were taken."""
+    """Return the times of a script as a table, and under which circumstances they were taken."""
     own = next(iter(entry["seconds"].values()))[0]
     rows = [
         f"| {name} | {duration(low)} | {duration(high)} | {float(f'{low / own:.3g}'):,g} |"
@@ -151,7 +151,7 @@ def table(entry: dict[str, Any]) -> str:
 
 
 def between(text: str, mark: str, content: str) -> str:
-    """The page with something else between two marks."""
+    """Return the page with something else between two marks."""
     pattern = rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)"
     assert re.search(pattern, text, re.DOTALL), f"the page has no <!-- {mark} -->"
     return re.sub(pattern, lambda m: f"{m[1]}\n{content}\n\n{m[2]}", text, flags=re.DOTALL)

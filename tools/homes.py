@@ -12,7 +12,7 @@ from typing import Any
 
 @functools.cache
 def home_of(thing: Any) -> str:
-    """The module that a class or a function is written in."""
+    """Return the module that a class or a function is written in."""
     if not isinstance(thing, type):
         return str(getattr(inspect.unwrap(thing), "__globals__", {}).get("__name__", ""))
     begins = re.compile(rf"^class {thing.__name__}\b", re.MULTILINE)

@@ -34,7 +34,7 @@ error that names the conversion.
 
 
 def rows() -> list[str]:
-    """A line for each row: names, kind, columns, formula."""
+    """Return a line for each row: names, kind, columns, formula."""
     heads = ["primitive", "kind", "VJP", "JVP", "batching", "complex", "formula of the VJP", *KINDS]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, row in sorted(TABLE.items()):
@@ -66,7 +66,7 @@ def _formula(row: Primitive) -> str:
 
 
 def composites() -> list[str]:
-    """A line for each composite: its names, a call, and the rows that ran."""
+    """Return a line for each composite: its names, a call, and the rows that ran."""
     lines = ["| composite | example call | recorded primitives |", "|---|---|---|"]
     seen = set()
     for name, operation in sorted(operations().items()):
@@ -81,7 +81,7 @@ def composites() -> list[str]:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return HEADER + "\n".join(["## Primitives", "", *rows(), "", "## Composites", "", *composites()]) + "\n"
 
 

@@ -22,7 +22,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def cell(value: Any) -> str:
-    """A number with three digits, the middle and the range of several, or words."""
+    """Return a number with three digits, the middle and the range of several, or words."""
     if isinstance(value, list):
         middle, least, most = map(number, value)
         return f"{middle} ({least}–{most})"
@@ -46,7 +46,7 @@ def source(runs: list[dict[str, Any]]) -> str:
 
 
 def table(what: str, results: dict[str, Any]) -> str:
-    """The Markdown that a comment asks for."""
+    """Return the Markdown that a comment asks for."""
     name, *wishes = (part.strip() for part in what.split(";"))
     asked = dict(map(str.strip, wish.split(":", 1)) for wish in wishes)  # type: ignore[misc]
     found = results[name]
@@ -64,7 +64,7 @@ def table(what: str, results: dict[str, Any]) -> str:
 
 
 def written(text: str, results: dict[str, Any]) -> str:
-    """A page with its tables made anew."""
+    """Return a page with its tables made anew."""
     return MARKED.sub(lambda mark: mark[1] + table(mark["what"], results) + mark[3], text)
 
 

@@ -94,7 +94,7 @@ def _read() -> dict[str, Edges]:
 
 
 def circles(edges: Edges) -> list[set[str]]:
-    """The sets of modules that lead to each other."""
+    """Return the sets of modules that lead to each other."""
 
     def reach(start: str) -> set[str]:
         seen: set[str] = set()
@@ -112,7 +112,7 @@ def circles(edges: Edges) -> list[set[str]]:
 
 
 def floors() -> list[str]:
-    """The rooms, from the top: as import-linter's contract has them."""
+    """Return the rooms, from the top: as import-linter's contract has them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
@@ -135,13 +135,13 @@ def uses() -> Edges:
 
 
 def upward() -> set[tuple[str, str]]:
-    """The pairs of rooms of which the lower one loads something of the higher one, in a function and by its name."""
+    """Return the pairs of rooms of which the lower one loads something of the higher one, in a function and by its name."""
     rooms = floors()
     return {(a, b) for a, others in uses().items() for b in others if rooms.index(b) < rooms.index(a)}
 
 
 def picture() -> str:
-    """A row for each room, the highest first, and a dot in the column of each room that it uses."""
+    """Return a row for each room, the highest first, and a dot in the column of each room that it uses."""
     rooms, used = floors(), uses()
     left, cell, top, wide = 98, 22, 92, 470
     columns = {room: left + wide + cell * i for i, room in enumerate(rooms)}
@@ -170,7 +170,7 @@ def picture() -> str:
 
 
 def _about(room: str) -> str:
-    """The first sentence of a room's docstring."""
+    """Return the first sentence of a room's docstring."""
     path = ROOT / "chainrule" / "_src" / room / "__init__.py"
     doc = (
         ast.get_docstring(

@@ -35,7 +35,7 @@ _ALIASES = {
 
 
 def _is_function(value: Any) -> bool:
-    """A function; also an operation that C does in the ordinary case."""
+    """Return a function; also an operation that C does in the ordinary case."""
     return inspect.isfunction(inspect.unwrap(value) if type(value).__name__ == "Operation" else value)
 
 
@@ -75,7 +75,7 @@ class Stub:
         self.lines.append(f'{indent}    """{doc}"""' if doc else f"{indent}    ...")
 
     def annotation(self, annotation: Any, scope: dict[str, Any]) -> str:
-        """An annotation as text in which every name is imported under its own name."""
+        """Return an annotation as text in which every name is imported under its own name."""
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
         return _WORD.sub(lambda match: self._name(match.group(), scope), text)
 
@@ -140,7 +140,7 @@ _ANYTHING = (("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Para
 
 
 def of_namespace(module: types.ModuleType) -> str:
-    """The stub of a module whose public names come from declarations."""
+    """Return the stub of a module whose public names come from declarations."""
     stub = Stub(set(module.__all__))
     for name in module.__all__:
         value = getattr(module, name)
@@ -151,7 +151,7 @@ def of_namespace(module: types.ModuleType) -> str:
 
 
 def of_class(cls: type, name: str) -> str:
-    """The stub of a base class with what modules above attach to a class."""
+    """Return the stub of a base class with what modules above attach to a class."""
     stub = Stub({attribute for attribute in dir(cls) if not attribute.startswith("_")})
     stub.lines.append(f"\nclass {name}:")
     for attribute, value in sorted(vars(cls).items()):

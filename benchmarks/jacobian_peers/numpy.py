@@ -17,7 +17,7 @@ def weights_of(seed: int, width: int, layers: int) -> list[Any]:
 
 
 def brusselator_values(n: int) -> Run:
-    """The values that change, in an array of six for each row whose others are there."""
+    """Return the values that change, in an array of six for each row whose others are there."""
     x = problem("brusselator", (n,)).x
     size, strength = n * n, 10.0 * n * n
     data = np.full((2, size, 6), strength)

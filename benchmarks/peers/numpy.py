@@ -16,7 +16,7 @@ VERSION = f"NumPy {np.__version__}"
 
 
 def _tanh_vjp(g: inputs.Array, out: inputs.Array) -> inputs.Array:
-    """g * (1 - out**2), written over g."""
+    """Return g * (1 - out**2), written over g."""
     slope = out * out
     np.subtract(1, slope, out=slope)
     g *= slope

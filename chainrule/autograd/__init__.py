@@ -33,7 +33,7 @@ __all__ = [
 backward, grad = takes_arrays(backward), takes_arrays(grad)
 show(globals())
 
-#: What loads when it is first used.
+#: Names that load on first use, and the modules that hold them.
 _LAZY = {
     "Function": "chainrule.autograd.function",
     "anomaly_mode": "chainrule.autograd.anomaly_mode",

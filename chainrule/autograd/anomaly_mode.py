@@ -1,8 +1,8 @@
-"""The search for the first NaN: in the forward pass, in the backward pass and in forward mode.
+"""Find the first NaN of a forward pass, a backward pass or forward mode.
 
-A NaN is *born* where an operation makes one from operands that had none. In the mode every operation's result is looked
-at, every node remembers the lines of the program that made it, and a rule that returns NaN raises an error that says
-which operation it belongs to, where that was called, at which index and with which numbers it happened, and what helps.
+The first NaN is the result of an operation whose operands have none. In anomaly mode every operation's result is checked
+and every node stores the source lines that created it. A rule that returns NaN raises an error. The error names the
+operation, its source location, the index and operand values that gave the NaN, and a fix.
 """
 
 from chainrule._src.api.faces import show

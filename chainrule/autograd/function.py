@@ -1,7 +1,7 @@
-"""Custom derivative rules: ``autograd.Function``.
+"""Define custom derivative rules with ``autograd.Function``.
 
-``MyFunction.apply(*args)`` runs ``forward`` unrecorded and puts one node on the tape, whose rule calls ``backward``. With
-``create_graph`` what backward computes is recorded, as any other rule is.
+``MyFunction.apply(*args)`` runs ``forward`` without recording and puts one node on the tape. The node's rule calls
+``backward``. With ``create_graph`` the operations of ``backward`` are recorded, like those of any other rule.
 """
 
 from chainrule._src.api.faces import show

@@ -1,8 +1,8 @@
 """Derivatives of functions of tensors, with the names of ``torch.autograd.functional``.
 
-``func`` takes the tensors in ``inputs`` as its arguments and returns a tensor or a tuple of tensors. Everywhere
-``create_graph`` makes the results differentiable themselves, and ``strict`` turns a derivative that is zero because there
-is no path at all into an error.
+``func`` takes the tensors in ``inputs`` as its arguments and returns a tensor or a tuple of tensors. ``create_graph``
+makes the results differentiable. ``strict`` raises an error for an output that does not depend on an input, instead of
+returning a zero derivative.
 """
 
 from chainrule._src.api.faces import show

@@ -1,4 +1,4 @@
-"""``torch.autograd.grad_mode``: the context managers that switch recording on and off."""
+"""Context managers that switch recording on and off, with the names of ``torch.autograd.grad_mode``."""
 
 from chainrule._src.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 

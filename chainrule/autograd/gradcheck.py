@@ -1,7 +1,7 @@
-"""``gradcheck`` and ``gradgradcheck``: is the gradient of a function what its values say?
+"""Compare gradients with central differences: ``gradcheck`` and ``gradgradcheck``.
 
-A central difference with ε = 10⁻⁶ in float64 is good to about nine digits; in float32 it is good to none, which is why
-inputs of other dtypes are warned about.
+A central difference with ε = 10⁻⁶ has about nine correct digits in float64 and none in float32. Inputs of other dtypes
+than float64 raise a warning for this reason.
 """
 
 from chainrule._src.api.faces import show

@@ -1,7 +1,7 @@
-"""The graph itself: its nodes and edges, and what happens to the values it saves for the backward pass.
+"""Inspect the graph's nodes and edges, and control how it stores the values saved for the backward pass.
 
-A pair of hooks decides how saved values are kept: ``saved_tensors_hooks`` takes yours, ``save_to_disk`` writes them to
-files, ``allow_mutation_on_saved_tensors`` copies them when they are about to be overwritten.
+A pair of hooks packs and unpacks saved values. ``saved_tensors_hooks`` sets your own pair, ``save_to_disk`` writes the
+values to files, and ``allow_mutation_on_saved_tensors`` copies them before they are overwritten.
 """
 
 from chainrule._src.api.faces import show

@@ -1,9 +1,8 @@
-"""Where the time goes: a profile of operations and rules, with the names of ``torch.autograd.profiler``.
+"""Profile operations and rules, with the names of ``torch.autograd.profiler``.
 
-A profile is a watch (see ``api.watch``): every operation, rule and labelled region of its thread becomes an event. What
-NumPy does inside a rule is part of the rule's own time. Times are microseconds. An event's *total* time is all that
-passed in it; its *self* time is that without the events inside it. So self times add up to no more than the time that
-passed, however events nest.
+A profile is an observer (see ``api.watch``): every operation, rule and labelled region of its thread becomes an event.
+NumPy calls inside a rule count as the rule's self time. Times are microseconds. An event's *total* time includes the
+events nested in it; its *self* time excludes them. The sum of all self times never exceeds the elapsed time.
 """
 
 from chainrule._src.api.faces import show

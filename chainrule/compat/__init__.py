@@ -1,7 +1,7 @@
-"""Other libraries' names over chainrule: their programs run as they are.
+"""Run programs written for HIPS autograd or PyTorch with chainrule, without changes.
 
-After ``chainrule.compat.install("autograd")`` a program's ``import autograd.numpy as np`` and ``from autograd import grad``
-find ``chainrule.compat.autograd``, which has HIPS autograd's names and semantics.
+After ``chainrule.compat.install("autograd")``, ``import autograd.numpy as np`` and ``from autograd import grad`` import
+``chainrule.compat.autograd``, which has HIPS autograd's names and semantics.
 
 >>> import chainrule.compat.autograd.numpy as np
 >>> from chainrule.compat.autograd import grad
@@ -25,16 +25,16 @@ from chainrule._src.tape.tensor import Tensor
 
 __all__ = ["install", "run"]
 
-#: libraries, and the packages that have their names
-_HOMES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "functorch": "chainrule.func"}
+#: Library name to the package that implements its names.
+_PACKAGES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "functorch": "chainrule.func"}
 
 
-#: libraries, and the packages that have what programs ask of private modules
+#: Library name to the package with the private modules that programs import.
 _PRIVATE = {"torch": "chainrule.compat.torch"}
 
 
 def _module(name: str) -> ModuleType | None:
-    """The module, if there is one."""
+    """Import and return a module, or None if it does not exist."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -44,7 +44,7 @@ def _module(name: str) -> ModuleType | None:
 
 
 class _Finder:
-    """Finds ``autograd.x`` in ``chainrule.compat.autograd.x``: the same module under another name, loaded when imported."""
+    """An import finder that maps ``autograd.x`` to the module ``chainrule.compat.autograd.x``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,11 +53,11 @@ class _Finder:
         if name.partition(".")[0] != self.name:
             return None
         rest = name.removeprefix(self.name)
-        ours = _HOMES[self.name] + rest
-        module = _module(ours) or (_module(_PRIVATE[self.name] + rest) if self.name in _PRIVATE else None)
+        chainrule_name = _PACKAGES[self.name] + rest
+        module = _module(chainrule_name) or (_module(_PRIVATE[self.name] + rest) if self.name in _PRIVATE else None)
         if module is None:
             if self.name == "torch":
-                raise _not_here(name, ours)
+                raise _missing_module(name, chainrule_name)
             return None
         loader: Any = self
         spec = ModuleSpec(name, loader, is_package=hasattr(module, "__path__"))
@@ -70,22 +70,24 @@ class _Finder:
     def exec_module(self, module: ModuleType) -> None:
         spec: Any = module.__spec__
         if spec is not None and spec.loader is self:
-            module.__spec__ = spec.loader_state[1]  # the module goes by its own name
+            module.__spec__ = spec.loader_state[1]  # the module keeps its own spec
 
 
 def install(name: str) -> None:
-    """Let ``import name`` and ``from name.… import …`` find chainrule's module of that library's names.
+    """Make ``import name`` and ``from name.… import …`` import chainrule's implementation of that library.
 
     Args:
-        name: ``"autograd"``, for programs that are written for HIPS autograd; ``"torch"``, for PyTorch's, which brings
-            ``"functorch"`` with it.
+        name: ``"autograd"`` for programs written for HIPS autograd, ``"torch"`` for PyTorch programs (also installs
+            ``"functorch"``).
 
     Raises:
-        ValueError: there is no such module.
-        RuntimeError: the library itself is imported already.
+        ValueError: the library is not supported.
+        RuntimeError: the original library is already imported.
     """
-    if name not in _HOMES:
-        raise ValueError(f"chainrule.compat has no names of {name!r}; it has those of {', '.join(map(repr, _HOMES))}")
+    if name not in _PACKAGES:
+        raise ValueError(
+            f"chainrule.compat has no names of {name!r}; it has those of {', '.join(map(repr, _PACKAGES))}"
+        )
     if any(isinstance(finder, _Finder) and finder.name == name for finder in sys.meta_path):
         return
     if name in sys.modules:
@@ -94,38 +96,42 @@ def install(name: str) -> None:
             f"chainrule.compat.install({name!r}) before the program imports it"
         )
     sys.meta_path.insert(0, _Finder(name))
-    home = _HOMES[name]
+    package = _PACKAGES[name]
     for loaded, module in [*sys.modules.items()]:
         if loaded.startswith(
-            home + "."
-        ):  # importing again would write over autograd.gradcheck, a function and a module
-            sys.modules[name + loaded.removeprefix(home)] = module
+            package + "."
+        ):  # a second import would overwrite autograd.gradcheck, which is both a function and a module
+            sys.modules[name + loaded.removeprefix(package)] = module
     if name == "torch":
         install("functorch")
         for private in ("_C", "_dynamo", "nn.modules", "overrides"):
-            importlib.import_module(f"torch.{private}")  # programs take it for an attribute
+            importlib.import_module(f"torch.{private}")  # programs access it as an attribute
         for public in ("autograd.functional", "optim.lbfgs"):
             _add_private_names(public)
-        Tensor.__module__ = "torch"  # where programs look for the library that a tensor is of
+        Tensor.__module__ = "torch"  # programs read it to detect the library of a tensor
     if name == "autograd":
-        importlib.import_module(f"{home}.numpy.numpy_boxes").named_as("autograd.numpy.numpy_boxes")
+        importlib.import_module(f"{package}.numpy.numpy_boxes").named_as("autograd.numpy.numpy_boxes")
 
 
 def _add_private_names(public: str) -> None:
-    """Give a module what other libraries import from PyTorch's beside its public names."""
+    """Add the private names that other libraries import from PyTorch's module of the same name."""
     private = importlib.import_module(f"chainrule.compat.torch.{public.replace('.', '_')}")
-    own = {name: value for name, value in vars(private).items() if getattr(value, "__module__", "") == private.__name__}
-    vars(importlib.import_module(f"chainrule.{public}")).update(own)
+    private_names = {
+        name: value for name, value in vars(private).items() if getattr(value, "__module__", "") == private.__name__
+    }
+    vars(importlib.import_module(f"chainrule.{public}")).update(private_names)
 
 
-def _not_here(name: str, ours: str) -> ModuleNotFoundError:
-    parent, _, last = ours.rpartition(".")
+def _missing_module(name: str, chainrule_name: str) -> ModuleNotFoundError:
+    parent, _, last = chainrule_name.rpartition(".")
     hint = errors.name_hint(last, [], parent)
-    return ModuleNotFoundError(f"No module named {name!r}: chainrule stands for it, and has no {ours}{hint}", name=name)
+    return ModuleNotFoundError(
+        f"No module named {name!r}: chainrule replaces it, but has no {chainrule_name}{hint}", name=name
+    )
 
 
 def run(name: str, argv: list[str]) -> None:
-    """Run ``script.py args...`` or ``-m module args...`` with chainrule in the place of a library."""
+    """Run ``script.py args...`` or ``-m module args...`` with chainrule in place of a library."""
     if not argv or argv == ["-m"] or argv[0] in ("-h", "--help"):
         raise SystemExit(f"usage: python -m chainrule.compat.{name} [-m module | script.py] [args...]")
     install(name)

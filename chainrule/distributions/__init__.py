@@ -1,6 +1,6 @@
-"""``torch.distributions``: families with parameters that have derivatives, draws, and divergences.
+"""Probability distributions with differentiable parameters, sampling and divergences, as in ``torch.distributions``.
 
-``chainrule.stats`` has more families, under SciPy's names.
+``chainrule.stats`` has more distributions, with SciPy's names.
 
 >>> import chainrule as torch
 >>> policy = torch.distributions.Categorical(logits=torch.tensor([0.0, 0.0]))

@@ -10,15 +10,15 @@ from chainrule._src.ops.elementwise import where
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.of_probabilities import OfProbabilities
+from chainrule.distributions.probs_or_logits import ProbsOrLogits
 from chainrule.nn import functional
 
 
-class Bernoulli(OfProbabilities):
-    """1 with a probability, else 0.
+class Bernoulli(ProbsOrLogits):
+    """The Bernoulli distribution: 1 with a probability, else 0.
 
     Args:
-        probs: the probability; or
+        probs: the probability of 1; or
         logits: its log odds.
     """
 
@@ -36,18 +36,18 @@ class Bernoulli(OfProbabilities):
 
     @property
     def mean(self) -> Tensor:
-        """The probability."""
+        """Return the probability."""
         return self.probs
 
     @property
     def mode(self) -> Tensor:
-        """What is more probable; nan where both are as probable."""
+        """Return the more probable value; nan where both are equally probable."""
         half = self.probs == 0.5
         return where(half, math.nan, (self.probs >= 0.5).to(self.probs.dtype))
 
     @property
     def variance(self) -> Tensor:
-        """p (1 - p)."""
+        """Return p·(1 − p)."""
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: object = ()) -> Tensor:

@@ -1,4 +1,4 @@
-"""The distribution of classes."""
+"""The categorical distribution."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from chainrule._src.ops import creation
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.of_probabilities import OfProbabilities
+from chainrule.distributions.probs_or_logits import ProbsOrLogits
 
 
-class Categorical(OfProbabilities):
-    """Numbers of classes, from 0.
+class Categorical(ProbsOrLogits):
+    """The categorical distribution over class indices, from 0.
 
     Args:
-        probs: weights of the classes ``(batch..., classes)``, in any proportion; or
-        logits: their logarithms, up to a constant.
+        probs: unnormalized probabilities of the classes ``(batch..., classes)``; or
+        logits: unnormalized log probabilities.
     """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -29,7 +29,7 @@ class Categorical(OfProbabilities):
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 1, validate_args)
 
-    def _scaled(self, given: Tensor) -> Tensor:
+    def _normalize(self, given: Tensor) -> Tensor:
         if self._name == "logits":
             return given - given.logsumexp(-1, keepdim=True)
         return given / given.sum(-1, keepdim=True)
@@ -42,24 +42,24 @@ class Categorical(OfProbabilities):
 
     @property
     def param_shape(self) -> Size:
-        """(batch..., classes)."""
+        """Return the shape (batch..., classes)."""
         return Size(self._given.shape)
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        """The numbers of the classes."""
+        """Return the constraint of class indices."""
         return constraints.integer_interval(0, self._given.shape[-1] - 1)
 
     @property
     def mean(self) -> Tensor:
-        """Classes have none: nan."""
+        """Return nan: classes have no mean."""
         return creation.full(self.batch_shape, math.nan, dtype=self._given.dtype)
 
     variance = mean
 
     @property
     def mode(self) -> Tensor:
-        """The most probable class."""
+        """Return the most probable class."""
         return self.probs.argmax(-1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:

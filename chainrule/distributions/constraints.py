@@ -1,4 +1,4 @@
-"""``torch.distributions.constraints``: what parameters and values may be. ``check`` says it of each element or event."""
+"""Constraints on parameters and values, with the names of ``torch.distributions.constraints``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from chainrule._src.tape.tensor import Tensor
 
 
 class Constraint:
-    """A set of values. ``event_dim`` says how many of the last axes are one value."""
+    """A set of valid values. ``event_dim`` is the number of trailing axes that form one value."""
 
     is_discrete = False
     event_dim = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """Whether each value is one of the set, as booleans."""
+        """Return a boolean for each value: whether it is in the set."""
         raise NotImplementedError(f"{self!r} has no check")
 
     def __repr__(self) -> str:

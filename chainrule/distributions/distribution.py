@@ -1,7 +1,7 @@
-"""What distributions share: shapes of batch and event, checks of parameters and values, and draws.
+"""The base class of distributions: batch and event shapes, validation of parameters and values, and sampling.
 
-A family declares what its parameters and values may be (``arg_constraints``, ``support``) and has formulas: ``log_prob``, and
-``rsample`` where a draw is a function of the parameters that has a derivative, else ``sample``.
+A subclass declares constraints for its parameters and values (``arg_constraints``, ``support``). It implements ``log_prob``,
+and ``rsample`` if samples are differentiable functions of the parameters, else ``sample``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from chainrule.distributions.constraints import Constraint
 
 
 class Distribution:
-    """A family with given parameters.
+    """The base class of distributions.
 
     Args:
-        batch_shape: the shape of the parameters: how many distributions these are.
-        event_shape: the shape of one draw of one of them.
-        validate_args: whether parameters and values are looked at (``set_default_validate_args`` says so otherwise).
+        batch_shape: the shape of the batch of distributions, that of the parameters.
+        event_shape: the shape of one sample of one distribution.
+        validate_args: whether to validate parameters and values (default: see ``set_default_validate_args``).
 
     Raises:
         ValueError: a parameter is out of its range.
@@ -38,9 +38,9 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions look at parameters and values, unless ``validate_args`` says so."""
+        """Set whether distributions validate parameters and values by default."""
         if value not in (True, False):
-            raise ValueError(f"set_default_validate_args(): value is True or False, not {value!r}")
+            raise ValueError(f"set_default_validate_args(): value must be True or False, not {value!r}")
         Distribution._validate_args = value
 
     def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
@@ -57,88 +57,88 @@ class Distribution:
                     )
 
     def __getattr__(self, name: str) -> Any:
-        """A parameter in its other form (probabilities, or their logits), computed where it is first asked for."""
+        """Raise AttributeError; subclasses compute alternative parameters here (such as logits from probabilities)."""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def batch_shape(self) -> Size:
-        """How many distributions these are."""
+        """Return the shape of the batch of distributions."""
         return self._batch_shape
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one draw."""
+        """Return the shape of one sample."""
         return self._event_shape
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         raise NotImplementedError(f"{type(self).__name__} has no mean")
 
     @property
     def mode(self) -> Tensor:
-        """The most probable value."""
+        """Return the most probable value."""
         raise NotImplementedError(f"{type(self).__name__} has no mode")
 
     @property
     def variance(self) -> Tensor:
-        """The expectation of the squared distance from the mean."""
+        """Return the expectation of the squared distance from the mean."""
         raise NotImplementedError(f"{type(self).__name__} has no variance")
 
     @property
     def stddev(self) -> Tensor:
-        """The square root of the variance."""
+        """Return the square root of the variance."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape: object = ()) -> Tensor:
-        """Draws of the shape (``sample_shape``..., batch..., event...), without a derivative."""
+        """Draw samples of the shape (``sample_shape``..., batch..., event...), without derivatives."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: object = ()) -> Tensor:
-        """Draws that are functions of the parameters, with derivatives by them.
+        """Draw samples that are differentiable with respect to the parameters.
 
         Raises:
-            NotImplementedError: of this family there are none.
+            NotImplementedError: the distribution has no differentiable samples.
         """
         raise NotImplementedError(
-            f"{type(self).__name__}.rsample: draws are no smooth function of its parameters: sample"
+            f"{type(self).__name__}.rsample: samples are not differentiable in the parameters: call sample()"
         )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density or probability at a value, summed over the axes of one event."""
+        """Return the logarithm of the density or probability at a value, summed over the event axes."""
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of at most the value."""
+        """Return the cumulative probability of a value."""
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where ``cdf`` has the value."""
+        """Return the inverse of ``cdf``."""
         raise NotImplementedError(f"{type(self).__name__} has no icdf")
 
     def entropy(self) -> Tensor:
-        """The expectation of ``-log_prob``, of each distribution of the batch."""
+        """Return the expectation of ``-log_prob`` for each distribution of the batch."""
         raise NotImplementedError(f"{type(self).__name__} has no entropy")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that a discrete variable has, along a new first axis."""
-        raise NotImplementedError(f"{type(self).__name__} has no list of values")
+        """Return all values of a discrete distribution, along a new first axis."""
+        raise NotImplementedError(f"{type(self).__name__} has no enumerable support")
 
     def perplexity(self) -> Tensor:
-        """The exponential of the entropy."""
+        """Return the exponential of the entropy."""
         return self.entropy().exp()
 
     def expand(self, batch_shape: Any) -> Distribution:
-        """The same distributions, as many as the batch shape says."""
+        """Return the distribution expanded to a batch shape."""
         names = [name for name in self.arg_constraints if name in self.__dict__]
         n = len(self._batch_shape)
         own = {name: getattr(self, name) for name in names}
         wide = {name: x.expand((*batch_shape, *x.shape[n:])) for name, x in own.items()}
-        return self._kept(type(self)(**wide, validate_args=False))
+        return self._copy_validation(type(self)(**wide, validate_args=False))
 
-    def _kept(self, other: Distribution) -> Distribution:
-        """Another distribution, which looks at values if this one does."""
+    def _copy_validation(self, other: Distribution) -> Distribution:
+        """Copy ``_validate_args`` to another distribution, and return it."""
         other._validate_args = self._validate_args
         return other
 
@@ -146,10 +146,10 @@ class Distribution:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value: object) -> None:
-        """Check a value that a formula is asked for.
+        """Check a value before its probability is computed.
 
         Raises:
-            ValueError: it is no tensor, does not fit the shapes, or lies outside of the support.
+            ValueError: the value is not a tensor, has an incompatible shape, or is outside of the support.
         """
         if not self._validate_args:
             return
@@ -178,11 +178,11 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(f'{n}: {x if x.numel() == 1 else x.size()}' for n, x in shown)})"
 
 
-def together(*values: object) -> list[Tensor]:
-    """Parameters, as tensors of one shape; numbers in the dtype of the tensors among them.
+def broadcast_parameters(*values: object) -> list[Tensor]:
+    """Broadcast parameters to tensors of one shape; numbers take the dtype of the tensors.
 
     Raises:
-        ValueError: one is neither a number nor a tensor.
+        ValueError: a parameter is neither a number nor a tensor.
     """
     for x in values:
         if not isinstance(x, (Tensor, Number)):

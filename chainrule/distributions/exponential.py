@@ -7,14 +7,14 @@ from typing import ClassVar
 from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, together
+from chainrule.distributions.distribution import Distribution, broadcast_parameters
 
 
 class Exponential(Distribution):
     """The exponential distribution.
 
     Args:
-        rate: one over the mean.
+        rate: the inverse of the mean.
     """
 
     arg_constraints: ClassVar = {"rate": constraints.positive}
@@ -22,17 +22,17 @@ class Exponential(Distribution):
     has_rsample = True
 
     def __init__(self, rate: object, validate_args: bool | None = None) -> None:
-        (self.rate,) = together(rate)
+        (self.rate,) = broadcast_parameters(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         return self.rate.reciprocal()
 
     @property
     def mode(self) -> Tensor:
-        """0, where the density is largest."""
+        """Return 0, the maximum of the density."""
         return creation.zeros_like(self.rate)
 
     @property
@@ -41,7 +41,7 @@ class Exponential(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The square of the mean."""
+        """Return the square of the mean."""
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: object = ()) -> Tensor:

@@ -1,4 +1,4 @@
-"""Axes of a batch, taken for axes of an event."""
+"""``Independent``: reinterpret batch axes as event axes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from chainrule.distributions.distribution import Distribution
 
 
 class Independent(Distribution):
-    """Axes of a batch that are taken for axes of one event: ``log_prob`` sums over them.
+    """A distribution whose last batch axes are reinterpreted as event axes: ``log_prob`` sums over them.
 
     Args:
-        base_distribution: the distributions.
-        reinterpreted_batch_ndims: how many of the last axes of their batch.
+        base_distribution: the distribution.
+        reinterpreted_batch_ndims: the number of batch axes to reinterpret.
     """
 
     def __init__(
@@ -26,32 +26,32 @@ class Independent(Distribution):
                 f"Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual {n} vs {len(shape)}"
             )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
-        kept = len(shape) - n
-        super().__init__(shape[:kept], (*shape[kept:], *base_distribution.event_shape), validate_args)
+        batch_ndim = len(shape) - n
+        super().__init__(shape[:batch_ndim], (*shape[batch_ndim:], *base_distribution.event_shape), validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """Whether draws have derivatives."""
+        """Return whether samples are differentiable."""
         return self.base_dist.has_rsample
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
-        """What the values of the distributions are."""
+        """Return the support of the base distribution."""
         return self.base_dist.support
 
     @property
     def mean(self) -> Tensor:
-        """The expectations."""
+        """Return the expectations."""
         return self.base_dist.mean
 
     @property
     def mode(self) -> Tensor:
-        """The most probable values."""
+        """Return the most probable values."""
         return self.base_dist.mode
 
     @property
     def variance(self) -> Tensor:
-        """The variances."""
+        """Return the variances."""
         return self.base_dist.variance
 
     def sample(self, sample_shape: object = ()) -> Tensor:
@@ -61,18 +61,18 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self._summed(self.base_dist.log_prob(value))
+        return self._sum_event_axes(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:
-        return self._summed(self.base_dist.entropy())
+        return self._sum_event_axes(self.base_dist.entropy())
 
-    def _summed(self, x: Tensor) -> Tensor:
+    def _sum_event_axes(self, x: Tensor) -> Tensor:
         n = self.reinterpreted_batch_ndims
         return x.sum(tuple(range(-n, 0))) if n else x
 
     def expand(self, batch_shape: Any) -> Distribution:
         own = self.event_shape[: self.reinterpreted_batch_ndims]
-        return self._kept(
+        return self._copy_validation(
             Independent(self.base_dist.expand((*batch_shape, *own)), self.reinterpreted_batch_ndims, False)
         )
 

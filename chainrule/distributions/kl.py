@@ -1,4 +1,4 @@
-"""``kl_divergence``: how far a distribution is from another."""
+"""Kullback–Leibler divergences between distributions."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _FORMULAS: dict[tuple[type, type], KLFormula] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[KLFormula], KLFormula]:
-    """Decorate the formula ``f(p, q)`` of two families; subclasses of these have it, too.
+    """Decorate a formula ``f(p, q)`` for two classes of distributions and their subclasses.
 
     Raises:
-        TypeError: one is no class of distributions.
+        TypeError: an argument is not a subclass of Distribution.
     """
     for kind in (type_p, type_q):
         if not isinstance(kind, type) or not issubclass(kind, Distribution):
@@ -42,10 +42,10 @@ def register_kl(type_p: type, type_q: type) -> Callable[[KLFormula], KLFormula]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The expectation of ``p.log_prob(x) - q.log_prob(x)`` for x from p, of each pair of the batches.
+    """Return the expectation of ``p.log_prob(x) - q.log_prob(x)`` for x from p, for each pair of the batches.
 
     Raises:
-        NotImplementedError: there is no formula for these families.
+        NotImplementedError: there is no formula for these classes.
 
     >>> import chainrule as torch
     >>> D = torch.distributions
@@ -57,8 +57,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
             if (a, b) in _FORMULAS:
                 return _FORMULAS[a, b](p, q)
     raise NotImplementedError(
-        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}: register_kl gives one, and "
-        "the mean of p.log_prob(x) - q.log_prob(x) over x = p.sample((n,)) estimates it"
+        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}: register one with "
+        "register_kl, or estimate it by the mean of p.log_prob(x) - q.log_prob(x) over x = p.sample((n,))"
     )
 
 
@@ -70,8 +70,8 @@ def _normals(p: Normal, q: Normal) -> Tensor:
 
 @register_kl(Laplace, Laplace)
 def _laplaces(p: Laplace, q: Laplace) -> Tensor:
-    ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
-    return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + distance / q.scale + ratio * (-distance / p.scale).exp() - 1
 
 
 @register_kl(Uniform, Uniform)
@@ -110,12 +110,12 @@ def _vectors(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
         raise ValueError(f"KL-divergence between vectors of different lengths: {p.event_shape} and {q.event_shape}")
     factor = q._unbroadcasted_scale_tril
     spread = linalg.solve_triangular(factor, p._unbroadcasted_scale_tril, upper=False).pow(2).sum((-2, -1))
-    away = linalg.solve_triangular(factor, (q.loc - p.loc).unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
-    return q._half_log_det() - p._half_log_det() + 0.5 * (spread + away - p.event_shape[0])
+    distance = linalg.solve_triangular(factor, (q.loc - p.loc).unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
+    return q._half_log_det() - p._half_log_det() + 0.5 * (spread + distance - p.event_shape[0])
 
 
 @register_kl(Independent, Independent)
 def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError("KL-divergence of Independents with different numbers of axes in an event")
-    return p._summed(kl_divergence(p.base_dist, q.base_dist))
+    return p._sum_event_axes(kl_divergence(p.base_dist, q.base_dist))

@@ -8,21 +8,21 @@ from chainrule.distributions.location_scale import LocationScale
 
 
 class Laplace(LocationScale):
-    """The Laplace distribution, of two exponential ones back to back.
+    """The Laplace (double exponential) distribution.
 
     Args:
         loc: the mean.
-        scale: the expectation of the distance from it.
+        scale: the mean absolute deviation.
     """
 
     @property
     def variance(self) -> Tensor:
-        """The expectation of the squared distance from the mean."""
+        """Return the expectation of the squared distance from the mean."""
         return 2 * self.scale**2
 
     def rsample(self, sample_shape: object = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        u = random.rand_like(self.loc.expand(shape))  # not 1; of 0 the logarithm would be -inf
+        u = random.rand_like(self.loc.expand(shape))  # never 1, for which the logarithm would be -inf
         sign = 1 - 2 * random.randint(2, shape).to(self.loc.dtype)
         return self.loc - self.scale * sign * (-u).log1p()
 

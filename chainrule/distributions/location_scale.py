@@ -1,4 +1,4 @@
-"""Families that are moved by a location, about which they are symmetric, and stretched by a scale."""
+"""The base of symmetric location-scale distributions."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Any, ClassVar
 
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, together
+from chainrule.distributions.distribution import Distribution, broadcast_parameters
 
 
 class LocationScale(Distribution):
-    """Families that are moved by a location, about which they are symmetric, and stretched by a scale."""
+    """The base of distributions that are symmetric about a location ``loc``, with a ``scale``."""
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = together(loc, scale)
+        self.loc, self.scale = broadcast_parameters(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         return self.loc
 
     mode = mean

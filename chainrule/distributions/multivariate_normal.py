@@ -15,13 +15,13 @@ from chainrule.distributions.distribution import Distribution
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors.
+    """The multivariate normal distribution.
 
     Args:
         loc: the mean ``(batch..., n)``.
-        covariance_matrix: ``(batch..., n, n)``; or
+        covariance_matrix: the covariance ``(batch..., n, n)``; or
         precision_matrix: its inverse; or
-        scale_tril: the Cholesky factor of the covariance, a lower triangle.
+        scale_tril: its lower Cholesky factor.
     """
 
     arg_constraints: ClassVar = {
@@ -75,14 +75,14 @@ class MultivariateNormal(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The expectation."""
+        """Return the expectation."""
         return self.loc
 
     mode = mean
 
     @property
     def variance(self) -> Tensor:
-        """The diagonal of the covariance."""
+        """Return the diagonal of the covariance."""
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self.batch_shape, *self.event_shape))
 
     def rsample(self, sample_shape: object = ()) -> Tensor:
@@ -91,13 +91,13 @@ class MultivariateNormal(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        away = (value - self.loc).unsqueeze(-1)
-        distance = linalg.solve_triangular(self._unbroadcasted_scale_tril, away, upper=False).pow(2).sum((-2, -1))
+        deviation = (value - self.loc).unsqueeze(-1)
+        distance = linalg.solve_triangular(self._unbroadcasted_scale_tril, deviation, upper=False).pow(2).sum((-2, -1))
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 
     def entropy(self) -> Tensor:
-        whole = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
-        return whole.expand(self.batch_shape)
+        entropy = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
+        return entropy.expand(self.batch_shape)
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -105,11 +105,13 @@ class MultivariateNormal(Distribution):
     def expand(self, batch_shape: Any) -> Distribution:
         n = self.event_shape[0]
         wide = self.scale_tril.expand((*batch_shape, n, n))
-        return self._kept(MultivariateNormal(self.loc.expand((*batch_shape, n)), scale_tril=wide, validate_args=False))
+        return self._copy_validation(
+            MultivariateNormal(self.loc.expand((*batch_shape, n)), scale_tril=wide, validate_args=False)
+        )
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
-    """The Cholesky factor of a precision's inverse, without the inverse."""
+    """Return the Cholesky factor of the inverse of a precision matrix, without computing the inverse."""
     factor = linalg.cholesky(P.flip((-2, -1)))
     inverse = factor.flip((-2, -1)).mT
     return linalg.solve_triangular(inverse, creation.eye(P.shape[-1], dtype=P.dtype), upper=False)

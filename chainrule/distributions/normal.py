@@ -29,7 +29,7 @@ class Normal(LocationScale):
 
     @property
     def variance(self) -> Tensor:
-        """The square of the standard deviation."""
+        """Return the square of the standard deviation."""
         return self.scale**2
 
     def rsample(self, sample_shape: object = ()) -> Tensor:

@@ -9,29 +9,29 @@ from chainrule._src.ops import random
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, together
+from chainrule.distributions.distribution import Distribution, broadcast_parameters
 
 
 class Poisson(Distribution):
-    """Counts of what happens at a rate."""
+    """The Poisson distribution of counts with a rate."""
 
     arg_constraints: ClassVar = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
     def __init__(self, rate: object, validate_args: bool | None = None) -> None:
-        (self.rate,) = together(rate)
+        (self.rate,) = broadcast_parameters(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
-        """The rate."""
+        """Return the rate."""
         return self.rate
 
     variance = mean
 
     @property
     def mode(self) -> Tensor:
-        """The most probable count."""
+        """Return the most probable count."""
         return self.rate.floor()
 
     def sample(self, sample_shape: object = ()) -> Tensor:

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from chainrule._src.ops import random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, together
+from chainrule.distributions.distribution import Distribution, broadcast_parameters
 
 
 class Uniform(Distribution):
-    """Numbers from ``low`` up to and without ``high``.
+    """The uniform distribution on [low, high).
 
     Raises:
         ValueError: ``low`` is not less than ``high``.
@@ -22,24 +22,24 @@ class Uniform(Distribution):
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self.low, self.high = together(low, high)
+        self.low, self.high = broadcast_parameters(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
         if self._validate_args and not bool((self.low < self.high).all()):
             raise ValueError("Uniform is not defined when low>= high")
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        """From ``low`` to ``high``."""
+        """Return the interval from ``low`` to ``high``."""
         return constraints.interval(self.low, self.high)
 
     @property
     def mean(self) -> Tensor:
-        """The middle."""
+        """Return the midpoint of the interval."""
         return (self.high + self.low) / 2
 
     @property
     def mode(self) -> Tensor:
-        """All are as probable: nan."""
+        """Return nan: all values are equally probable."""
         return math.nan * self.high
 
     @property
@@ -48,7 +48,7 @@ class Uniform(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """A twelfth of the squared length."""
+        """Return the squared length divided by 12."""
         return (self.high - self.low) ** 2 / 12
 
     def rsample(self, sample_shape: object = ()) -> Tensor:

@@ -1,4 +1,4 @@
-"""``torch.nn``: functions (:mod:`chainrule.nn.functional`), and a small :class:`Module` that owns parameters."""
+"""Neural networks, with the names of ``torch.nn``: functions in :mod:`chainrule.nn.functional`, and :class:`Module`."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def _applied(name: str, function: AnyFunction, input: TensorLike, inplace: bool,
 
 @op(remembered=True)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(x, 0). The derivative at 0 is 0.
+    """Return max(x, 0). The derivative at 0 is 0.
 
     >>> import chainrule as cr
     >>> cr.nn.functional.relu(cr.tensor([-1., 2.]))
@@ -45,20 +45,20 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op(remembered=True)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """x limited to [0, 6]."""
+    """Return x limited to [0, 6]."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @op(remembered=True)
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where it is positive, else negative_slope·x."""
+    """Return x where it is positive, else negative_slope·x."""
     return _applied("leaky_relu", _leaky_relu, input, inplace, negative_slope=negative_slope)
 
 
 @op("nn.functional.prelu prelu", sample="rand(2, 3), rand(3)")
 @takes_tensors
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
+    """Return x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.numel() != 1:
@@ -76,19 +76,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 @op("nn.functional.threshold threshold", remembered=True)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x where it is over the threshold, else ``value``."""
+    """Return x where it is over the threshold, else ``value``."""
     return _applied("threshold", _threshold, input, inplace, threshold=threshold, value=value)
 
 
 @op(remembered=True)
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where it is positive, else alpha·(exp(x) − 1)."""
+    """Return x where it is positive, else alpha·(exp(x) − 1)."""
     return _applied("elu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
 
 
 @op("nn.functional.selu selu", remembered=True)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
+    """Return the scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
     return _applied(
         "selu",
         _elu,
@@ -102,7 +102,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op("nn.functional.celu celu", remembered=True)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
+    """Return x where it is positive, else alpha·(exp(x/alpha) − 1)."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return _applied("celu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1 / alpha)
@@ -110,19 +110,19 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @op(remembered=True)
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x·sigmoid(x), also known as swish."""
+    """Return x·sigmoid(x), also known as swish."""
     return _silu(input) if not inplace else _applied("silu", _silu, input, True)
 
 
 @op(remembered=True)
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x·tanh(softplus(x))."""
+    """Return x·tanh(softplus(x))."""
     return _mish(input) if not inplace else _applied("mish", _mish, input, True)
 
 
 @op(remembered=True)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x·Φ(x) with the normal distribution function Φ; ``approximate="tanh"`` for the approximation with tanh."""
+    """Return x·Φ(x), with the normal distribution function Φ; ``approximate="tanh"`` selects the tanh approximation."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return _gelu(input, approximate=approximate)
@@ -130,19 +130,19 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 @op(remembered=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """log(1 + exp(beta·x)) / beta; x itself where beta·x is over the threshold."""
+    """Return log(1 + exp(beta·x)) / beta, and x itself where beta·x is over the threshold."""
     return _softplus(tensor_of("softplus", input, "f"), beta=beta, threshold=threshold)
 
 
 @op()
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)."""
+    """Return x / (1 + |x|)."""
     return input / (ew.abs(input) + 1)
 
 
 @op(remembered=True)
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x limited to [min_val, max_val]. At a bound the derivative is 0."""
+    """Return x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _applied("hardtanh", _hardtanh, input, inplace, min_val=min_val, max_val=max_val)
@@ -150,37 +150,37 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 @op(remembered=True)
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """x/6 + 1/2, limited to [0, 1]."""
+    """Return x/6 + 1/2, limited to [0, 1]."""
     return _applied("hardsigmoid", _hardsigmoid, input, inplace)
 
 
 @op(remembered=True)
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x·hardsigmoid(x)."""
+    """Return x·hardsigmoid(x)."""
     return _applied("hardswish", _hardswish, input, inplace)
 
 
 @op(remembered=True)
 def logsigmoid(input: Tensor) -> Tensor:
-    """log(sigmoid(x)), without overflow."""
+    """Return log(sigmoid(x)), without overflow."""
     return _log_sigmoid(input)
 
 
 @op()
 def tanhshrink(input: Tensor) -> Tensor:
-    """x − tanh(x)."""
+    """Return x − tanh(x)."""
     return input - ew.tanh(input)
 
 
 @op("nn.functional.hardshrink hardshrink", remembered=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where |x| is over lambd, else 0."""
+    """Return x where |x| is over lambd, else 0."""
     return _hardshrink(input, lambd=lambd)
 
 
 @op(remembered=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd."""
+    """Return x moved towards 0 by lambd."""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     return _softshrink(input, lambd=lambd)
@@ -189,7 +189,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 @op(sample="rand(2, 4)")
 @takes_tensors
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along ``dim`` times the sigmoid of the second half."""
+    """Return the first half along ``dim`` times the sigmoid of the second half."""
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if input.shape[dim] % 2:
@@ -215,30 +215,30 @@ def _dim(name: str, dim: int | None, ndim: int) -> int:
 @op()
 @takes_tensors
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike = None) -> Tensor:
-    """exp(x) / Σ exp(x) along ``dim``."""
+    """Return exp(x) / Σ exp(x) along ``dim``."""
     return reductions.softmax(input, _dim("softmax", dim, input.ndim), dtype)
 
 
 @op()
 @takes_tensors
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike = None) -> Tensor:
-    """The softmax of −x."""
+    """Return the softmax of −x."""
     return reductions.softmax(-input, _dim("softmin", dim, input.ndim), dtype)
 
 
 @op()
 @takes_tensors
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike = None) -> Tensor:
-    """The logarithm of the softmax along ``dim``, without overflow."""
+    """Return the logarithm of the softmax along ``dim``, without overflow."""
     return reductions.log_softmax(input, _dim("log_softmax", dim, input.ndim), dtype)
 
 
 @op()
 @takes_tensors
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A random near-one-hot sample with the probabilities softmax(logits) (Jang and others, 2017).
+    """Return a random near-one-hot sample with the probabilities softmax(logits) (Jang and others, 2017).
 
-    With ``hard`` the value is one-hot, and the gradient that of the soft sample.
+    With ``hard`` the value is one-hot and the gradient is that of the soft sample.
     """
     noise = random.rand_like(logits)
     gumbel = -ew.log(-ew.log(ew.clamp(noise, 1e-20, 1 - 1e-7)))

@@ -1,4 +1,4 @@
-"""Channels: shuffled, traded for resolution, normalized by their neighbours."""
+"""Functions that rearrange channels, or normalize by neighbouring channels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _factor(function: str, name: str, value: int) -> int:
 
 @op("nn.functional.pixel_shuffle pixel_shuffle", sample="rand(1, 4, 2, 3), 2")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as pixels: (..., c·r², h, w) becomes (..., c, h·r, w·r).
+    """Move channels to pixels: (..., c·r², h, w) becomes (..., c, h·r, w·r).
 
     >>> import chainrule as cr
     >>> cr.nn.functional.pixel_shuffle(cr.arange(4.).reshape(4, 1, 1), 2)
@@ -54,7 +54,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @op("nn.functional.pixel_unshuffle pixel_unshuffle", sample="rand(1, 2, 4, 6), 2")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """The inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
+    """Return the inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
     x, r = _image("pixel_unshuffle", input), _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
     *lead, c, h, w = x.shape
     for what, n in (("height", h), ("width", w)):
@@ -70,7 +70,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @op("nn.functional.channel_shuffle channel_shuffle", sample="rand(1, 4, 2), 2")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The channels (axis 1) of the groups in turns: the first of each group, then the second of each."""
+    """Interleave the channels (axis 1) of the groups: the first of each group, then the second of each, and so on."""
     x = tensor_of("channel_shuffle", input)
     if x.ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(x.shape)}")
@@ -86,7 +86,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 @op(sample="rand(1, 4, 2), 3")
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """x / (k + alpha·mean(x² of ``size`` neighbouring channels))^beta; outside the channels there are zeros."""
+    """Return x / (k + alpha·mean(x² of ``size`` neighbouring channels))^beta; outside the channels there are zeros."""
     x = tensor_of("local_response_norm", input, "iuf")
     if x.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)")

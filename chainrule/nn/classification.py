@@ -21,7 +21,7 @@ from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule.nn.reducing import mode_of, reduced
+from chainrule.nn.reducing import reduce_loss, reduction_mode
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -31,12 +31,12 @@ _REDUCE = {"reduce": True}
 
 
 def _classes(x: AnyArray, target: Tensor) -> Tensor:
-    """Check the shapes of scores (classes), (n, classes) or (n, classes, d...) and targets; returns the target."""
+    """Check the target's dtype and shape against scores (classes), (n, classes) or (n, classes, d...); return it."""
     if not isinstance(target, Tensor):
         target = wrap(as_array(target))
     if target.dtype.kind not in "iu" or target.dtype not in (np.int64, np.uint8):
         raise RuntimeError(
-            f"expected target dtype to be Long or Byte, but got {_word(target.dtype)}: classes are int64 indices; "
+            f"expected target dtype to be Long or Byte, but got {_dtype_name(target.dtype)}: classes are int64 indices; "
             "class probabilities have the shape of the input"
         )
     if x.ndim < 1:
@@ -57,14 +57,14 @@ def _classes(x: AnyArray, target: Tensor) -> Tensor:
     return target
 
 
-def _word(dtype: Any) -> str:
+def _dtype_name(dtype: Any) -> str:
     return {"float32": "Float", "float64": "Double", "int32": "Int", "bool": "Bool", "float16": "Half"}.get(
         dtype.name, dtype.name
     )
 
 
 def _as_rows(x: Any) -> Tensor:
-    """Scores with their classes last, one row per target."""
+    """Return scores with the classes in the last axis, one row per target."""
     if x.ndim == 2:
         return x
     if x.ndim == 1:
@@ -91,11 +91,14 @@ def _class_weights(weight: Any, classes: int) -> Tensor | None:
 def _picks(
     target: Tensor, classes: int, weight: Tensor | None, ignore_index: int, mode: str, dtype: DTypeLike
 ) -> tuple[Any, Any]:
-    """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights if a mean."""
+    """Return the target class of each row, and the factor of its logarithm.
+
+    The factor is minus the class weight; a mean divides it by the sum of all weights.
+    """
     index = target.reshape(-1)
     if not (
         is_array(index._raw) and (weight is None or is_array(weight._raw))
-    ):  # inside a transformation there are no numbers to look at
+    ):  # inside a transformation the values cannot be read
         keep = index != ignore_index
         index = ew.where(keep, index, 0)
         weights = cast(keep, dtype)
@@ -110,7 +113,7 @@ def _picks(
 
 
 def _all_count(index: Any, classes: int, ignore_index: int) -> AnyArray:
-    """Whether all indices are of classes, and none is left out."""
+    """Return whether all indices are valid classes and none equals ``ignore_index``."""
     low, high = (index.min(), index.max()) if index.size else (0, 0)
     return np.asarray(low >= 0 and high < classes and not (low <= ignore_index <= high))
 
@@ -141,7 +144,7 @@ def _from_picks(
     index, coef = _picks(target, classes, weight, ignore_index, mode, x.dtype)
     loss: Tensor = bind(row, (_as_rows(x), index, coef), {"reduce": mode != "none"})
     if mode == "mean" and type(coef) is not Tensor and not (np.size(index) and np.any(coef)):
-        return loss + math.nan  # a mean of nothing; its gradient is 0, as in PyTorch
+        return loss + math.nan  # the mean over no targets is nan and its gradient 0, as in PyTorch
     return loss if mode != "none" else loss.reshape(tuple(target.shape))
 
 
@@ -156,13 +159,13 @@ def nll_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log-likelihood −input[target], for log-probabilities (n, classes, d...) and classes (n, d...).
+    """Return the negative log-likelihood −input[target]: log-probabilities (n, classes, d...), targets (n, d...).
 
     Args:
-        weight: one for each class; the mean is then weighted.
-        ignore_index: targets that do not count.
+        weight: a weight for each class; the mean is then weighted.
+        ignore_index: targets with this value do not count.
     """
-    mode = mode_of(reduction, size_average, reduce)
+    mode = reduction_mode(reduction, size_average, reduce)
     x = tensor_of("nll_loss", input, "f")
     target = _classes(x, target)
     weight = _class_weights(weight, x.shape[1] if x.ndim > 1 else x.shape[0])
@@ -180,12 +183,12 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy of the softmax of scores (classes,), (n, classes) or (n, classes, d...).
+    """Return the cross entropy of the softmax of scores (classes,), (n, classes) or (n, classes, d...).
 
     Args:
         target: class indices of shape (n, d...), or class probabilities of the shape of the input.
-        weight: one for each class; the mean over class indices is then weighted.
-        ignore_index: indices that do not count.
+        weight: a weight for each class; the mean over class indices is then weighted.
+        ignore_index: targets with this value do not count.
         label_smoothing: the part of the target that is spread evenly over all classes, in [0, 1].
 
     >>> import chainrule as cr
@@ -210,7 +213,7 @@ def cross_entropy(
             low, high = np.minimum.reduce(index), np.maximum.reduce(index)
             if low >= 0 and high < scores.shape[1] and not low <= ignore_index <= high:
                 return bind(rows.cross_entropy, (input, index, -1 / n), _REDUCE)
-    mode = mode_of(reduction, size_average, reduce)
+    mode = reduction_mode(reduction, size_average, reduce)
     x = tensor_of("cross_entropy", input, "f")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -270,8 +273,8 @@ def binary_cross_entropy(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean of −y·log(x) − (1 − y)·log(1 − x), for probabilities x; logarithms are limited to −100 from below."""
-    mode = mode_of(reduction, size_average, reduce)
+    """Return the mean of −y·log(x) − (1 − y)·log(1 − x), for probabilities x. Logarithms are at least −100."""
+    mode = reduction_mode(reduction, size_average, reduce)
     x, y = tensor_of("binary_cross_entropy", input, "f"), tensor_of("binary_cross_entropy", target, "f")
     if tuple(x.shape) != tuple(y.shape):
         text = (
@@ -285,7 +288,7 @@ def binary_cross_entropy(
                 f"all elements of {name} should be between 0 and 1. binary_cross_entropy_with_logits takes any scores for input."
             )
     loss = _bce(x, y)
-    return reduced(loss if weight is None else loss * weight, mode)
+    return reduce_loss(loss if weight is None else loss * weight, mode)
 
 
 @op()
@@ -298,8 +301,8 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The binary cross entropy of sigmoid(input), without overflow. ``pos_weight`` multiplies the positive part."""
-    mode = mode_of(reduction, size_average, reduce)
+    """Return the binary cross entropy of sigmoid(input), without overflow; ``pos_weight`` weights the positive term."""
+    mode = reduction_mode(reduction, size_average, reduce)
     x, y = (
         tensor_of("binary_cross_entropy_with_logits", input, "f"),
         tensor_of("binary_cross_entropy_with_logits", target),
@@ -312,7 +315,7 @@ def binary_cross_entropy_with_logits(
     else:
         scale = (pos_weight - 1) * y + 1
         loss = (1 - y) * x - scale * log_sigmoid(x)
-    return reduced(loss if weight is None else loss * weight, mode)
+    return reduce_loss(loss if weight is None else loss * weight, mode)
 
 
 def log_sigmoid(x: TensorLike) -> Tensor:

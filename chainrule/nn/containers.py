@@ -1,4 +1,4 @@
-"""Modules that hold modules or parameters: one after the other, in a list, by name."""
+"""Containers of modules (``Sequential``, ``ModuleList``, ``ModuleDict``) and of parameters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from chainrule.nn.parameter import Parameter
 
 
 class DataParallel(Module):
-    """A module as it is: with one device there is nothing to divide, as in PyTorch on the CPU.
+    """A wrapper that calls the module unchanged on one device, as PyTorch does on the CPU.
 
     Args:
-        module: what is called.
-        device_ids, output_device, dim: accepted.
+        module: the wrapped module.
+        device_ids, output_device, dim: accepted and ignored.
     """
 
     def __init__(
@@ -28,12 +28,12 @@ class DataParallel(Module):
         self.module = module
 
     def forward(self, *args: object, **kwargs: object) -> Any:
-        """What the module gives."""
+        """Call the module."""
         return self.module(*args, **kwargs)
 
 
 class ModuleDict(Module):
-    """A dictionary of modules, which belong to the module that has it as an attribute."""
+    """A dictionary of modules. The parent module registers them."""
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
@@ -53,32 +53,32 @@ class ModuleDict(Module):
         return iter(self._modules)
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def values(self) -> Iterable[Module]:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def items(self) -> Iterable[tuple[str, Module]]:
-        """The names with the modules."""
+        """Return pairs of name and module."""
         return self._modules.items()
 
 
 class ModuleList(Module):
-    """A list of modules, which belong to the module that has it as an attribute."""
+    """A list of modules. The parent module registers them."""
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__()
         self.extend(modules)
 
     def append(self, module: Module) -> ModuleList:
-        """Add a module at the end."""
+        """Append a module."""
         self.register_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Add several modules at the end."""
+        """Append several modules."""
         for module in modules:
             self.append(module)
         return self
@@ -98,7 +98,7 @@ class ModuleList(Module):
 
 
 class Sequential(ModuleList):
-    """Modules one after the other: each is called with what the one before it gave.
+    """A chain of modules: each is called with the output of the previous one.
 
     Args:
         args: modules, or one dictionary of them by name.
@@ -123,27 +123,27 @@ class Sequential(ModuleList):
         return super().__getitem__(index)
 
     def forward(self, input: Any) -> Any:
-        """What the last module gives."""
+        """Call the modules in order; return the last output."""
         for module in self:
             input = module(input)
         return input
 
 
 class _Parameters(Module):
-    """Parameters under names, in an order; other objects may be among them."""
+    """The base of the parameter containers: ordered names with parameters or other objects."""
 
     def _keys(self) -> list[str]:
         raise NotImplementedError
 
     @staticmethod
     def _elements(value: Tensor) -> object:
-        """What the elements are called in print."""
+        """Return the type of a parameter's elements, for ``repr``."""
         return value.dtype
 
-    def _put(self, name: str, value: Any) -> None:
-        """Own a value; a tensor that is no parameter becomes one."""
-        made = isinstance(value, Tensor) and not isinstance(value, Parameter)
-        setattr(self, name, Parameter(value) if made else value)
+    def _assign(self, name: str, value: Any) -> None:
+        """Store a value as an attribute; convert tensors to parameters."""
+        convert = isinstance(value, Tensor) and not isinstance(value, Parameter)
+        setattr(self, name, Parameter(value) if convert else value)
 
     def __len__(self) -> int:
         return len(self._keys())
@@ -152,7 +152,7 @@ class _Parameters(Module):
         raise RuntimeError(f"{type(self).__name__} should not be called.")
 
     def extra_repr(self) -> str:
-        """A line for each."""
+        """Return one line for each element."""
         lines = []
         for name in self._keys():
             value = getattr(self, name)
@@ -164,10 +164,10 @@ class _Parameters(Module):
 
 
 class ParameterList(_Parameters):
-    """A list of parameters, which belong to the module that has it as an attribute.
+    """A list of parameters. The parent module registers them.
 
     Args:
-        values: parameters; tensors, which become parameters; or any objects.
+        values: parameters, tensors (converted to parameters), or any objects.
 
     >>> import chainrule as cr
     >>> weights = cr.nn.ParameterList([cr.zeros(2, 3), cr.zeros(3)])
@@ -184,13 +184,13 @@ class ParameterList(_Parameters):
         return [str(i) for i in range(self._size)]
 
     def append(self, value: object) -> ParameterList:
-        """Add a value at the end."""
+        """Append a value."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[object]) -> ParameterList:
-        """Add several values at the end."""
+        """Append several values."""
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
             kind = type(values).__name__
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {kind}")
@@ -212,17 +212,17 @@ class ParameterList(_Parameters):
         return getattr(self, self._name(index))
 
     def __setitem__(self, index: int, value: object) -> None:
-        self._put(self._name(index), value)
+        self._assign(self._name(index), value)
 
     def __iter__(self) -> Iterator[Any]:
         return (getattr(self, name) for name in self._keys())
 
 
 class ParameterDict(_Parameters):
-    """A dictionary of parameters, which belong to the module that has it as an attribute.
+    """A dictionary of parameters. The parent module registers them.
 
     Args:
-        parameters: a dictionary, or pairs, of names and parameters; tensors become parameters, other objects stay.
+        parameters: a dictionary, or pairs of name and value. Tensors are converted to parameters; other objects are kept.
 
     >>> import chainrule as cr
     >>> weights = cr.nn.ParameterDict({"slope": cr.ones(2)})
@@ -243,13 +243,13 @@ class ParameterDict(_Parameters):
     def _elements(value: Tensor) -> str:
         return value.type()
 
-    def _known(self, key: str) -> str:
+    def _check_key(self, key: str) -> str:
         if key not in self._names:
             raise KeyError(key)
         return key
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, self._known(key))
+        return getattr(self, self._check_key(key))
 
     def __setitem__(self, key: str, value: TensorLike) -> None:
         if not isinstance(key, str):
@@ -258,12 +258,12 @@ class ParameterDict(_Parameters):
                 f"Index given to ParameterDict cannot be used as a key as it is not a string (type is {kind!r})"
             )
         if key not in self._names and hasattr(self, key):
-            raise KeyError(f"ParameterDict has an attribute {key!r} of its own: take another name")
-        self._put(key, value)
+            raise KeyError(f"ParameterDict has an attribute {key!r} of its own: use another name")
+        self._assign(key, value)
         self._names[key] = None
 
     def __delitem__(self, key: str) -> None:
-        delattr(self, self._known(key))
+        delattr(self, self._check_key(key))
         del self._names[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -276,47 +276,47 @@ class ParameterDict(_Parameters):
         return key in self._names
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names."""
         return self._names.keys()
 
     def values(self) -> Iterable[Any]:
-        """The parameters."""
+        """Return the parameters."""
         return [self[key] for key in self]
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """The names with the parameters."""
+        """Return pairs of name and parameter."""
         return [(key, self[key]) for key in self]
 
     def get(self, key: str, default: object = None) -> Any:
-        """The parameter of a name, or the default."""
+        """Return the parameter of a name, or the default."""
         return getattr(self, key) if key in self._names else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter of a name, which is the default from now on if there was none."""
+        """Return the parameter of a name; store the default first if the name is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def pop(self, key: str) -> Any:
-        """The parameter of a name, which is taken out."""
+        """Remove a name and return its parameter."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """The last name with its parameter, which is taken out."""
+        """Remove the last name; return it with its parameter."""
         key = next(reversed(self), None)
         if key is None:
             raise KeyError("popitem(): the ParameterDict is empty")
         return key, self.pop(key)
 
     def clear(self) -> None:
-        """Take everything out."""
+        """Remove all parameters."""
         for key in self:
             del self[key]
 
     def update(self, parameters: object) -> None:
-        """Take over what another dictionary has, or pairs of names and parameters."""
+        """Add the items of another dictionary, or pairs of name and parameter."""
         if not isinstance(parameters, (Mapping, ParameterDict, Iterable)):
             kind = type(parameters).__name__
             raise TypeError(
@@ -326,11 +326,11 @@ class ParameterDict(_Parameters):
             self[key] = value
 
     def copy(self) -> ParameterDict:
-        """Another dictionary of the same parameters."""
+        """Return a new dictionary with the same parameters."""
         return type(self)(dict(self))
 
     def fromkeys(self, keys: Iterable[str], default: object = None) -> ParameterDict:
-        """A dictionary of these names."""
+        """Return a dictionary with these names, all mapped to ``default``."""
         return type(self)(dict.fromkeys(keys, default))
 
     def __or__(self, other: Mapping[str, object]) -> ParameterDict:

@@ -1,4 +1,4 @@
-"""Convolutions and their transposes, and the blocks of an image as columns. With PyTorch's names and arguments."""
+"""Convolutions, transposed convolutions, ``unfold`` and ``fold``, with PyTorch's names and arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chainrule._src.table import convolution as rows
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie
-from chainrule.nn.spatial import each_axis, tensor_argument, whole, with_examples
+from chainrule.nn.spatial import add_batch_axis, each_axis, int_argument, tensor_argument
 
 
 def _same_dtype(function: str, x: AnyArray, weight: Tensor, bias: Tensor | None) -> None:
@@ -28,7 +28,7 @@ def _same_dtype(function: str, x: AnyArray, weight: Tensor, bias: Tensor | None)
             )
 
 
-def _checked(function: str, stride: Ints, padding: Ints, dilation: Ints) -> None:
+def _check_windows(function: str, stride: Ints, padding: Ints, dilation: Ints) -> None:
     if min(stride) <= 0:
         raise RuntimeError(f"non-positive stride is not supported: {function} got stride {stride}")
     if min(padding) < 0:
@@ -49,16 +49,16 @@ def _plus_bias(function: str, out: Tensor, weight: Tensor, bias: Tensor | None) 
 def _operands(
     function: str, axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int
 ) -> tuple[Any, Any, Any, int, bool]:
-    """The operands as tensors, checked (x with a batch axis), and whether x had a batch axis."""
+    """Return the checked operands as tensors (x with a batch axis), and whether x had a batch axis."""
     x = tensor_of(function, input, "iufc")
     weight = tensor_argument(function, "weight", weight)
     bias = None if bias is None else tensor_argument(function, "bias", bias)
-    groups = whole(function, "groups", groups)
+    groups = int_argument(function, "groups", groups)
     if weight.ndim != axes + 2:
         raise RuntimeError(
             f"expected {axes + 2}-dimensional weight for {function}, but got weight of size {list(weight.shape)}"
         )
-    x, batch = with_examples(function, x, axes)
+    x, batch = add_batch_axis(function, x, axes)
     if 0 in weight.shape[2:]:
         raise RuntimeError(
             f"kernel size should be greater than zero: {function} got weight of size {list(weight.shape)}"
@@ -79,20 +79,20 @@ def convolve(
     axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: object = 1, padding: object = 0,
     dilation: object = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """A convolution along one axis (strictly, a correlation: the weight is not flipped).
+    """Return a convolution along one axis (strictly, a correlation: the weight is not flipped).
 
     Args:
         input: (n, channels, length), or without n.
         weight: (out, channels/groups, kernel).
         bias: (out,).
         stride, padding, dilation: an int or a tuple of one. ``padding`` may be "valid" or "same".
-        groups: the channels are that many convolutions side by side.
+        groups: the number of groups that the channels are split into; each group is convolved separately.
 
     Returns:
         (n, out, windows).
 
     Raises:
-        RuntimeError: the shapes or dtypes do not fit, or no window does.
+        RuntimeError: the shapes or dtypes do not match, or the kernel is larger than the input.
 
     >>> import chainrule as cr
     >>> cr.nn.functional.conv1d(cr.tensor([[[1., 2., 4., 8.]]]), cr.tensor([[[-1., 1.]]]))
@@ -105,7 +105,7 @@ def convolve(
     if isinstance(padding, str):
         x, padding = _named_padding(x, padding, kernel, stride, dilation)
     padding = each_axis(function, "padding", padding, axes)
-    _checked(function, stride, padding, dilation)
+    _check_windows(function, stride, padding, dilation)
     if x.shape[1] != weight.shape[1] * groups:
         raise errors.convolution_channels(function, x, weight, groups, False)
     padded = [n + 2 * p for n, p in zip(x.shape[2:], padding, strict=True)]
@@ -118,7 +118,10 @@ def convolve(
 
 
 def _named_padding(x: AnyArray, padding: str, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Any, Any]:
-    """ "valid" is none; "same" gives as many outputs as inputs, the odd one at the end."""
+    """Return the padded input and the numeric padding for "valid" (none) or "same" (output size = input size).
+
+    If "same" needs an odd number of zeros, the extra one is at the end.
+    """
     if padding == "valid":
         return x, 0
     if padding != "same":
@@ -139,13 +142,13 @@ def convolve_transposed(
     axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: object = 1, padding: object = 0,
     output_padding: object = 0, groups: int = 1, dilation: object = 1,
 ) -> Tensor:  # fmt: skip
-    """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window.
+    """Apply the transpose of :func:`conv1d` with respect to its input: every element spreads the weight over a window.
 
     Args:
         input: (n, channels, length), or without n.
         weight: (channels, out/groups, kernel).
-        padding: how much is cut off on both sides.
-        output_padding: how much longer the result is at the end; less than stride or dilation.
+        padding: the number of elements cut off on both sides.
+        output_padding: the number of elements added at the end; less than stride or dilation.
 
     >>> import chainrule as cr
     >>> cr.nn.functional.conv_transpose1d(cr.tensor([[[1., 2.]]]), cr.tensor([[[1., 1.]]]), stride=2)
@@ -159,7 +162,7 @@ def convolve_transposed(
     padding = each_axis(function, "padding", padding, axes)
     extra = each_axis(function, "output_padding", output_padding, axes)
     dilation = each_axis(function, "dilation", dilation, axes)
-    _checked(function, stride, padding, dilation)
+    _check_windows(function, stride, padding, dilation)
     for e, s, d in zip(extra, stride, dilation, strict=True):
         if not 0 <= e < max(s, d):
             raise RuntimeError(
@@ -181,7 +184,7 @@ def convolve_transposed(
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(
+def _block_params(
     function: str, kernel_size: ShapeLike, stride: ShapeLike, padding: ShapeLike, dilation: ShapeLike
 ) -> dict[str, Ints]:
     given = {"kernel": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
@@ -196,7 +199,7 @@ def _block(
 def unfold(
     input: Tensor, kernel_size: ShapeLike, dilation: ShapeLike = 1, padding: ShapeLike = 0, stride: ShapeLike = 1
 ) -> Tensor:
-    """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
+    """Return the blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
 
     >>> import chainrule as cr
     >>> cr.nn.functional.unfold(cr.arange(6.).reshape(1, 1, 2, 3), 2)
@@ -205,8 +208,8 @@ def unfold(
              [3., 4.],
              [4., 5.]]])
     """
-    x, batch = with_examples("unfold", tensor_of("unfold", input), 2)
-    params = _block("unfold", kernel_size, stride, padding, dilation)
+    x, batch = add_batch_axis("unfold", tensor_of("unfold", input), 2)
+    params = _block_params("unfold", kernel_size, stride, padding, dilation)
     counts = [rows.windows_along(n, *of) for n, *of in zip(x.shape[2:], *params.values(), strict=True)]
     if min(counts) < 1:
         raise errors.too_small_output("unfold", x, counts)
@@ -223,10 +226,10 @@ def fold(
     padding: ShapeLike = 0,
     stride: ShapeLike = 1,
 ) -> Tensor:
-    """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
-    x, batch = with_examples("fold", tensor_of("fold", input), 1)
+    """Return the transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
+    x, batch = add_batch_axis("fold", tensor_of("fold", input), 1)
     size = each_axis("fold", "output_size", output_size, 2)
-    params = _block("fold", kernel_size, stride, padding, dilation)
+    params = _block_params("fold", kernel_size, stride, padding, dilation)
     counts = [rows.windows_along(n, *of) for n, *of in zip(size, *params.values(), strict=True)]
     elements = math.prod(params["kernel"])
     if x.shape[1] % elements:

@@ -1,4 +1,4 @@
-"""Random zeros: elements or whole channels dropped, and the slopes that ``rrelu`` draws."""
+"""Dropout of elements or whole channels, and ``rrelu`` with its random slopes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie
 
-#: What selu tends to for very negative numbers; dropped elements become that (Klambauer and others, 2017).
-_LOW = -1.7580993408473766
+#: The limit of selu at −∞, which replaces dropped elements in alpha dropout (Klambauer and others, 2017).
+_SELU_LIMIT = -1.7580993408473766
 
 
 def _mask_shape(x: Tensor, channels: bool) -> tuple[int, ...]:
-    """The shape of one number for each element, or for each channel (axis 1) of each example."""
+    """Return the mask's shape: a number for each element, or for each channel (axis 1) of each example."""
     if channels and x.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     return (*x.shape[:2], *(1,) * (x.ndim - 2)) if channels else tuple(x.shape)
 
 
 def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
-    """Ones with probability 1 − p, else zeros."""
+    """Draw a mask of ones with probability 1 − p, else zeros."""
     return cast(random.rand(*shape, device=x.device) >= p, x.dtype)
 
 
@@ -44,7 +44,7 @@ def _drop(x: Tensor, p: float, training: bool, inplace: bool, channels: bool) ->
     return _times(x, _mask(x, p, _mask_shape(x, channels)) * (1 / (1 - p) if p < 1 else 0.0), inplace)
 
 
-def _drop_to_low(x: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
+def _alpha_drop(x: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
     _check_probability(p)
     if not training or p == 0:
         return x
@@ -52,8 +52,8 @@ def _drop_to_low(x: Tensor, p: float, training: bool, inplace: bool, channels: b
     if p == 1:
         return _times(x, 0.0, inplace)
     keep = _mask(x, p, shape)
-    a = 1 / math.sqrt((1 + p * _LOW * _LOW) * (1 - p))
-    shift = (keep - 1) * (-_LOW * a) + -_LOW * a * p
+    a = 1 / math.sqrt((1 + p * _SELU_LIMIT * _SELU_LIMIT) * (1 - p))
+    shift = (keep - 1) * (-_SELU_LIMIT * a) + -_SELU_LIMIT * a * p
     out = _times(x, keep * a, inplace)
     return out.add_(shift) if inplace else out + shift
 
@@ -66,14 +66,14 @@ def _check_probability(p: float) -> None:
 @op("nn.functional.dropout dropout")
 @takes_tensors
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
+    """Set each element to 0 with probability p and divide the others by 1 − p; return the input if not ``training``."""
     return _drop(input, p, training, inplace, False)
 
 
 @op()
 @takes_tensors
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each channel of (n, channels, length), or without n, set to 0 with probability p, the others divided by 1 − p."""
+    """Set each channel of (n, channels, length), or without n, to 0 with probability p; divide the others by 1 − p."""
     _check_probability(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input")
@@ -85,11 +85,11 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 @op()
 @takes_tensors
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each channel of (n, channels, height, width) set to 0 with probability p, the others divided by 1 − p."""
+    """Set each channel of (n, channels, height, width) to 0 with probability p; divide the others by 1 − p."""
     if input.ndim != 4:
         errors.warn(
             f"dropout2d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
-            "for elements, dropout1d for signals."
+            "to drop elements, dropout1d for signals."
         )
     return _drop(input, p, training, inplace, True)
 
@@ -97,11 +97,11 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 @op()
 @takes_tensors
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each channel of (n, channels, depth, height, width) set to 0 with probability p, the others divided by 1 − p."""
+    """Set each channel of (n, channels, depth, height, width) to 0 with probability p; divide the others by 1 − p."""
     if input.ndim not in (4, 5):
         errors.warn(
             f"dropout3d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
-            "for elements."
+            "to drop elements."
         )
     if input.ndim == 4:
         return _drop(input.unsqueeze(0), p, training, inplace, True).squeeze(0)
@@ -111,22 +111,22 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 @op("nn.functional.alpha_dropout alpha_dropout", sample="rand(2, 3), training=True")
 @takes_tensors
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
-    return _drop_to_low(input, p, training, inplace, False)
+    """Set elements to selu's lower limit with probability p, then scale to preserve mean 0 and variance 1."""
+    return _alpha_drop(input, p, training, inplace, False)
 
 
 @op("nn.functional.feature_alpha_dropout feature_alpha_dropout", sample="rand(2, 3), training=True")
 @takes_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """As :func:`alpha_dropout`, for whole channels (axis 1)."""
-    return _drop_to_low(input, p, training, inplace, True)
+    """Like :func:`alpha_dropout`, for whole channels (axis 1)."""
+    return _alpha_drop(input, p, training, inplace, True)
 
 
 @op("nn.functional.rrelu rrelu")
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """x where it is positive, else x times a random slope between the two bounds; their mean if not ``training``."""
+    """Return x where it is positive, else x times a random slope between the bounds (their mean if not ``training``)."""
     x = tensor_of("rrelu", input, "f")
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")

@@ -1,4 +1,4 @@
-"""``torch.nn.functional``: activations, losses and the functions behind layers."""
+"""Activations, losses and the functions that layers call, with the names of ``torch.nn.functional``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from chainrule._src.api.declare import namespace
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
-from chainrule.nn import (  # noqa: F401 -- they declare what is here
+from chainrule.nn import (  # noqa: F401 -- importing them declares the functions
     activation,
     channels,
     classification,

@@ -1,6 +1,7 @@
-"""What a module's backward hooks see: the gradients of what a call returned, and of what it was given.
+"""Run a module's backward hooks, with the gradients of a call's outputs and of its inputs.
 
-A call's tensors pass through an identity whose rule calls the hooks: one before ``forward``, one behind it.
+A call's tensors pass through two identity functions, one before ``forward`` and one after it, whose VJP rules call the
+hooks. :class:`~chainrule.nn.module.Module` creates a :class:`BackwardHooks` for each call with hooks.
 """
 
 from __future__ import annotations
@@ -20,52 +21,55 @@ Gradients = tuple[Tensor | None, ...]
 
 
 class BackwardHookFunction(Function):
-    """The tensors themselves; what arrives at all of them goes through a function."""
+    """The identity, with a backward pass that calls ``run_hooks`` with the gradients of all tensors."""
 
     @staticmethod
-    def forward(ctx: Any, seen: AnyFunction, materialize: bool, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.seen = seen
+    def forward(ctx: Any, run_hooks: AnyFunction, materialize: bool, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.run_hooks = run_hooks
         ctx.set_materialize_grads(materialize)
         return tensors
 
     @staticmethod
     def backward(ctx: Any, *gradients: object) -> tuple[object, ...]:
-        return (None, None, *ctx.seen(gradients))
+        return (None, None, *ctx.run_hooks(gradients))
 
 
-def _through(
-    values: tuple[object, ...], seen: AnyFunction, materialize: bool
+def _wrap_tensors(
+    values: tuple[object, ...], run_hooks: AnyFunction, materialize: bool
 ) -> tuple[tuple[object, ...], list[int] | None]:
-    """The values, what has a gradient through the identity, and where that is; None where nothing is recorded."""
-    places = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
-    if not places or not is_grad_enabled():
+    """Return the values with the differentiable ones passed through the identity, and the positions of these.
+
+    The positions are None if nothing is recorded.
+    """
+    positions = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+    if not positions or not is_grad_enabled():
         return values, None
-    passed = dict(zip(places, BackwardHookFunction.apply(seen, materialize, *[values[i] for i in places]), strict=True))
-    return tuple([passed.get(i, x) for i, x in enumerate(values)]), places
+    wrapped = dict(
+        zip(positions, BackwardHookFunction.apply(run_hooks, materialize, *[values[i] for i in positions]), strict=True)
+    )
+    return tuple([wrapped.get(i, x) for i, x in enumerate(values)]), positions
 
 
 class BackwardHooks:
-    """Those of one call of a module: the hooks before its backward pass get its outputs' gradients, the others also its inputs'."""
+    """The backward hooks of one call. Pre-hooks get the output gradients; hooks get the input and output gradients."""
 
     def __init__(self, module: object, pre_hooks: list[AnyFunction], hooks: list[AnyFunction]) -> None:
         if LOCAL.recorder is not None:
-            raise Unrecordable(
-                "a module that it calls has hooks for the backward pass: take these away, or leave it out"
-            )
+            raise Unrecordable("a module that it calls has backward hooks: remove the hooks, or leave the module out")
         self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
-        self.at_outputs: Gradients | None = None
+        self.grad_outputs: Gradients | None = None
 
-    def around(self, args: tuple[object, ...]) -> tuple[object, ...]:
-        """The arguments that ``forward`` gets."""
-        self.size, places = len(args), None
+    def wrap_inputs(self, args: tuple[object, ...]) -> tuple[object, ...]:
+        """Return the arguments to call ``forward`` with."""
+        self.size, positions = len(args), None
         self.constants = {i: x for i, x in enumerate(args) if isinstance(x, Tensor) and not x.requires_grad}
         if self.hooks:
-            args, places = _through(args, self._at_inputs, True)
-        self.inputs = places
+            args, positions = _wrap_tensors(args, self._run_input_hooks, True)
+        self.inputs = positions
         return args
 
-    def behind(self, out: object) -> object:
-        """What the call returns, for what ``forward`` did."""
+    def wrap_outputs(self, out: object) -> object:
+        """Return the output of the call, from the output of ``forward``."""
         if not isinstance(out, (Tensor, tuple)):
             errors.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
@@ -73,48 +77,52 @@ class BackwardHooks:
             )
             return out
         values = out if isinstance(out, tuple) else (out,)
-        passed, self.outputs = _through(values, lambda gradients: self._at_outputs(gradients, len(values)), False)
+        wrapped, self.outputs = _wrap_tensors(
+            values, lambda gradients: self._run_output_hooks(gradients, len(values)), False
+        )
         if self.outputs is None or not isinstance(out, tuple):
-            return out if self.outputs is None else passed[0]
-        return getattr(out, "_make", tuple)(passed)  # of a named tuple, too
+            return out if self.outputs is None else wrapped[0]
+        return getattr(out, "_make", tuple)(wrapped)  # keeps named tuples
 
-    def _at_outputs(self, gradients: Gradients, size: int) -> Gradients:
-        places: list[int] = self.outputs or []
-        seen = _spread(places, gradients, size)
+    def _run_output_hooks(self, gradients: Gradients, size: int) -> Gradients:
+        positions: list[int] = self.outputs or []
+        grads = _fill_positions(positions, gradients, size)
         for hook in self.pre_hooks:
-            changed = hook(self.module, seen)
-            seen = seen if changed is None else _checked("pre hook", "grad_output", changed, size)
-        self.at_outputs = seen
+            changed = hook(self.module, grads)
+            grads = grads if changed is None else _checked("pre hook", "grad_output", changed, size)
+        self.grad_outputs = grads
         if self.inputs is None and self.hooks:
-            self.at_outputs = None
+            self.grad_outputs = None
             errors.warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
                 "require gradients"
             )
             for hook in self.hooks:
-                found = hook(self.module, (None,) * self.size, seen)
+                found = hook(self.module, (None,) * self.size, grads)
                 if found is not None and not (isinstance(found, tuple) and all([g is None for g in found])):
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or None for "
                         "all gradients."
                     )
-        return tuple([seen[i] for i in places])
+        return tuple([grads[i] for i in positions])
 
-    def _at_inputs(self, gradients: Gradients) -> Gradients:
-        at_outputs, self.at_outputs = self.at_outputs, None
-        if at_outputs is None:  # they came by another way than through the outputs
+    def _run_input_hooks(self, gradients: Gradients) -> Gradients:
+        grad_outputs, self.grad_outputs = self.grad_outputs, None
+        if grad_outputs is None:  # these gradients did not flow through the outputs
             return gradients
-        places: list[int] = self.inputs or []
-        seen = _spread(places, gradients, self.size, {i: zeros_like(x) for i, x in self.constants.items()})
+        positions: list[int] = self.inputs or []
+        grads = _fill_positions(positions, gradients, self.size, {i: zeros_like(x) for i, x in self.constants.items()})
         for hook in self.hooks:
-            changed = hook(self.module, seen, at_outputs)
-            seen = seen if changed is None else _checked("hook", "grad_input", changed, self.size)
-        return tuple([seen[i] for i in places])
+            changed = hook(self.module, grads, grad_outputs)
+            grads = grads if changed is None else _checked("hook", "grad_input", changed, self.size)
+        return tuple([grads[i] for i in positions])
 
 
-def _spread(places: list[int], gradients: Gradients, size: int, others: dict[int, Tensor] | None = None) -> Gradients:
-    """One for each value, None for those that are no tensors."""
-    at = {**dict(zip(places, gradients, strict=True)), **(others or {})}
+def _fill_positions(
+    positions: list[int], gradients: Gradients, size: int, others: dict[int, Tensor] | None = None
+) -> Gradients:
+    """Return a tuple with a gradient for each value, None for values that are not tensors."""
+    at = {**dict(zip(positions, gradients, strict=True)), **(others or {})}
     return tuple([at.get(i) for i in range(size)])
 
 

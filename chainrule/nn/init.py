@@ -1,4 +1,4 @@
-"""``torch.nn.init``: random numbers for parameters, written into them without a record.
+"""Initialize parameters in place, without recording, with the names of ``torch.nn.init``.
 
 The distributions are those of Glorot and Bengio (2010), He et al. (2015) and Saxe et al. (2013), as PyTorch defines them.
 """
@@ -21,7 +21,7 @@ _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much the numbers before an activation must be larger, so that those behind it keep their variance.
+    """Return the factor by which the inputs of an activation are scaled so that its outputs keep the variance.
 
     >>> calculate_gain("leaky_relu", 1.0)
     1.0
@@ -37,7 +37,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs one output has, and how many outputs one input."""
+    """Return the fan-in (inputs per output) and the fan-out (outputs per input)."""
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
@@ -46,13 +46,13 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform numbers between a and b."""
+    """Fill with uniform numbers between a and b."""
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal numbers of that mean and standard deviation."""
+    """Fill with normal numbers of the given mean and standard deviation."""
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -61,7 +61,7 @@ def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Normal numbers, drawn again until they lie between a and b (both inverted from uniform ones)."""
+    """Fill with normal numbers truncated to [a, b], by the inverse distribution function of uniform numbers."""
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
     drawn = rand(*tensor.shape, generator=generator, dtype="float64") * (high - low) + low
     return tensor.copy_((drawn.erfinv() * (std * math.sqrt(2)) + mean).clamp(a, b))
@@ -69,40 +69,40 @@ def trunc_normal_(
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """The same number everywhere."""
+    """Fill with one number."""
     return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """1 everywhere."""
+    """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """0 everywhere."""
+    """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix."""
+    """Write the identity matrix."""
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return tensor.copy_(creation.eye(*tensor.shape))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform numbers of standard deviation gain·√(2 / (inputs + outputs))."""
+    """Fill with uniform numbers of standard deviation gain·√(2 / (inputs + outputs))."""
     bound = math.sqrt(3) * gain * math.sqrt(2 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal numbers of standard deviation gain·√(2 / (inputs + outputs))."""
+    """Fill with normal numbers of standard deviation gain·√(2 / (inputs + outputs))."""
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
 
 
-def _he(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+def _he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     modes = ["fan_in", "fan_out"]
     if mode.lower() not in modes:
         raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
@@ -113,8 +113,8 @@ def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Uniform numbers of standard deviation gain / √fan; ``a`` is the slope of ``leaky_relu``."""
-    bound = math.sqrt(3) * _he(tensor, a, mode, nonlinearity)
+    """Fill with uniform numbers of standard deviation gain / √fan; ``a`` is the slope of ``leaky_relu``."""
+    bound = math.sqrt(3) * _he_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -122,13 +122,13 @@ def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Normal numbers of standard deviation gain / √fan; ``a`` is the slope of ``leaky_relu``."""
-    return normal_(tensor, 0.0, _he(tensor, a, mode, nonlinearity), generator)
+    """Fill with normal numbers of standard deviation gain / √fan; ``a`` is the slope of ``leaky_relu``."""
+    return normal_(tensor, 0.0, _he_std(tensor, a, mode, nonlinearity), generator)
 
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """A matrix with orthogonal rows or columns, whichever are fewer, of length ``gain``; uniform among them."""
+    """Write a uniformly random matrix with orthogonal rows or columns, whichever are fewer, of length ``gain``."""
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     rows = tensor.shape[0]
@@ -139,8 +139,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     return tensor.copy_((q.mT if rows < columns else q).reshape(tensor.shape) * gain)
 
 
-def _old(name: str) -> Any:
-    """A function under its name without the underscore, which PyTorch keeps for old programs."""
+def _deprecated_alias(name: str) -> Any:
+    """Return a function under its deprecated name without the underscore, which warns as in PyTorch."""
     function = globals()[f"{name}_"]
 
     @functools.wraps(function)
@@ -156,5 +156,5 @@ __all__ = [name for name in globals() if name.endswith("_") and not name.startsw
 
 def __getattr__(name: str) -> Any:
     if f"{name}_" in __all__:
-        return _old(name)
+        return _deprecated_alias(name)
     raise errors.unknown_name(name, __all__, __name__)

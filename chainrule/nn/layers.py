@@ -1,4 +1,4 @@
-"""The functions behind layers: affine maps, look-ups, normalization, similarity, attention."""
+"""The functions that layers call: affine maps, embeddings, normalization, similarity and attention."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.ties import tie
 from chainrule.nn.dropouts import dropout
-from chainrule.nn.reducing import alike, at_least, stretched
+from chainrule.nn.reducing import broadcast_pair, clamp_value, promote_pair
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -39,11 +39,11 @@ _LINEAR = rows.linear
 
 @op()
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weightᵀ + bias.
+    """Return input @ weightᵀ + bias.
 
     Args:
         input: (..., in).
-        weight: (out, in), or (in,) for a single output that takes no axis.
+        weight: (out, in), or (in,) for a single output without an axis of its own.
         bias: (out,).
 
     >>> import chainrule as cr
@@ -77,7 +77,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if weight.ndim > 2:
         raise RuntimeError(
             f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D: linear() takes a weight of shape "
-            "(out, in); for a stack of them write input @ weight.mT"
+            "(out, in); for a batch of weights write input @ weight.mT"
         )
     flipped = weight.mT
     if input.shape[-1] != weight.shape[-1]:
@@ -101,7 +101,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 @op("nn.functional.bilinear bilinear", sample="rand(2, 3), rand(2, 4), rand(5, 3, 4)")
 @takes_tensors
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
+    """Return Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1), (..., in2) and a weight (out, in1, in2)."""
     for position, (x, n) in enumerate(((input1, weight.shape[1]), (input2, weight.shape[2])), 1):
         if x.shape[-1] != n:
             raise RuntimeError(
@@ -126,13 +126,13 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of ``weight`` (n, width) that the indices name, of shape (*input.shape, width).
+    """Return the rows of ``weight`` (n, width) at the indices, of shape (*input.shape, width).
 
     Args:
-        padding_idx: a row that gets no gradient.
-        max_norm: rows that are used and whose norm is larger are scaled down first, in place.
-        scale_grad_by_freq: divide a row's gradient by how often it was used.
-        sparse: accepted; gradients are dense all the same.
+        padding_idx: the index of a row that gets no gradient.
+        max_norm: selected rows with a larger norm are first scaled down to it, in place.
+        scale_grad_by_freq: divide a row's gradient by the number of times it was selected.
+        sparse: accepted; gradients are dense.
     """
     index = input if isinstance(input, Tensor) else wrap(as_array(input))
     if index.dtype.kind not in "iu":
@@ -171,13 +171,13 @@ def _shrink(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) ->
         return
     numbers = weight.detach()._array().copy()
     numbers[used] = scaled
-    inplace.set_numbers(weight, numbers)  # tangents stay as they are
+    inplace.set_numbers(weight, numbers)  # tangents stay unchanged
 
 
 @op(also={"input": "tensor"}, sample="tensor([0, 2])")
 @takes_tensors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
+    """Return one-hot rows (*tensor.shape, num_classes) for integers; the default ``num_classes`` is the largest + 1."""
     if tensor.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     numbers = numbers_of(tensor)
@@ -239,7 +239,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
+    """Return (x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``, times weight plus bias."""
     x = tensor_of("layer_norm", input, "f")
     axes = _trailing("layer_norm", x, normalized_shape, weight, bias)
     return tie(_affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias))
@@ -248,7 +248,7 @@ def layer_norm(
 @op("nn.functional.rms_norm rms_norm")
 @takes_tensors
 def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
+    """Return x / √(mean(x²) + eps) over the last axes, times weight. ``eps`` is by default the dtype's."""
     x = tensor_of("rms_norm", input, "fc")
     axes = _trailing("rms_norm", x, normalized_shape, weight)
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
@@ -257,7 +257,7 @@ def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = No
 
 
 def _by_channel(t: Tensor | None, x: Tensor) -> Any:
-    """One number per channel (axis 1), shaped to meet the input."""
+    """Reshape one number per channel (axis 1) to broadcast against the input."""
     return None if t is None else t.reshape(1, -1, *(1,) * (x.ndim - 2))
 
 
@@ -285,10 +285,11 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Every channel (axis 1) minus its mean, over its standard deviation; then times weight plus bias.
+    """Normalize every channel (axis 1) to mean 0 and standard deviation 1, then multiply by weight and add bias.
 
     Args:
-        running_mean, running_var: used instead of the batch's own; with ``training`` moved towards those.
+        running_mean, running_var: the statistics to use. With ``training`` the batch's own statistics are used, and
+            the running ones are updated with them.
     """
     x = tensor_of("batch_norm", input, "f")
     if not x.numel():
@@ -326,7 +327,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """As :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
+    """Like :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     x = tensor_of("instance_norm", input, "f")
@@ -347,7 +348,7 @@ def instance_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Groups of channels minus their mean, over their standard deviation; then times weight plus bias per channel."""
+    """Normalize groups of channels to mean 0 and standard deviation 1; multiply by weight, add bias per channel."""
     x = tensor_of("group_norm", input, "f")
     if x.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
@@ -366,7 +367,7 @@ def group_norm(
 
 @op()
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: object = None) -> Tensor:
-    """Vectors along ``dim`` over their p-norm (at least ``eps``)."""
+    """Divide vectors along ``dim`` by their p-norm (at least ``eps``)."""
     size = ew.clamp(reductions.norm(input, p, dim, True), min=eps)
     return ew.true_divide(input, size, out=out)
 
@@ -376,16 +377,16 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 
 @op("nn.functional.cosine_similarity cosine_similarity")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
+    """Return the cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
     name = "cosine_similarity"
-    x1, x2 = alike(name, *stretched(name, tensor_of(name, x1), tensor_of(name, x2)), "fc")
-    units = [x / at_least(reductions.norm(x, 2, dim, True), eps) for x in (x1, x2)]
+    x1, x2 = promote_pair(name, *broadcast_pair(name, tensor_of(name, x1), tensor_of(name, x2)), "fc")
+    units = [x / clamp_value(reductions.norm(x, 2, dim, True), eps) for x in (x1, x2)]
     return reductions.sum(ew.mul(*units), dim)
 
 
 @op("nn.functional.pairwise_distance pairwise_distance")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 − x2 + eps along the last axis."""
+    """Return the p-norm of x1 − x2 + eps along the last axis."""
     return reductions.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
@@ -404,14 +405,14 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query @ keyᵀ·scale + mask) @ value.
+    """Return softmax(query @ keyᵀ·scale + mask) @ value.
 
     Args:
         query: (..., L, E). key: (..., S, E). value: (..., S, V).
-        attn_mask: (..., L, S): booleans (True takes part) or numbers to add. A row with no part gives 0.
-        is_causal: position i sees positions up to i.
+        attn_mask: (..., L, S): booleans (True attends) or numbers to add. A fully masked row gives 0.
+        is_causal: position i attends to positions up to i.
         scale: 1/√E by default.
-        enable_gqa: key and value have fewer heads (axis −3), each of which serves several of the query's.
+        enable_gqa: key and value have fewer heads (axis −3); each is shared by several heads of the query.
     """
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
@@ -437,9 +438,9 @@ def scaled_dot_product_attention(
 
 
 def _safe_softmax(scores: Tensor) -> Any:
-    """The softmax over the last axis, with zeros where there is nothing but −∞."""
+    """Return the softmax over the last axis, with zeros for rows of only −∞."""
     plain = scores.detach()
-    nothing = reductions.all(plain == -math.inf, -1, True)
-    if type(nothing._raw) is ndarray and not nothing._raw.any():
+    masked = reductions.all(plain == -math.inf, -1, True)
+    if type(masked._raw) is ndarray and not masked._raw.any():
         return reductions.softmax(scores, -1)
-    return ew.where(nothing, 0.0, reductions.softmax(ew.where(nothing, 0.0, scores), -1))
+    return ew.where(masked, 0.0, reductions.softmax(ew.where(masked, 0.0, scores), -1))

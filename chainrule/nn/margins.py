@@ -1,4 +1,4 @@
-"""Losses that leave a margin, with PyTorch's names, arguments and reductions."""
+"""Margin losses, with PyTorch's names, arguments and reductions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chainrule._src.ops.arguments import beside, numbers_of, takes_tensors, tens
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.ties import tie
 from chainrule.nn.classification import log_sigmoid
-from chainrule.nn.reducing import mode_of, reduced
+from chainrule.nn.reducing import reduce_loss, reduction_mode
 
 
 @op()
@@ -29,10 +29,10 @@ def hinge_embedding_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean of the input where the target is 1, and of max(0, margin − input) where it is −1."""
-    mode = mode_of(reduction, size_average, reduce)
+    """Return the mean of the input where the target is 1, and of max(0, margin − input) where it is −1."""
+    mode = reduction_mode(reduction, size_average, reduce)
     far = ew.where(target != 1, ew.clamp(margin - input, min=0), 0.0)
-    return reduced(far + ew.where(target != -1, input, 0.0), mode)
+    return reduce_loss(far + ew.where(target != -1, input, 0.0), mode)
 
 
 @op()
@@ -46,24 +46,24 @@ def margin_ranking_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean of max(0, −target·(input1 − input2) + margin): the target 1 ranks input1 higher, −1 input2."""
-    mode = mode_of(reduction, size_average, reduce)
+    """Return the mean of max(0, −target·(input1 − input2) + margin): the target 1 ranks input1 higher, −1 input2."""
+    mode = reduction_mode(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
     loss = -target * (input1 - input2) + margin
-    return reduced(ew.clamp(loss, min=0), mode)
+    return reduce_loss(ew.clamp(loss, min=0), mode)
 
 
 @op()
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean"
 ) -> Tensor:
-    """The mean of log(1 + exp(−target·input)), for targets 1 and −1."""
-    mode = mode_of(reduction, size_average, reduce)
-    return reduced(-log_sigmoid(target * input), mode)
+    """Return the mean of log(1 + exp(−target·input)), for targets 1 and −1."""
+    mode = reduction_mode(reduction, size_average, reduce)
+    return reduce_loss(-log_sigmoid(target * input), mode)
 
 
 @op()
@@ -75,12 +75,12 @@ def multilabel_soft_margin_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The binary cross entropy of sigmoid(input), as a mean over the classes in the last axis."""
-    mode = mode_of(reduction, size_average, reduce)
+    """Return the binary cross entropy of sigmoid(input), as a mean over the classes in the last axis."""
+    mode = reduction_mode(reduction, size_average, reduce)
     yes, no = log_sigmoid(input), log_sigmoid(-input)
     loss = -(target * yes + (1 - target) * no)
     loss = loss if weight is None else loss * weight
-    return reduced(reductions.mean(loss, -1), mode)
+    return reduce_loss(reductions.mean(loss, -1), mode)
 
 
 @op(sample="rand(2, 3), tensor([0, 2])")
@@ -94,16 +94,16 @@ def multi_margin_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over the other classes of max(0, margin − input[target] + input)ᵖ.
+    """Return the mean over the other classes of max(0, margin − input[target] + input)ᵖ.
 
     Args:
         input: (n, classes) or (classes,).
-        target: (n,) classes, or one.
+        target: (n,) classes, or one class.
         p: 1 or 2.
         weight: (classes,).
     """
     name = "multi_margin_loss"
-    mode = mode_of(reduction, size_average, reduce)
+    mode = reduction_mode(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     x, target = tensor_of(name, input, "f"), tensor_of(name, target)
@@ -111,25 +111,25 @@ def multi_margin_loss(
     count = x.shape[0] if x.ndim == 2 else 1
     if target.ndim > 1 or target.numel() != count:
         raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for input of size {list(x.shape)}: one class for each row"
+            f"inconsistent target size: {list(target.shape)} for input of size {list(x.shape)}: give one class for each row"
         )
     if weight is not None and tuple(weight.shape) != (classes,):
         raise (ValueError if weight.ndim != 1 else RuntimeError)(
             f"weight must be one-dimensional; inconsistent weight size: expected {classes} but got {list(weight.shape)}"
         )
     rows, index = x.reshape(-1, classes), target.reshape(-1, 1)
-    _in_range(name, index, classes)
+    _check_range(name, index, classes)
     away = ew.clamp(rows - gathering.gather(rows, 1, index) + margin, min=0)
     away = ew.square(away) if p == 2 else away
     if weight is not None:
         away = away * weight[index]
     other = beside(index, np.arange(classes)) != index
     loss = reductions.sum(ew.where(other, away, 0.0), -1) / classes
-    return tie(reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
+    return tie(reduce_loss(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
 
 
 def _class_count(x: Tensor) -> int:
-    """The number of classes that scores (n, classes) or (classes,) are for, or one score of one class."""
+    """Return the number of classes of scores (n, classes) or (classes,); a 0-d tensor has one."""
     if x.ndim > 2 or (x.ndim and not x.shape[-1]):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
@@ -137,7 +137,7 @@ def _class_count(x: Tensor) -> int:
     return x.shape[-1] if x.ndim else 1
 
 
-def _in_range(function: str, index: Any, classes: int) -> None:
+def _check_range(function: str, index: Any, classes: int) -> None:
     data = index._raw
     if is_array(data) and not lies_within(data, 0, classes - 1):
         raise RuntimeError(f"target out of range: {function} has classes from 0 to {classes - 1}")
@@ -147,14 +147,14 @@ def _in_range(function: str, index: Any, classes: int) -> None:
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean"
 ) -> Tensor:
-    """The mean over the classes of max(0, 1 − (input[y] − input)), summed over all labels y, for all non-labels.
+    """Return Σ max(0, 1 − (input[y] − input[z])) / classes, over all labels y and all other classes z.
 
     Args:
         input: (n, classes) or (classes,).
-        target: labels of the same shape: classes, up to the first −1 of a row.
+        target: labels of the same shape. The labels of a row end at its first −1.
     """
     name = "multilabel_margin_loss"
-    mode = mode_of(reduction, size_average, reduce)
+    mode = reduction_mode(reduction, size_average, reduce)
     x, target = tensor_of(name, input, "f"), tensor_of(name, target)
     classes = _class_count(x)
     if tuple(target.shape) != tuple(x.shape):
@@ -174,7 +174,7 @@ def multilabel_margin_loss(
     gaps = ew.clamp(rows.unsqueeze(1) - picked.unsqueeze(2) + 1, min=0)  # (n, labels, classes)
     counted = used[:, :, None] & ~is_label[:, None, :classes]
     loss = reductions.sum(ew.where(beside(x, counted), gaps, 0.0), (1, 2)) / classes
-    return tie(reduced(loss if x.ndim == 2 else loss.squeeze(0), mode))
+    return tie(reduce_loss(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 
 @op(sample="rand(2, 3), rand(2, 3), tensor([1, -1])")
@@ -188,12 +188,12 @@ def cosine_embedding_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean of 1 − cos where the target is 1, and of max(0, cos − margin) where it is −1.
+    """Return the mean of 1 − cos where the target is 1, and of max(0, cos − margin) where it is −1.
 
     Args:
         input1, input2: (n, width) with a target (n,), or (width,) with one number.
     """
-    mode = mode_of(reduction, size_average, reduce)
+    mode = reduction_mode(reduction, size_average, reduce)
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
@@ -207,7 +207,7 @@ def cosine_embedding_loss(
     cosine = along / ew.sqrt(ew.mul(*sizes))
     same, far = 1 - cosine, ew.clamp(cosine - margin, min=0)
     zero = wrap(np.zeros((), cosine.dtype))
-    return reduced(ew.where(target == 1, same, zero) + ew.where(target == -1, far, zero), mode)
+    return reduce_loss(ew.where(target == 1, same, zero) + ew.where(target == -1, far, zero), mode)
 
 
 @op()
@@ -222,8 +222,8 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """As :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
-    mode = mode_of(reduction)
+    """Like :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
+    mode = reduction_mode(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -231,7 +231,7 @@ def triplet_margin_with_distance_loss(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
             f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
-    return reduced(_triplet_loss(anchor, positive, negative, distance_function or _distance, margin, swap), mode)
+    return reduce_loss(_triplet_loss(anchor, positive, negative, distance_function or _distance, margin, swap), mode)
 
 
 def _distance(a: Tensor, b: Tensor, p: float = 2.0, eps: float = 1e-6) -> Tensor:
@@ -258,9 +258,9 @@ def triplet_margin_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
-    mode = mode_of(reduction, size_average, reduce)
+    """Return the mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with the p-norm distance d."""
+    mode = reduction_mode(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     distance = partial(_distance, p=p, eps=eps)
-    return reduced(_triplet_loss(anchor, positive, negative, distance, margin, swap), mode)
+    return reduce_loss(_triplet_loss(anchor, positive, negative, distance, margin, swap), mode)

@@ -1,6 +1,7 @@
-"""Modules: functions that own tensors, their parameters and buffers, and other modules.
+"""``Module``: the base class of layers and models, which owns parameters, buffers and submodules.
 
-A module keeps what it owns in three dictionaries, by attribute name. Everything else here reads them.
+A module stores these in three dictionaries by attribute name (``_parameters``, ``_buffers``, ``_modules``). All other
+methods, such as ``state_dict`` and ``to``, read these dictionaries.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from chainrule._src.tape.node import RemovableHandle
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.parameter import Parameter
 
-#: The dictionaries, and what belongs there.
-_HELD = {
+#: Each dictionary's name, with its element's name and PyTorch's type, for error messages.
+_REGISTRIES = {
     "_parameters": ("parameter", "torch.nn.Parameter"),
     "_buffers": ("buffer", "torch.Tensor"),
     "_modules": ("child module", "torch.nn.Module"),
@@ -27,7 +28,7 @@ _HELD = {
 
 
 class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict(strict=False)`` did not find, and what it had no place for."""
+    """The result of ``load_state_dict``: names missing in the state dict, and names that the module does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -38,16 +39,16 @@ class IncompatibleKeys(NamedTuple):
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-def _registered(hooks: dict[int, Any], hook: AnyFunction, first: bool) -> RemovableHandle:
+def _add_hook(hooks: dict[int, Any], hook: AnyFunction, first: bool) -> RemovableHandle:
     others = {**hooks} if first else {}
     handle = RemovableHandle(hooks, hook)
-    for key in others:  # behind the new one
+    for key in others:  # move the older hooks behind the new one
         hooks[key] = hooks.pop(key)
     return handle
 
 
 class Module:
-    """The base of layers and models: say in ``__init__`` what it owns, and in ``forward`` what it computes.
+    """The base class of layers and models. ``__init__`` assigns parameters and submodules; ``forward`` computes.
 
     >>> import chainrule as cr
     >>> class Line(cr.nn.Module):
@@ -63,9 +64,9 @@ class Module:
     """
 
     training: bool
-    _compiled_call: Any = None  # what calls go to after `compile`
-    _of_compiled: ClassVar[Any]  # what `compile` makes of a compiled one
-    call_super_init = False  # whether arguments go on to the next class, for a module that is something else as well
+    _compiled_call: Any = None  # the compiled form of `_call`, set by `compile`
+    _of_compiled: ClassVar[Any]  # wraps the result of `chainrule.compile(module)`
+    call_super_init = False  # whether __init__ passes its arguments to the next base class (multiple inheritance)
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         if (args or kwargs) and not self.call_super_init:
@@ -75,16 +76,18 @@ class Module:
                 else f"{len(args)} unexpected arguments"
             )
             raise TypeError(
-                f"{type(self).__name__}.__init__() got {given}: Module.__init__ takes none, unless the class says "
-                "call_super_init = True, which hands them on to its other base"
+                f"{type(self).__name__}.__init__() got {given}: Module.__init__ takes none, unless the class sets "
+                "call_super_init = True, which passes them to its other base class"
             )
-        self.__dict__.update({name: {} for name in _HELD}, _transient=set(), _hooks={}, _pre_hooks={}, training=True)
+        self.__dict__.update(
+            {name: {} for name in _REGISTRIES}, _transient=set(), _hooks={}, _pre_hooks={}, training=True
+        )
         self.__dict__.update(_backward_hooks={}, _backward_pre_hooks={})
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes, which the subclass says."""
+        """Compute the output; subclasses implement this method."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
@@ -100,17 +103,18 @@ class Module:
         if self._backward_hooks or self._backward_pre_hooks:
             hooks = importlib.import_module("chainrule.nn.hooks")
             backward = hooks.BackwardHooks(self, [*self._backward_pre_hooks.values()], [*self._backward_hooks.values()])
-            args = backward.around(args)
+            args = backward.wrap_inputs(args)
         out = self.forward(*args, **kwargs)
         for hook in [*self._hooks.values()]:
             changed = hook(self, args, out)
             out = out if changed is None else changed
-        return out if backward is None else backward.behind(out)
+        return out if backward is None else backward.wrap_outputs(out)
 
     def compile(self, *args: object, **kwargs: object) -> None:
-        """Have calls recorded and replayed from now on, with hooks; the arguments are those of :func:`chainrule.compile`.
+        """Compile later calls, including hooks; the arguments are those of :func:`chainrule.compile`.
 
-        The module stays what it is: its parameters and state keep their names. Copies and pickles of it are not compiled.
+        The module stays the same object, and its parameters and state keep their names. Copies and pickles of it are
+        not compiled.
 
         >>> import chainrule as cr
         >>> line = cr.nn.Linear(2, 1)
@@ -121,7 +125,7 @@ class Module:
         (True, ['weight', 'bias'])
         """
         compiled = importlib.import_module("chainrule._src.compiling").compile(self._call, *args, **kwargs)
-        if compiled != self._call:  # it is not disabled
+        if compiled != self._call:  # compilation is not disabled
             compiled.name = type(self).__name__  # for messages
         self.__dict__["_compiled_call"] = compiled
 
@@ -129,17 +133,18 @@ class Module:
         return {name: value for name, value in self.__dict__.items() if name != "_compiled_call"}
 
     def register_forward_hook(self, hook: AnyFunction) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each call; what it returns, if anything, is the output then."""
+        """Call ``hook(module, args, output)`` after each call; a result other than None replaces the output."""
         return RemovableHandle(self._hooks, hook)
 
     def register_forward_pre_hook(self, hook: AnyFunction) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each call; what it returns, if anything, are the arguments then."""
+        """Call ``hook(module, args)`` before each call; a result other than None replaces the arguments."""
         return RemovableHandle(self._pre_hooks, hook)
 
     def register_full_backward_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` when the gradients of a call's positional arguments are known.
+        """Call ``hook(module, grad_input, grad_output)`` once the gradients of a call's positional arguments are computed.
 
-        Both are tuples, with None for what is no tensor. What it returns, if anything, are the gradients of the arguments then.
+        Both are tuples, with None for values that are not tensors. A result other than None replaces the gradients of
+        the arguments.
 
         >>> import chainrule as cr
         >>> layer = cr.nn.Linear(2, 1)
@@ -147,14 +152,14 @@ class Module:
         >>> layer(cr.ones(1, 2, requires_grad=True)).backward()
         (tensor([[1.]]),)
         """
-        return _registered(self._backward_hooks, hook, prepend)
+        return _add_hook(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` before a call's backward pass; what it returns is passed on instead."""
-        return _registered(self._backward_pre_hooks, hook, prepend)
+        """Call ``hook(module, grad_output)`` before a call's backward pass; a result other than None replaces it."""
+        return _add_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: AnyFunction) -> RemovableHandle:
-        """PyTorch's old form, which sees the last operation's gradients alone: refused."""
+        """Raise: PyTorch's deprecated form gets only the gradients of the module's last operation."""
         raise NotImplementedError(
             "register_backward_hook shows the gradients of the module's last operation, not of its arguments: "
             "register_full_backward_hook(hook) shows these"
@@ -163,41 +168,41 @@ class Module:
     # -- attributes ---------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        for held in _HELD:
-            if name in self.__dict__.get(held, ()):
-                return self.__dict__[held][name]
+        for registry in _REGISTRIES:
+            if name in self.__dict__.get(registry, ()):
+                return self.__dict__[registry][name]
         unready = "" if "_modules" in self.__dict__ else ": call super().__init__() before anything is assigned"
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{unready}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, (Parameter, Module)):
-            self._hold("_parameters" if isinstance(value, Parameter) else "_modules", name, value)
+            self._register_value("_parameters" if isinstance(value, Parameter) else "_modules", name, value)
             return
-        old = next((held for held in _HELD if name in self.__dict__.get(held, ())), None)
+        old = next((registry for registry in _REGISTRIES if name in self.__dict__.get(registry, ())), None)
         if old is None:
             object.__setattr__(self, name, value)
         elif value is None or (old == "_buffers" and isinstance(value, Tensor)):
             self.__dict__[old][name] = value
         else:
-            what, wanted = _HELD[old]
+            what, wanted = _REGISTRIES[old]
             raise TypeError(
                 f"cannot assign {type(value).__name__!r} as {what} {name!r} ({wanted} or None expected). nn.Parameter(value) "
                 "makes a parameter; `with no_grad(): p.copy_(value)` writes new numbers into one."
             )
 
-    def _hold(self, where: str, name: str, value: object) -> None:
-        """Own a value under a name that means nothing else then."""
+    def _register_value(self, where: str, name: str, value: object) -> None:
+        """Store a value in a registry, and remove the name from the others."""
         if where not in self.__dict__:
             raise AttributeError(
                 f"cannot assign {where[1:]} before Module.__init__() call: super().__init__() comes first"
             )
-        for holder in (self.__dict__, *(self.__dict__[held] for held in _HELD if held != where)):
+        for holder in (self.__dict__, *(self.__dict__[registry] for registry in _REGISTRIES if registry != where)):
             holder.pop(name, None)
         self._transient.discard(name)
         self.__dict__[where][name] = value
 
     def __delattr__(self, name: str) -> None:
-        holders = (self.__dict__.get(held, {}) for held in _HELD)
+        holders = (self.__dict__.get(registry, {}) for registry in _REGISTRIES)
         holder = next((holder for holder in holders if name in holder), None)
         if holder is None:
             object.__delattr__(self, name)
@@ -205,34 +210,36 @@ class Module:
             del holder[name]
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *itertools.chain(*(self.__dict__.get(held, ()) for held in _HELD))})
+        return sorted(
+            {*super().__dir__(), *itertools.chain(*(self.__dict__.get(registry, ()) for registry in _REGISTRIES))}
+        )
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
-        """Own a parameter; None keeps the name free for one."""
+        """Register a parameter; None reserves the name."""
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign {type(param).__name__!r} object to parameter {name!r}: write nn.Parameter(...)"
             )
-        self._hold("_parameters", name, param)
+        self._register_value("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Own a tensor that is no parameter; ``persistent=False`` leaves it out of ``state_dict``."""
-        self._hold("_buffers", name, tensor)
+        """Register a tensor that is not a parameter; ``persistent=False`` leaves it out of ``state_dict``."""
+        self._register_value("_buffers", name, tensor)
         if not persistent:
             self._transient.add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Own another module."""
-        self._hold("_modules", name, module)
+        """Register a submodule."""
+        self._register_value("_modules", name, module)
 
     add_module = register_module
 
-    # -- everything that is owned ---------------------------------------------------------------------------------
+    # -- iteration ------------------------------------------------------------------------------------------------
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, with their dotted names."""
+        """Iterate over this module and all submodules, with their dotted names."""
         memo = set() if memo is None else memo
         if remove_duplicate and self in memo:
             return
@@ -243,18 +250,18 @@ class Module:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def places(
-        self, held: tuple[str, ...] = ("_parameters", "_buffers"), prefix: str = "", recurse: bool = True
+        self, registry: tuple[str, ...] = ("_parameters", "_buffers"), prefix: str = "", recurse: bool = True
     ) -> Iterator[tuple[str, Module, dict[str, Any], str]]:
-        """Where what is owned is: its dotted name, the module, that module's dictionary, and the key there."""
+        """Iterate over registered values: the dotted name, the module, its dictionary, and the key in it."""
         modules = self.named_modules(prefix=prefix, remove_duplicate=False) if recurse else [(prefix, self)]
         for where, module in modules:
-            for kind in held:
+            for kind in registry:
                 for name in module.__dict__[kind]:
                     yield f"{where}.{name}" if where else name, module, module.__dict__[kind], name
 
-    def _named(self, held: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+    def _named(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
         seen: set[object] = set()
-        for dotted, _, holder, name in self.places((held,), prefix, recurse):
+        for dotted, _, holder, name in self.places((registry,), prefix, recurse):
             value = holder[name]
             if value is not None and not (remove_duplicate and value in seen):
                 seen.add(value)
@@ -263,71 +270,73 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """All parameters with their dotted names; what several modules share comes once."""
+        """Iterate over all parameters with their dotted names; a shared parameter is yielded once."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """All buffers with their dotted names."""
+        """Iterate over all buffers with their dotted names."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly below, with their names."""
+        """Iterate over the direct submodules, with their names."""
         return self._named("_modules", "", False, True)
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
-        """All parameters, as optimizers take them."""
+        """Iterate over all parameters, as optimizers take them."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """All buffers."""
+        """Iterate over all buffers."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def children(self) -> Iterator[Module]:
-        """The modules directly below."""
+        """Iterate over the direct submodules."""
         return (module for _, module in self.named_children())
 
     def modules(self) -> Iterator[Module]:
-        """This module and all below it."""
+        """Iterate over this module and all submodules."""
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path of names such as ``"layers.0"``; of ``""`` this one.
+        """Return the module at a path of names such as ``"layers.0"``; ``""`` is this module.
 
         Raises:
-            AttributeError: there is none.
+            AttributeError: there is no such module.
         """
         module = self
         for name in target.split(".") if target else ():
             if name not in module._modules:
                 raise AttributeError(
-                    f"{type(module).__name__} has no attribute `{name}`: {target!r} is no path to a module"
+                    f"{type(module).__name__} has no attribute `{name}`: {target!r} is not the path of a module"
                 )
             module = module._modules[name]
         return module
 
     def get_parameter(self, target: str) -> Tensor:
-        """The parameter at a path of names such as ``"layers.0.weight"``."""
-        return self._at("parameter", "_parameters", target)
+        """Return the parameter at a path of names such as ``"layers.0.weight"``."""
+        return self._get_registered("parameter", "_parameters", target)
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path of names such as ``"norm.running_mean"``."""
-        return self._at("buffer", "_buffers", target)
+        """Return the buffer at a path of names such as ``"norm.running_mean"``."""
+        return self._get_registered("buffer", "_buffers", target)
 
-    def _at(self, kind: str, held: str, target: str) -> Tensor:
+    def _get_registered(self, kind: str, registry: str, target: str) -> Tensor:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
-        found: Tensor | None = getattr(module, held).get(name)
+        found: Tensor | None = getattr(module, registry).get(name)
         if found is None:
-            raise AttributeError(f"{module.__class__.__name__} has no {kind} `{name}`: {target!r} is no path to one")
+            raise AttributeError(
+                f"{module.__class__.__name__} has no {kind} `{name}`: {target!r} is not the path of a {kind}"
+            )
         return found
 
     def _get_name(self) -> str:
         return self.__class__.__name__
 
     def apply(self, fn: Callable[[Module], object]) -> Module:
-        """Call ``fn`` with every module below, and last with this one: to initialize parameters, say."""
+        """Call ``fn`` with every submodule, then with this module; used to initialize parameters."""
         for child in self.children():
             child.apply(fn)
         fn(self)
@@ -336,7 +345,7 @@ class Module:
     # -- state ----------------------------------------------------------------------------------------------------
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
-        """Parameters and buffers by name, detached (unless ``keep_vars``), sharing their memory; ``chainrule.save`` takes it."""
+        """Return parameters and buffers by dotted name, detached unless ``keep_vars``; they share the module's memory."""
         found: OrderedDict[str, Tensor] = OrderedDict()
         for dotted, module, holder, name in self.places(prefix=prefix.removesuffix(".")):
             if holder[name] is not None and name not in module._transient:
@@ -349,9 +358,9 @@ class Module:
         """Write the tensors of a ``state_dict`` into the parameters and buffers of the same names.
 
         Args:
-            state_dict: what :meth:`state_dict` gave, or ``chainrule.load`` read.
-            strict: raise for names that are missing or too many, instead of returning them.
-            assign: take the tensors themselves, in place of writing their elements into ours.
+            state_dict: the result of :meth:`state_dict`, or of ``chainrule.load``.
+            strict: raise for missing or unexpected names, instead of returning them.
+            assign: replace the module's tensors by the given ones, instead of copying their elements.
 
         Raises:
             RuntimeError: names (if ``strict``) or shapes differ; all of them are listed.
@@ -366,42 +375,42 @@ class Module:
         both = [(name, own[name], value) for name, value in state_dict.items() if name in own]
         wrong += [
             f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the shape in current "
-            f"model is {ours.shape}."
-            for name, ours, value in both
-            if value.shape != ours.shape
+            f"model is {current.shape}."
+            for name, current, value in both
+            if value.shape != current.shape
         ]
         if wrong:
             raise RuntimeError("\n\t".join([f"Error(s) in loading state_dict for {type(self).__name__}:", *wrong]))
         places = {dotted: (holder, name) for dotted, _, holder, name in self.places()}
-        for dotted, ours, value in both:
+        for dotted, current, value in both:
             holder, name = places[dotted]
             if assign:
-                holder[name] = Parameter(value, ours.requires_grad) if isinstance(ours, Parameter) else value
+                holder[name] = Parameter(value, current.requires_grad) if isinstance(current, Parameter) else value
             else:
                 with no_grad():
-                    ours.copy_(value)
+                    current.copy_(value)
         return keys
 
     # -- modes, dtypes, gradients -----------------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Module:
-        """Set ``training``, which dropout and batch norm read, here and below."""
+        """Set ``training`` for this module and all submodules; dropout and batch norm read it."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Module:
-        """As ``train(False)``."""
+        """Like ``train(False)``."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Ask for the gradients of all parameters, or freeze them."""
+        """Set ``requires_grad`` for all parameters; False freezes them."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients, or set them to zero."""
+        """Reset the gradients of all parameters to None, or to zero."""
         for p in self.parameters():
             if set_to_none or p.grad is None:
                 p.grad = None
@@ -409,10 +418,10 @@ class Module:
                 p.grad = p.grad.detach().zero_()
 
     def to(self, *args: Any, **kwargs: Any) -> Module:
-        """Convert parameters and buffers of floats as ``Tensor.to`` does, in place: the tensors stay the same objects.
+        """Convert floating-point parameters and buffers as ``Tensor.to`` does; the tensors stay the same objects.
 
-        On the device "meta", tensors of PyTorch have no numbers. Here the module keeps them: all else that programs
-        ask of such a module, shapes and calls with other parameters, it can do.
+        In PyTorch, tensors on the device "meta" have no values. Here ``to("meta")`` keeps the values: the shapes are
+        the same, and so are calls with other parameters.
         """
         if "meta" in map(str, (*args, kwargs.get("device"))):
             return self
@@ -425,19 +434,19 @@ class Module:
         return self
 
     def float(self) -> Module:
-        """Parameters and buffers as float32."""
+        """Convert parameters and buffers to float32."""
         return self.to("float32")
 
     def double(self) -> Module:
-        """Parameters and buffers as float64."""
+        """Convert parameters and buffers to float64."""
         return self.to("float64")
 
     def half(self) -> Module:
-        """Parameters and buffers as float16."""
+        """Convert parameters and buffers to float16."""
         return self.to("float16")
 
     def type(self, dst_type: DTypeLike) -> Module:
-        """Parameters and buffers in a dtype, those of integers, too."""
+        """Convert parameters and buffers to a dtype, including integer ones."""
         for tensor in (*self.parameters(), *self.buffers()):
             tensor.data = tensor.detach().type(dst_type)
             if tensor.grad is not None:
@@ -445,21 +454,21 @@ class Module:
         return self
 
     def cpu(self) -> Module:
-        """Parameters and buffers on the CPU."""
+        """Move parameters and buffers to the CPU."""
         return self.to("cpu")
 
     def cuda(self, device: DeviceLike = None) -> Module:
-        """Parameters and buffers on a GPU: the current one, or that of a number.
+        """Move parameters and buffers to a GPU: the current one, or the one with the given index.
 
         Raises:
-            RuntimeError: there is none.
+            RuntimeError: there is no such GPU.
         """
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     # -- printing -------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What is printed between the parentheses."""
+        """Return the text that ``repr`` shows between the parentheses."""
         return ""
 
     def __repr__(self) -> str:
@@ -472,7 +481,7 @@ class Module:
 
 
 class OptimizedModule(Module):
-    """A module that computes what another does, faster. It owns that one, and has its attributes.
+    """The compiled form of a module. It owns the module and forwards attributes to it.
 
     Attributes:
         _orig_mod: the module that was compiled.
@@ -487,12 +496,12 @@ class OptimizedModule(Module):
         return self._compiled(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
+        """Call the compiled module."""
         return self._compiled(*args, **kwargs)
 
     @property
     def training(self) -> bool:
-        """As the module that was compiled."""
+        """Return ``training`` of the original module."""
         return self._orig_mod.training
 
     @training.setter
@@ -519,7 +528,7 @@ class OptimizedModule(Module):
 
 
 def _compiled(compiled: Any) -> Any:
-    """The compiled module, if it is one that was compiled; else the compiled function."""
+    """Wrap a compiled module in :class:`OptimizedModule`; return a compiled function unchanged."""
     return OptimizedModule(compiled) if isinstance(compiled.function, Module) else compiled
 
 

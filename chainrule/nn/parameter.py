@@ -1,4 +1,4 @@
-"""Parameters: tensors that a module owns and an optimizer changes."""
+"""``Parameter``: a tensor that a module registers and an optimizer updates."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor, refused, wrap
 
 
-class _Marked(type):
-    """``isinstance`` asks for the mark: a parameter is an ordinary tensor, so that operations on it are fast."""
+class _ParameterMeta(type):
+    """Make ``isinstance`` read ``_parameter``: a parameter has the type Tensor, so that operations take the fast path."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         marked = cls is Parameter and isinstance(instance, Tensor) and instance._parameter is True
         return marked or super().__instancecheck__(instance)
 
 
-class Parameter(Tensor, metaclass=_Marked):
-    """A leaf that shares the data's memory and that modules take for one of their parameters.
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A leaf tensor that shares the data's memory and that modules register as a parameter.
 
-    A subclass makes parameters of its own type; what is computed from them is an ordinary tensor.
+    A subclass creates parameters of its own type; the results of operations on them are ordinary tensors.
 
     Args:
-        data: a tensor, or what makes one.
-        requires_grad: False for a parameter that stays as it is.
+        data: a tensor, or data to make one from.
+        requires_grad: False for a frozen parameter.
 
     >>> import chainrule as cr
     >>> w = cr.nn.Parameter(cr.zeros(2))

@@ -1,4 +1,4 @@
-"""Pooling: the mean or the largest element of every window. With PyTorch's names and arguments."""
+"""Pooling: the mean or the maximum of every window, with PyTorch's names and arguments."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie
-from chainrule.nn.spatial import each_axis, tensor_argument, whole, with_examples
+from chainrule.nn.spatial import add_batch_axis, each_axis, int_argument, tensor_argument
 
 
-def _short(values: Ints) -> str:
-    """One number if all are the same."""
+def _format_ints(values: Ints) -> str:
+    """Return one number as text if all are equal, else the tuple."""
     return str(values[0]) if len(set(values)) == 1 else str(values)
 
 
 def _input(function: str, x: AnyArray, axes: int) -> None:
-    """Check the input's axes: channels, and the last ones to pool over, of which none is empty."""
+    """Check that the input has a channel axis and ``axes`` non-empty axes to pool over."""
     if x.ndim not in (axes + 1, axes + 2) or 0 in x.shape[x.ndim - axes - 1 :]:
         raise errors.pool_input(function, x, axes)
 
 
 class _Windows:
-    """Kernel, stride, padding and dilation along each axis, checked, and how many windows that makes."""
+    """The checked kernel, stride, padding and dilation of each axis, and the number of windows."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class _Windows:
         for name in ("kernel_size", "stride", "dilation"):
             values = self.kernel if name == "kernel_size" else getattr(self, name)
             if min(values) <= 0:
-                raise RuntimeError(f"{function}: {name} must be greater than zero, but got {_short(values)}")
+                raise RuntimeError(f"{function}: {name} must be greater than zero, but got {_format_ints(values)}")
         if min(self.padding) < 0:
-            raise RuntimeError(f"{function}: pad must be non-negative, but got {_short(self.padding)}")
+            raise RuntimeError(f"{function}: pad must be non-negative, but got {_format_ints(self.padding)}")
         if any(2 * p > d * (k - 1) + 1 for k, p, d in zip(self.kernel, self.padding, self.dilation, strict=True)):
             raise RuntimeError(
-                f"{function}: pad should be at most half of effective kernel size, but got pad={_short(self.padding)}, "
-                f"kernel_size={_short(self.kernel)} and dilation={_short(self.dilation)}"
+                f"{function}: pad should be at most half of effective kernel size, but got pad={_format_ints(self.padding)}, "
+                f"kernel_size={_format_ints(self.kernel)} and dilation={_format_ints(self.dilation)}"
             )
         self.counts = tuple(self._count(i, ceil) for i in range(axes))
         if min(self.counts) < 1:
@@ -73,14 +73,14 @@ class _Windows:
 
     def _count(self, i: int, ceil: bool) -> int:
         n, s, p = self.size[i], self.stride[i], self.padding[i]
-        room = n + 2 * p - self.dilation[i] * (self.kernel[i] - 1) - 1
-        count = (room + (s - 1 if ceil else 0)) // s + 1
+        last_start = n + 2 * p - self.dilation[i] * (self.kernel[i] - 1) - 1
+        count = (last_start + (s - 1 if ceil else 0)) // s + 1
         if ceil and (count - 1) * s >= n + p:  # the last window must start inside
             count -= 1
         return count
 
     def places(self) -> tuple[Any, ...]:
-        """For each axis the indices of its windows, −1 outside."""
+        """Return for each axis the indices of its windows' elements, −1 outside of the input."""
         found = []
         for n, c, k, s, p, d in zip(
             self.size, self.counts, self.kernel, self.stride, self.padding, self.dilation, strict=True
@@ -90,10 +90,10 @@ class _Windows:
         return tuple(found)
 
 
-# -- the largest -----------------------------------------------------------------------------------------------------
+# -- maximum ---------------------------------------------------------------------------------------------------------
 
 
-def _largest(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> Tensor | tuple[Tensor, ...]:
+def _window_maxima(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> Tensor | tuple[Tensor, ...]:
     axes = len(places)
     flat = shaping.flatten(x, x.ndim - axes)
     where = bind(rows.window_argmax, (x.detach(),), {"places": places})
@@ -103,7 +103,7 @@ def _largest(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> T
     found = ew.where(beside(where, empty), 0, where) if empty.any() else where
     out = gathering.gather(flat, -1, shaping.flatten(found, where.ndim - axes))
     out = moves.unsafe_view(out, shape=tuple(where.shape))
-    if empty.any():  # windows of padding alone
+    if empty.any():  # windows that lie entirely in the padding
         out = ew.where(beside(out, empty), -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, out)
     return (tie(out), found) if return_indices else tie(out)
 
@@ -115,13 +115,14 @@ def max_pool(
     axes: int, input: Tensor, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of every window along the last axis. The first of several gets the gradient.
+    """Return the maximum of every window along the last axis. Of equal elements the first gets the gradient.
 
     Args:
         input: (n, channels, length), or without n.
         stride: ``kernel_size`` by default.
-        padding: how far windows reach out on both sides, where there is nothing; at most half of a window.
-        ceil_mode: windows may reach out at the end, too.
+        padding: the number of elements by which windows extend beyond both ends, at most half of a window. Padding
+            is never the maximum.
+        ceil_mode: add a last window that extends beyond the end.
         return_indices: return ``(values, indices)``.
 
     >>> import chainrule as cr
@@ -132,11 +133,11 @@ def max_pool(
     x = tensor_of(function, input, "iuf")
     _input(function, x, axes)
     windows_ = _Windows(function, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
-    return _largest(x, windows_.places(), return_indices)
+    return _window_maxima(x, windows_.places(), return_indices)
 
 
 def _bounds(size: int, count: int) -> tuple[Any, Any]:
-    """Where the windows of adaptive pooling begin and end."""
+    """Return the starts and ends of adaptive pooling's windows."""
     i = np.arange(count)
     return i * size // count, -(-(i + 1) * size // count)
 
@@ -148,7 +149,9 @@ def _output_size(function: str, x: AnyArray, output_size: object, axes: int) -> 
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * axes
     if len(given) != axes:
         raise errors.window_numbers(function, "output_size", output_size, axes)
-    size = tuple(n if s is None else whole(function, "output_size", s) for n, s in zip(spatial, given, strict=True))
+    size = tuple(
+        n if s is None else int_argument(function, "output_size", s) for n, s in zip(spatial, given, strict=True)
+    )
     if min(size) < 0:
         raise RuntimeError(f"{function}: elements of output_size must be greater than or equal to 0, but got {size}")
     if 0 in spatial:
@@ -163,7 +166,7 @@ def _output_size(function: str, x: AnyArray, output_size: object, axes: int) -> 
     "nn.functional.adaptive_max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
 def adaptive_max_pool(axes: int, input: Tensor, output_size: object, return_indices: bool = False) -> Any:
-    """The largest elements of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
+    """Return the maxima of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
     function = f"adaptive_max_pool{axes}d"
     x = tensor_of(function, input, "f")
     places = []
@@ -171,14 +174,14 @@ def adaptive_max_pool(axes: int, input: Tensor, output_size: object, return_indi
         start, end = _bounds(n, count)
         at = start[:, None] + np.arange(int((end - start).max(initial=0)))
         places.append(np.where(at < end[:, None], at, -1))
-    return _largest(x, tuple(places), return_indices)
+    return _window_maxima(x, tuple(places), return_indices)
 
 
-# -- the mean --------------------------------------------------------------------------------------------------------
+# -- mean ------------------------------------------------------------------------------------------------------------
 
 
-def _summed(x: AnyArray, w: _Windows) -> AnyArray:
-    """The sum of every window: along one axis after the other, over a view of the windows."""
+def _window_sums(x: AnyArray, w: _Windows) -> AnyArray:
+    """Return the sum of every window, computed axis by axis over a strided view."""
     axes = len(w.kernel)
     widths = []
     for n, c, k, s, p in zip(w.size, w.counts, w.kernel, w.stride, w.padding, strict=True):
@@ -192,8 +195,8 @@ def _summed(x: AnyArray, w: _Windows) -> AnyArray:
     return x
 
 
-def _sizes(w: _Windows, count_include_pad: bool) -> Any:
-    """How many elements count in each window."""
+def _element_counts(w: _Windows, count_include_pad: bool) -> Any:
+    """Return the number of elements that count in each window."""
     found: Any = np.ones(())
     for n, c, k, s, p in zip(w.size, w.counts, w.kernel, w.stride, w.padding, strict=True):
         start = np.arange(c) * s - p
@@ -219,9 +222,9 @@ def _avg_pool(
     w = _Windows(function, x, axes, kernel, stride, padding, 1, ceil)
     if divisor == 0:
         raise RuntimeError(f"{function}: divisor must be not zero")
-    sizes = _sizes(w, include) if divisor is None else np.asarray(divisor)
+    sizes = _element_counts(w, include) if divisor is None else np.asarray(divisor)
     whole = x.dtype.kind in "iu"
-    return tie(ew.div(_summed(x, w), beside(x, sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None))
+    return tie(ew.div(_window_sums(x, w), beside(x, sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None))
 
 
 @op("nn.functional.avg_pool1d avg_pool1d", sample="rand(1, 2, 6), 2")
@@ -229,13 +232,13 @@ def avg_pool1d(
     input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    """The mean of every window along the last axis.
+    """Return the mean of every window along the last axis.
 
     Args:
         input: (n, channels, length), or without n.
         stride: ``kernel_size`` by default.
-        padding: zeros on both sides; at most half of a window.
-        ceil_mode: windows may reach out at the end, too.
+        padding: the number of zeros on both sides, at most half of a window.
+        ceil_mode: add a last window that extends beyond the end.
         count_include_pad: whether the zeros of ``padding`` count as elements.
 
     >>> import chainrule as cr
@@ -250,7 +253,7 @@ def avg_pool2d(
     input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """As :func:`avg_pool1d`, over the last two axes; ``divisor_override`` divides the sums instead of their counts."""
+    """Like :func:`avg_pool1d`, over the last two axes; ``divisor_override`` replaces the number of elements."""
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -259,12 +262,12 @@ def avg_pool3d(
     input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """As :func:`avg_pool2d`, over the last three axes."""
+    """Like :func:`avg_pool2d`, over the last three axes."""
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def along_axis(x: Any, axis: int, matrix: Any) -> Tensor:
-    """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
+def apply_along_axis(x: Any, axis: int, matrix: Any) -> Tensor:
+    """Multiply the vectors along an axis (counted from the end) by a constant matrix (new, old)."""
     matrix = beside(x, as_array(matrix, x.dtype))
     if axis == -2:
         return products.matmul(matrix, x)
@@ -273,8 +276,8 @@ def along_axis(x: Any, axis: int, matrix: Any) -> Tensor:
     return shaping.movedim(products.matmul(shaping.movedim(x, axis, -1), matrix.mT), -1, axis)
 
 
-def averages(size: int, count: int) -> NumpyArray:
-    """The matrix (new, old) of the means over windows that cover an axis evenly."""
+def averaging_matrix(size: int, count: int) -> NumpyArray:
+    """Return the matrix (new, old) of the means over windows that cover an axis evenly."""
     start, end = _bounds(size, count)
     at = np.arange(size)
     inside = (at >= start[:, None]) & (at < end[:, None])
@@ -288,14 +291,14 @@ def _adaptive_avg(axes: int, input: Tensor, output_size: object) -> Tensor:
     for i, count in enumerate(counts):
         n = x.shape[i - axes]
         if count != n:
-            x = along_axis(x, i - axes, averages(n, count))
+            x = apply_along_axis(x, i - axes, averaging_matrix(n, count))
     x = x if x is not input else shaping.clone(x)
-    return x if set(counts) == {1} else tie(x)  # PyTorch's mean over everything is `mean`
+    return x if set(counts) == {1} else tie(x)  # for output size 1, PyTorch records `mean`
 
 
 @op("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d", sample="rand(1, 2, 6), 2")
 def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
-    """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size.
+    """Return the means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size.
 
     >>> import chainrule as cr
     >>> cr.nn.functional.adaptive_avg_pool1d(cr.tensor([[1., 3., 2., 6.]]), 2)
@@ -306,13 +309,13 @@ def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
 
 @op(sample="rand(1, 2, 4, 4), 2")
 def adaptive_avg_pool2d(input: Tensor, output_size: object) -> Tensor:
-    """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
+    """Like :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
     return _adaptive_avg(2, input, output_size)
 
 
 @op(sample="rand(1, 1, 4, 4, 4), 2")
 def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
-    """As :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
+    """Like :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
     return _adaptive_avg(3, input, output_size)
 
 
@@ -320,7 +323,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
 def lp_pool(
     axes: int, input: Tensor, norm_type: float, kernel_size: object, stride: object = None, ceil_mode: bool = False
 ) -> Tensor:
-    """(Σ xᵖ)^(1/p) over every window along the last axis; for p = ±∞ the largest (or least) element.
+    """Return (Σ xᵖ)^(1/p) over every window along the last axis; for p = ±∞ the maximum (or minimum) of |x|.
 
     Where a sum is 0, the gradient is 0.
     """
@@ -333,7 +336,7 @@ def lp_pool(
     return (ew.where(mean == 0, 0.0, mean) * elements) ** (1 / p)
 
 
-# -- back ------------------------------------------------------------------------------------------------------------
+# -- unpooling -------------------------------------------------------------------------------------------------------
 
 
 @op_each_axes(
@@ -348,10 +351,10 @@ def max_unpool(
     axes: int, input: Tensor, indices: Tensor, kernel_size: object, stride: object = None, padding: object = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """What :func:`max_pool1d` kept, back in its places, among zeros."""
+    """Write the maxima from :func:`max_pool1d` to their indices, with zeros elsewhere."""
     function = f"max_unpool{axes}d"
     x, indices = tensor_of(function, input), tensor_argument(function, "indices", indices)
-    with_examples(function, x, axes)
+    add_batch_axis(function, x, axes)
     kernel = each_axis(function, "kernel_size", kernel_size, axes)
     step = kernel if stride is None else each_axis(function, "stride", stride, axes)
     pad = each_axis(function, "padding", padding, axes)

@@ -1,6 +1,7 @@
-"""Recurrent layers: loops over time of one cell, in layers and in one or both directions.
+"""Recurrent layers: loops over time of one cell, in several layers and in one or both directions.
 
-A cell is a function of what input and state give after their affine maps; the layers and the modules of single steps share it.
+A cell is a function of the affine maps of input and state. The layers (``RNN``, ``LSTM``, ``GRU``) and the modules for a
+single step (``RNNCell``, ...) share the cells.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ def _relu(x: Tensor, h: Tensor, state: HiddenState) -> HiddenState:
 
 
 def _lstm(x: Tensor, h: Tensor, state: HiddenState) -> HiddenState:
-    """Input, forget, cell and output gate (Hochreiter and Schmidhuber, 1997; with a forget gate)."""
+    """Apply the input, forget, cell and output gates (Hochreiter and Schmidhuber, 1997; with a forget gate)."""
     i, f, g, o = (x + h).chunk(4, -1)
     c = ew.sigmoid(f) * state[1] + ew.sigmoid(i) * ew.tanh(g)
     return ew.sigmoid(o) * ew.tanh(c), c
 
 
 def _gru(x: Tensor, h: Tensor, state: HiddenState) -> HiddenState:
-    """Reset, update and new gate (Cho and others, 2014)."""
+    """Apply the reset, update and new gates (Cho and others, 2014)."""
     (xr, xz, xn), (hr, hz, hn) = x.chunk(3, -1), h.chunk(3, -1)
     z, n = ew.sigmoid(xz + hz), ew.tanh(xn + ew.sigmoid(xr + hr) * hn)
     return ((state[0] - n) * z + n,)
 
 
-#: of each kind of cell: how many gates it has, of how many tensors its state is, and the step
+#: For each kind of cell: the number of gates, the number of state tensors, and the step function.
 _CELLS: dict[str, tuple[int, int, Callable[[Tensor, Tensor, HiddenState], HiddenState]]] = {
     "RNN_TANH": (1, 1, _tanh),
     "RNN_RELU": (1, 1, _relu),
@@ -60,7 +61,7 @@ def _kind_of(nonlinearity: str) -> str:
 
 
 class _Recurrent(Module):
-    """What layers and cells share: their parameters, and their states."""
+    """The base of layers and cells: their parameters and states."""
 
     hidden_size: int
     mode: str
@@ -78,17 +79,17 @@ class _Recurrent(Module):
             if made is not None or not suffix:
                 self.register_parameter(name + suffix, made)
 
-    def _of(self, suffix: str) -> tuple[Any, ...]:
+    def _parameters_of(self, suffix: str) -> tuple[Any, ...]:
         return tuple(getattr(self, name + suffix, None) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
 
     def reset_parameters(self) -> None:
-        """New random numbers, uniform between ±1/√hidden_size."""
+        """Fill the parameters with uniform numbers between ±1/√hidden_size."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0.0
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
     def _state(self, given: object, shape: tuple[int, ...], like: Tensor) -> list[Tensor]:
-        """The tensors of the state: zeros, or what is given, checked."""
+        """Return the tensors of the state: the given ones after checks, or zeros."""
         count = _CELLS[self.mode][1]
         if given is None:
             return [like.new_zeros(shape) for _ in range(count)]
@@ -104,7 +105,9 @@ class _Recurrent(Module):
 
     def _check_width(self, input: Tensor, width: int) -> None:
         if not isinstance(input, Tensor):
-            raise TypeError(f"{type(self).__name__} takes a tensor, and no packed sequence: got {type(input).__name__}")
+            raise TypeError(
+                f"{type(self).__name__} takes a tensor; packed sequences are not supported: got {type(input).__name__}"
+            )
         if input.shape[-1] != width:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {width}, got {input.shape[-1]}")
 
@@ -115,13 +118,13 @@ class RNNBase(_Recurrent):
     Args:
         mode: the kind of cell, ``"RNN_TANH"``, ``"RNN_RELU"``, ``"LSTM"`` or ``"GRU"``.
         input_size, hidden_size: lengths of the last axis of the input and of the state.
-        num_layers: how many layers; each takes what the one before it gave.
+        num_layers: the number of layers; each takes the output of the previous one.
         bias: whether there are biases.
         batch_first: the batch is the first axis of input and output, and time the second.
-        dropout: the probability of zeros between layers, while training.
-        bidirectional: a second cell goes through time backwards; outputs lie side by side.
-        proj_size: is not here.
-        device, dtype: of the parameters.
+        dropout: the probability of zeros between layers, in training mode.
+        bidirectional: a second cell runs backwards in time; the outputs are concatenated.
+        proj_size: not supported.
+        device, dtype: device and dtype of the parameters.
     """
 
     def __init__(
@@ -131,7 +134,9 @@ class RNNBase(_Recurrent):
     ) -> None:  # fmt: skip
         super().__init__()
         if proj_size:
-            raise NotImplementedError(f"{type(self).__name__}: proj_size is not here: call nn.Linear on the output")
+            raise NotImplementedError(
+                f"{type(self).__name__}: proj_size is not supported: call nn.Linear on the output"
+            )
         if not 0 <= dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
@@ -153,19 +158,19 @@ class RNNBase(_Recurrent):
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """The parameters of each layer and direction."""
+        """Return the parameters of each layer and direction."""
         suffixes = [suffix for layer in range(self.num_layers) for suffix in self._suffixes(layer)]
-        return [[w for w in self._of(suffix) if w is not None] for suffix in suffixes]
+        return [[w for w in self._parameters_of(suffix) if w is not None] for suffix in suffixes]
 
     def flatten_parameters(self) -> None:
-        """Nothing is to be done on the CPU."""
+        """Do nothing: weights need no flattening on the CPU."""
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """The outputs of the last layer at all times, and the last state of each layer.
+        """Return the outputs of the last layer at all time steps, and the last state of each layer.
 
         Args:
             input: of shape (time, batch, input_size), or (batch, time, input_size) with ``batch_first``; or (time, input_size).
-            hx: the first state, (num_layers · directions, batch, hidden_size), or for an LSTM two of them; zeros by default.
+            hx: the initial state (num_layers · directions, batch, hidden_size), for an LSTM a pair; zeros by default.
         """
         self._check_width(input, self.input_size)
         if input.dim() not in (2, 3):
@@ -192,8 +197,8 @@ class RNNBase(_Recurrent):
         return out, tuple(after) if self.mode == "LSTM" else after[0]
 
     def _run(self, x: Tensor, state: HiddenState, suffix: str, backwards: bool) -> list[HiddenState]:
-        """The states of one cell, in the order in which it goes through time."""
-        w, u, b, c = self._of(suffix)
+        """Run one cell over time; return its states in the order of the steps."""
+        w, u, b, c = self._parameters_of(suffix)
         step, states = _CELLS[self.mode][2], []
         inputs = F.linear(x, w, b).unbind(0)
         for gates in inputs[::-1] if backwards else inputs:
@@ -204,10 +209,10 @@ class RNNBase(_Recurrent):
         return states
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
-        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        said = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *said])
+        """Return the sizes and the options that differ from the defaults."""
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        options = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *options])
 
 
 class RNN(RNNBase):
@@ -227,7 +232,7 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """A layer of long short-term memory, whose state is a pair; arguments are those of :class:`RNNBase`."""
+    """A long short-term memory layer, whose state is a pair; arguments are those of :class:`RNNBase`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
@@ -241,12 +246,12 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(_Recurrent):
-    """The base of single steps.
+    """The base of modules for a single step.
 
     Args:
         input_size, hidden_size: lengths of the last axis of the input and of the state.
         bias: whether there are biases.
-        device, dtype: of the parameters.
+        device, dtype: device and dtype of the parameters.
     """
 
     def __init__(
@@ -258,20 +263,20 @@ class RNNCellBase(_Recurrent):
         self.reset_parameters()
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """The next state, for an LSTM a pair, from an input of shape (batch, input_size), or (input_size,), and the last state."""
+        """Return the next state (a pair for an LSTM) from the input (batch, input_size) or (input_size,) and the state."""
         self._check_width(input, self.input_size)
         if input.dim() not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-        w, u, b, c = self._of("")
+        w, u, b, c = self._parameters_of("")
         state = tuple(self._state(hx, (*input.shape[:-1], self.hidden_size), input))
         after = _CELLS[self.mode][2](F.linear(input, w, b), F.linear(state[0], u, c), state)
         return after if self.mode == "LSTM" else after[0]
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
+        """Return the sizes and the options that differ from the defaults."""
         other = getattr(self, "nonlinearity", "tanh")
-        said = ["bias=False"] * (not self.bias) + [f"nonlinearity={other}"] * (other != "tanh")
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *said])
+        options = ["bias=False"] * (not self.bias) + [f"nonlinearity={other}"] * (other != "tanh")
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *options])
 
 
 class RNNCell(RNNCellBase):

@@ -1,4 +1,4 @@
-"""What the losses share: their reductions, and their two operands in one dtype and shape."""
+"""Helpers of the losses: reductions, and promotion of the two operands to one dtype and shape."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def mode_of(reduction: str, size_average: object = None, reduce: object = None) -> str:
-    """What ``reduction``, or the older two arguments, ask for."""
+def reduction_mode(reduction: str, size_average: object = None, reduce: object = None) -> str:
+    """Return the reduction mode from ``reduction`` or the two deprecated arguments."""
     if size_average is not None or reduce is not None:
         average, total = size_average is None or size_average, reduce is None or reduce
         reduction = "mean" if average and total else "sum" if total else "none"
@@ -28,12 +28,12 @@ def mode_of(reduction: str, size_average: object = None, reduce: object = None) 
     return reduction
 
 
-def reduced(loss: Tensor, mode: str) -> Tensor:
+def reduce_loss(loss: Tensor, mode: str) -> Tensor:
     return loss if mode == "none" else reductions.mean(loss) if mode == "mean" else reductions.sum(loss)
 
 
-def times_weights(loss: Tensor, weight: Tensor | None, input: Tensor) -> Tensor:
-    """The loss of every element, times its weight if there are weights."""
+def apply_weights(loss: Tensor, weight: Tensor | None, input: Tensor) -> Tensor:
+    """Multiply the loss of every element by its weight, if there are weights."""
     if weight is None:
         return loss
     if tuple(weight.shape) != tuple(input.shape):
@@ -41,16 +41,16 @@ def times_weights(loss: Tensor, weight: Tensor | None, input: Tensor) -> Tensor:
     return loss * weight
 
 
-def weighted(loss: Tensor, weight: Tensor | None, input: Tensor, mode: str) -> Tensor:
-    """The weighted loss; its mean is over the weights."""
-    loss = times_weights(loss, weight, input)
+def weighted_reduction(loss: Tensor, weight: Tensor | None, input: Tensor, mode: str) -> Tensor:
+    """Return the weighted loss; the mean divides by the sum of the weights."""
+    loss = apply_weights(loss, weight, input)
     if weight is not None and mode == "mean":
         return reductions.sum(loss) / reductions.sum(weight)
-    return reduced(loss, mode)
+    return reduce_loss(loss, mode)
 
 
-def stretched(name: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Both operands in the shape that they broadcast to."""
+def broadcast_pair(name: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Broadcast both operands to their common shape."""
     try:
         shape = np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
     except ValueError:
@@ -58,27 +58,27 @@ def stretched(name: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return shaping.broadcast_to(x, shape), shaping.broadcast_to(y, shape)
 
 
-def pair(name: str, input: TensorLike, target: TensorLike, accepts: str = "f") -> tuple[Tensor, Tensor]:
-    """Both operands in one dtype and shape, with PyTorch's warning where the shapes differed."""
+def matched_pair(name: str, input: TensorLike, target: TensorLike, accepts: str = "f") -> tuple[Tensor, Tensor]:
+    """Convert both operands to one dtype and shape; warn as PyTorch does if the shapes differ."""
     if not hasattr(target, "dtype"):
         raise errors.target_type(name, target)
     x, y = tensor_of(name, input), tensor_of(name, target)
     if tuple(x.shape) != tuple(y.shape):
         errors.warn_target_size(x, y)
-        x, y = stretched(name, x, y)
-    return alike(name, x, y, accepts)
+        x, y = broadcast_pair(name, x, y)
+    return promote_pair(name, x, y, accepts)
 
 
-def alike(name: str, x: Tensor, y: Tensor, accepts: str) -> tuple[Tensor, Tensor]:
-    """Both operands in one dtype, whose kind the function takes."""
+def promote_pair(name: str, x: Tensor, y: Tensor, accepts: str) -> tuple[Tensor, Tensor]:
+    """Promote both operands to one dtype, and check that its kind is in ``accepts``."""
     if x.dtype != y.dtype:
         dtype = promotion.result_dtype(x.__numpy_dtype__, not x.ndim, y.__numpy_dtype__, not y.ndim)
         x, y = cast(x, dtype), cast(y, dtype)
     return tensor_of(name, x, accepts), y
 
 
-def at_least(x: Tensor, low: float) -> Tensor:
-    """The elements, limited from below; the gradient passes as if they were not."""
+def clamp_value(x: Tensor, low: float) -> Tensor:
+    """Clamp the elements from below; the gradient is that of the identity."""
     plain = x.detach()
     if is_array(plain._raw) and (plain._raw >= low).all():
         return x

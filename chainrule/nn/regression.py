@@ -1,4 +1,4 @@
-"""Losses between numbers, and between distributions of numbers, with PyTorch's names, arguments and reductions."""
+"""Regression losses and divergences between distributions, with PyTorch's names, arguments and reductions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.modes import SPECIAL
 from chainrule._src.tape.tensor import Tensor
-from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weights, weighted
+from chainrule.nn.reducing import (
+    apply_weights,
+    clamp_value,
+    matched_pair,
+    reduce_loss,
+    reduction_mode,
+    weighted_reduction,
+)
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -36,7 +43,7 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The mean square of input − target.
+    """Return the mean square of input − target.
 
     Args:
         reduction: "mean", "sum" or "none".
@@ -67,10 +74,10 @@ def mse_loss(
                 tensor._raw = np.asarray(flat.dot(flat) / (x.size or math.nan), dtype)
                 tensor._edge = new_node(_MSE, _MEANS[ndim], (ex, ey), (x, y))
                 return tensor
-    x, y = pair("mse_loss", input, target)
-    mode = mode_of(reduction, size_average, reduce)
+    x, y = matched_pair("mse_loss", input, target)
+    mode = reduction_mode(reduction, size_average, reduce)
     if weight is not None or mode == "none":
-        return weighted(ew.square(x - y), weight, input, mode)
+        return weighted_reduction(ew.square(x - y), weight, input, mode)
     return bind(_MSE, (x, y), {"ndim": x.ndim, "mean": mode == "mean"})
 
 
@@ -83,9 +90,9 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The mean of |input − target|."""
-    x, y = pair("l1_loss", input, target, "fc")
-    return weighted(ew.abs(x - y), weight, input, mode_of(reduction, size_average, reduce))
+    """Return the mean of |input − target|."""
+    x, y = matched_pair("l1_loss", input, target, "fc")
+    return weighted_reduction(ew.abs(x - y), weight, input, reduction_mode(reduction, size_average, reduce))
 
 
 @op()
@@ -97,13 +104,13 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """The mean of d²/(2·beta) where d = |input − target| is under beta, and of d − beta/2 beyond."""
-    x, y = pair("smooth_l1_loss", input, target)
-    mode = mode_of(reduction, size_average, reduce)
+    """Return the mean of d²/(2·beta) where d = |input − target| is less than beta, and of d − beta/2 elsewhere."""
+    x, y = matched_pair("smooth_l1_loss", input, target)
+    mode = reduction_mode(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     loss = ew.abs(x - y) if beta == 0 else _huber(x, y, delta=beta)
-    return reduced(loss if beta in (0, 1) else loss / beta, mode)
+    return reduce_loss(loss if beta in (0, 1) else loss / beta, mode)
 
 
 @op()
@@ -111,12 +118,14 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """The mean of d²/2 where d = |input − target| is under delta, and of delta·(d − delta/2) beyond."""
-    x, y = pair("huber_loss", input, target)
+    """Return the mean of d²/2 where d = |input − target| is less than delta, and of delta·(d − delta/2) elsewhere."""
+    x, y = matched_pair("huber_loss", input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     loss = _huber(x, y, delta=delta)
-    return reduced(times_weights(loss, weight, input), mode_of(reduction))  # unlike the others, not over the weights
+    return reduce_loss(
+        apply_weights(loss, weight, input), reduction_mode(reduction)
+    )  # unlike the other losses, the mean does not divide by the weights
 
 
 @op()
@@ -128,10 +137,10 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """The Kullback–Leibler divergence target·(log(target) − input), for log-probabilities ``input``.
+    """Return the Kullback–Leibler divergence target·(log(target) − input), for log-probabilities ``input``.
 
     Args:
-        reduction: "batchmean" divides the sum by the length of axis 0, as the definition does; "mean", "sum", "none".
+        reduction: "batchmean" (the sum divided by the length of axis 0, the mathematical definition), "mean", "sum" or "none".
         log_target: the target holds log-probabilities, too.
     """
     if size_average is None and reduce is None and reduction == "mean":
@@ -141,10 +150,10 @@ def kl_div(
             "same as 'batchmean' in the next major release."
         )
     batch = reduction == "batchmean"
-    mode = mode_of("sum" if batch else reduction, size_average, reduce)
+    mode = reduction_mode("sum" if batch else reduction, size_average, reduce)
     x, y = tensor_of("kl_div", input), tensor_of("kl_div", target)
     loss = ew.exp(y) * (y - x) if log_target else ew.xlogy(y, y) - y * x
-    total = reduced(loss, mode)
+    total = reduce_loss(loss, mode)
     return total / x.shape[0] if batch and x.ndim else total
 
 
@@ -153,7 +162,7 @@ def kl_div(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: TensorLike, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
+    """Return the mean of (log(var) + (input − target)²/var) / 2, with var clamped at ``eps``; ``full`` adds log(2π)/2."""
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -170,10 +179,10 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
-    var = at_least(var, eps)
+    var = clamp_value(var, eps)
     away = input - target
     loss = (ew.log(var) + ew.square(away) / var) * 0.5
-    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+    return reduce_loss(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
 @op()
@@ -187,11 +196,11 @@ def poisson_nll_loss(
     reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean of exp(input) − target·input; without ``log_input`` of input − target·log(input + eps).
+    """Return the mean of exp(input) − target·input; without ``log_input``, of input − target·log(input + eps).
 
     ``full`` adds Stirling's approximation of log(target!) for targets over 1.
     """
-    mode = mode_of(reduction, size_average, reduce)
+    mode = reduction_mode(reduction, size_average, reduce)
     if log_input:
         loss = ew.exp(input) - target * input
     else:
@@ -201,4 +210,4 @@ def poisson_nll_loss(
         safe = ew.where(big, target, 1.0)
         stirling = safe * ew.log(safe) - safe + ew.log(safe * (2 * math.pi)) * 0.5
         loss = loss + ew.where(big, stirling, 0.0)
-    return reduced(loss, mode)
+    return reduce_loss(loss, mode)

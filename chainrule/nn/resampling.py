@@ -1,7 +1,7 @@
-"""Images and signals at another resolution: nearest elements, or products with a matrix of weights along each axis.
+"""Resample images and signals: by nearest elements, or by a matrix product along each axis.
 
-Linear, cubic and area interpolation are separable, so each axis has a small matrix (new, old), which holds the weights
-of the old elements in every new one. It is constant: gradients and tangents are products with it, too.
+Linear, cubic and area interpolation are separable. Each axis has a small constant matrix (new, old): the weights of the
+old elements in every new one. Gradients and tangents are products with the same matrix.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chainrule._src.ops import joining, shaping
 from chainrule._src.ops.arguments import beside, tensor_of
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie
-from chainrule.nn.pooling import along_axis, averages
+from chainrule.nn.pooling import apply_along_axis, averaging_matrix
 
 _AXES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 _MODES = ("nearest", "nearest-exact", "area", *_AXES)
@@ -33,7 +33,7 @@ def _triangle(x: AnyArray) -> AnyArray:
 
 
 def _cubic(a: float) -> Callable[[AnyArray], AnyArray]:
-    """The cubic convolution kernel of Keys (1981)."""
+    """Return the cubic convolution kernel of Keys (1981) with parameter a."""
 
     def kernel(x: AnyArray) -> AnyArray:
         x = np.abs(x)
@@ -45,14 +45,14 @@ def _cubic(a: float) -> Callable[[AnyArray], AnyArray]:
 
 
 def _step(old: int, new: int, align: bool, scale: float | None) -> float:
-    """How far apart the new elements are, in old ones."""
+    """Return the distance between new elements, in units of old ones."""
     if align:
         return (old - 1) / (new - 1) if new > 1 else 0.0
     return 1 / scale if scale else old / new
 
 
 def _interpolation(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> NumpyArray:
-    """The matrix (new, old) of linear or cubic interpolation; the elements at the ends are repeated."""
+    """Return the matrix (new, old) of linear or cubic interpolation; the elements at the ends are repeated."""
     step = _step(old, new, align, scale)
     at = np.arange(new) * step if align else (np.arange(new) + 0.5) * step - 0.5
     if not cubic:
@@ -65,8 +65,8 @@ def _interpolation(old: int, new: int, align: bool, scale: float | None, cubic: 
     return matrix
 
 
-def _smoothed(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> NumpyArray:
-    """The same with a kernel that is as wide as the step, so that nothing in between is left out."""
+def _antialiased(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> NumpyArray:
+    """Like :func:`_interpolation`, with a kernel as wide as the step, so that every old element contributes."""
     step = _step(old, new, align, scale)
     wide = max(step, 1.0)
     support = (2 if cubic else 1) * wide
@@ -80,7 +80,7 @@ def _smoothed(old: int, new: int, align: bool, scale: float | None, cubic: bool)
 
 
 def _nearest(old: int, new: int, scale: float | None, exact: bool) -> NumpyArray:
-    """Which old element each new one is; in single precision, as PyTorch computes it."""
+    """Return the index of the old element for each new one, in single precision as in PyTorch."""
     step = np.float32(1 / scale) if scale else np.float32(old) / np.float32(new)
     at = (np.arange(new, dtype=np.float32) + np.float32(0.5 if exact else 0)) * step
     return np.minimum(np.floor(at).astype(np.int64), old - 1)
@@ -90,7 +90,7 @@ def _nearest(old: int, new: int, scale: float | None, exact: bool) -> NumpyArray
 
 
 def _sizes(x: AnyArray, size: Any, scale_factor: Any, recompute: bool) -> tuple[list[int], list[float | None]]:
-    """The new sizes, and the scales that were given and are to be used as they are."""
+    """Return the new sizes, and the given scale factors (None: use the ratio of the sizes)."""
     spatial = list(x.shape[2:])
     if (size is None) == (scale_factor is None):
         raise ValueError(
@@ -135,16 +135,16 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """The input at another resolution.
+    """Resample the input to another resolution.
 
     Args:
         input: (n, channels, and one, two or three axes to resample).
-        size: the new sizes; or scale_factor: how many times larger.
+        size: the new sizes; or scale_factor: the factor for each axis.
         mode: "nearest", "nearest-exact", "area" (means), "linear" (one axis), "bilinear", "bicubic" (two),
             "trilinear" (three).
-        align_corners: elements are points, the first and last of which stay; by default they are areas.
+        align_corners: treat elements as points and keep the first and last; by default elements are areas.
         recompute_scale_factor: use the ratio of the sizes instead of the given factor.
-        antialias: with "bilinear" and "bicubic", smooth what becomes smaller.
+        antialias: with "bilinear" and "bicubic", smooth when downsampling.
 
     Raises:
         ValueError: the sizes do not fit the input.
@@ -172,21 +172,23 @@ def interpolate(
         )
     new, scales = _sizes(x, size, scale_factor, bool(recompute_scale_factor))
     for i, (count, scale) in enumerate(zip(new, scales, strict=True)):
-        x = _along(x, i - axes, count, scale, mode, bool(align_corners), antialias)
+        x = _resample_axis(x, i - axes, count, scale, mode, bool(align_corners), antialias)
     return x if x is not input else shaping.clone(x)
 
 
-def _along(x: Tensor, axis: int, new: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Tensor:
+def _resample_axis(
+    x: Tensor, axis: int, new: int, scale: float | None, mode: str, align: bool, antialias: bool
+) -> Tensor:
     old = x.shape[axis]
     if mode.startswith("nearest"):
         return joining.index_select(x, axis, beside(x, _nearest(old, new, scale, mode == "nearest-exact")))
     tensor_of(f"interpolate(mode={mode!r})", x, "f")
     if mode == "area":
-        return x if new == old else tie(along_axis(x, axis, averages(old, new)))
+        return x if new == old else tie(apply_along_axis(x, axis, averaging_matrix(old, new)))
     if new == old and scale in (None, 1.0):
         return x
-    weights = _smoothed if antialias else _interpolation
-    return along_axis(x, axis, weights(old, new, align, scale, mode == "bicubic"))
+    weights = _antialiased if antialias else _interpolation
+    return apply_along_axis(x, axis, weights(old, new, align, scale, mode == "bicubic"))
 
 
 def _deprecated(name: str) -> None:
@@ -201,20 +203,20 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """As :func:`interpolate`, which replaces it."""
+    """Deprecated: use :func:`interpolate`."""
     _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @op(sample="rand(1, 2, 4), 6")
 def upsample_nearest(input: Tensor, size: object = None, scale_factor: object = None) -> Tensor:
-    """As :func:`interpolate` with the mode "nearest", which replaces it."""
+    """Deprecated: use :func:`interpolate` with the mode "nearest"."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @op(sample="rand(1, 2, 3, 4), (4, 6)")
 def upsample_bilinear(input: Tensor, size: object = None, scale_factor: object = None) -> Tensor:
-    """As :func:`interpolate` with the mode "bilinear" and ``align_corners=True``, which replaces it."""
+    """Deprecated: use :func:`interpolate` with the mode "bilinear" and ``align_corners=True``."""
     _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", True)

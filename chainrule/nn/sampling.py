@@ -1,4 +1,4 @@
-"""Images read at given places, and bags of looked-up rows."""
+"""``grid_sample`` and ``affine_grid``, pairwise distances, and ``embedding_bag``."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from chainrule.nn.layers import embedding
 
 
 def _pixels(at: Tensor, size: int, align: bool) -> Tensor:
-    """Coordinates from −1 to 1 as positions of pixels."""
+    """Convert coordinates from −1 to 1 to pixel positions."""
     scale = (size - 1) / 2 if align else size / 2
     return at * scale + (size - 1) / 2
 
 
-def _limited(at: Tensor, low: float, high: float) -> Tensor:
-    """Clamped, with no gradient at the bounds and beyond."""
+def _clamp_to(at: Tensor, low: float, high: float) -> Tensor:
+    """Clamp, with zero gradient at and beyond the bounds."""
     inside = (at > low) & (at < high)
     return ew.where(inside, at, ew.clamp(at.detach(), low, high))
 
 
-def _reflected(at: Tensor, size: int, align: bool) -> Tensor:
-    """Mirrored at the border as often as it takes."""
+def _reflect(at: Tensor, size: int, align: bool) -> Tensor:
+    """Reflect positions at the borders until they are inside."""
     low, span = (0.0, size - 1.0) if align else (-0.5, float(size))
     if span == 0:
         return at * 0
@@ -48,16 +48,16 @@ def _reflected(at: Tensor, size: int, align: bool) -> Tensor:
     return ew.where(odd, span - rest, rest) + low
 
 
-def _kept(at: Tensor, size: int, mode: str, align: bool) -> Tensor:
+def _apply_padding(at: Tensor, size: int, mode: str, align: bool) -> Tensor:
     if mode == "zeros":
         return at
     if mode == "reflection":
-        at = _reflected(at, size, align)
-    return _limited(at, 0, size - 1)
+        at = _reflect(at, size, align)
+    return _clamp_to(at, 0, size - 1)
 
 
-def _read(flat: Tensor, places: list[Tensor], spatial: tuple[int, ...]) -> Tensor:
-    """The elements at integer positions, zeros outside: (n, channels, …) from (n, channels, elements)."""
+def _gather_pixels(flat: Tensor, places: list[Tensor], spatial: tuple[int, ...]) -> Tensor:
+    """Gather the elements at integer positions, with zeros outside: (n, channels, …) from (n, channels, elements)."""
     inside: Any = None
     index: Any = None
     for at, n in zip(places, spatial, strict=True):
@@ -73,7 +73,7 @@ def _read(flat: Tensor, places: list[Tensor], spatial: tuple[int, ...]) -> Tenso
 
 
 def _cubic_weights(t: Tensor) -> list[Tensor]:
-    """Weights of the four elements around a place ``t`` after the second of them (Keys, 1981, a = −3/4)."""
+    """Return the weights of four neighbouring elements at the distance ``t`` from the second (Keys, 1981, a = −3/4)."""
     a = -0.75
 
     def near(x: Tensor) -> Tensor:
@@ -89,13 +89,13 @@ def _cubic_weights(t: Tensor) -> list[Tensor]:
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
-    """The input at the places that a grid names.
+    """Interpolate the input at the positions in a grid.
 
     Args:
         input: (n, channels, height, width), or with a depth before the height.
         grid: (n, out_height, out_width, 2): x and y (and z) from −1 to 1; or (n, depth, height, width, 3).
         mode: "bilinear", "nearest", or "bicubic" (of images only).
-        padding_mode: outside there are "zeros", the "border", or the "reflection".
+        padding_mode: the values outside of the input: "zeros", "border" or "reflection".
         align_corners: −1 and 1 are the centres of the first and last elements; by default their outer edges.
     """
     name = "grid_sample"
@@ -113,7 +113,7 @@ def grid_sample(
     if axes not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != axes or grid.shape[0] != x.shape[0]:
         raise RuntimeError(
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions and batch size, and "
-            f"{axes} numbers for each place, but got input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
+            f"{axes} coordinates for each position, but got input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
         )
     if grid.dtype != x.dtype:
         raise RuntimeError(
@@ -132,9 +132,9 @@ def grid_sample(
     places = [_pixels(grid[..., axes - 1 - i], n, align) for i, n in enumerate(spatial)]
     if mode == "bicubic":
         return _cubic_sample(flat, places, spatial, padding_mode, align)
-    places = [_kept(at, n, padding_mode, align) for at, n in zip(places, spatial, strict=True)]
+    places = [_apply_padding(at, n, padding_mode, align) for at, n in zip(places, spatial, strict=True)]
     if mode == "nearest":
-        return _read(flat, [ew.round(at.detach()) for at in places], spatial)
+        return _gather_pixels(flat, [ew.round(at.detach()) for at in places], spatial)
     first = [ew.floor(at.detach()) for at in places]
     total: Any = None
     for corner in itertools.product((0, 1), repeat=axes):
@@ -142,7 +142,7 @@ def grid_sample(
         for at, low, c in zip(places, first, corner, strict=True):
             along = at - low if c else low + 1 - at
             weight = along if weight is None else weight * along
-        value = _read(flat, [low + c for low, c in zip(first, corner, strict=True)], spatial)
+        value = _gather_pixels(flat, [low + c for low, c in zip(first, corner, strict=True)], spatial)
         term = value * weight.unsqueeze(1)
         total = term if total is None else total + term
     return total
@@ -154,7 +154,9 @@ def _cubic_sample(flat: Tensor, places: list[Tensor], spatial: tuple[int, ...], 
     total: Any = None
     for i, j in itertools.product(range(4), repeat=2):
         taps = [low + (k - 1) for low, k in zip(first, (i, j), strict=True)]
-        value = _read(flat, [_kept(at, n, padding, align) for at, n in zip(taps, spatial, strict=True)], spatial)
+        value = _gather_pixels(
+            flat, [_apply_padding(at, n, padding, align) for at, n in zip(taps, spatial, strict=True)], spatial
+        )
         term = value * (rows[i] * columns[j]).unsqueeze(1)
         total = term if total is None else total + term
     return total
@@ -162,11 +164,11 @@ def _cubic_sample(flat: Tensor, places: list[Tensor], spatial: tuple[int, ...], 
 
 @op(sample="rand(1, 2, 3), (1, 1, 2, 3)")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """The grid for :func:`grid_sample` that maps every place of an image through a matrix.
+    """Return the grid for :func:`grid_sample` that maps every position of an image through a matrix.
 
     Args:
         theta: (n, 2, 3) for images, (n, 3, 4) for volumes.
-        size: of the result, (n, channels, height, width), or with a depth.
+        size: the size of the output image, (n, channels, height, width), or with a depth.
     """
     theta = tensor_of("affine_grid", theta)
     n, *_ = whole = [int(n) for n in size]
@@ -199,7 +201,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
 @op("nn.functional.pdist pdist")
 def pdist(input: Tensor, p: float = 2) -> Tensor:
-    """The p-norms of the differences of all pairs of rows: (0, 1), (0, 2) …, (1, 2) ….
+    """Return the p-norms of the differences of all pairs of rows: (0, 1), (0, 2) …, (1, 2) ….
 
     >>> import chainrule as cr
     >>> cr.nn.functional.pdist(cr.tensor([[0., 0.], [3., 4.], [0., 4.]]))
@@ -229,14 +231,14 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The sum, mean or maximum of the rows of ``weight`` (n, width) that each bag of indices names.
+    """Return the sum, mean or maximum of the rows of ``weight`` (n, width) for each bag of indices.
 
     Args:
-        input: (bags, k): each row is a bag; or (k,) with ``offsets``, where each bag begins.
+        input: (bags, k): each row is a bag; or (k,) with ``offsets``, the start of each bag.
         mode: "sum", "mean" or "max"; an empty bag gives 0.
         per_sample_weights: factors of the rows, of the shape of the input; with "sum" only.
         include_last_offset: the last of ``offsets`` is the end of the last bag.
-        padding_idx: an index that counts as not being there.
+        padding_idx: an index to ignore.
     """
     name = "embedding_bag"
     index, bag, bags = _bags(name, input, offsets, include_last_offset)
@@ -257,14 +259,14 @@ def embedding_bag(
                 f"shape as the input ({list(input.shape)})"
             )
         rows = rows * per_sample_weights.reshape(-1, 1)
-    there = np.ones(bag.shape, bool) if padding_idx is None else index._array() != padding_idx % weight.shape[0]
+    counted_mask = np.ones(bag.shape, bool) if padding_idx is None else index._array() != padding_idx % weight.shape[0]
     if mode == "max":
-        return _largest_of_bags(rows, bag, there, bags)
-    counted = rows * beside(rows, there[:, None].astype(rows.dtype))
+        return _largest_of_bags(rows, bag, counted_mask, bags)
+    counted = rows * beside(rows, counted_mask[:, None].astype(rows.dtype))
     total = weight.new_zeros((bags, weight.shape[1])).index_add(0, beside(rows, bag), counted)
     if mode == "sum":
         return total
-    counts = np.maximum(np.bincount(bag[there], minlength=bags), 1).astype(rows.dtype)
+    counts = np.maximum(np.bincount(bag[counted_mask], minlength=bags), 1).astype(rows.dtype)
     return total / beside(rows, counts[:, None])
 
 
@@ -284,7 +286,7 @@ def _check_rows(index: Tensor, weight: Tensor, padding_idx: int | None) -> None:
 
 
 def _bags(name: str, input: Tensor, offsets: Any, include_last: bool) -> tuple[Any, Any, int]:
-    """All indices in one row, the bag of each, and how many bags there are."""
+    """Return the flattened indices, the bag number of each, and the number of bags."""
     index = tensor_of(name, input, "iu")
     if index.ndim == 2:
         if offsets is not None:
@@ -309,7 +311,7 @@ def _bags(name: str, input: Tensor, offsets: Any, include_last: bool) -> tuple[A
             f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}"
         )
     if (np.diff(starts) < 0).any():
-        raise RuntimeError(f"{name}: offsets, where each bag begins, must not decrease, but got {starts.tolist()}")
+        raise RuntimeError(f"{name}: offsets (the start of each bag) must not decrease, but got {starts.tolist()}")
     if starts.size and starts.max() > index.numel():
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length({index.numel()}) but got offsets[-1] of {starts.max()}"
@@ -318,11 +320,11 @@ def _bags(name: str, input: Tensor, offsets: Any, include_last: bool) -> tuple[A
     return index, bag, starts.size
 
 
-def _largest_of_bags(rows: Tensor, bag: AnyArray, there: AnyArray, bags: int) -> Tensor:
-    """For each bag and column the first of the largest elements; zeros for a bag of nothing."""
-    if not there.any():
+def _largest_of_bags(rows: Tensor, bag: AnyArray, counted_mask: AnyArray, bags: int) -> Tensor:
+    """Return the maximum for each bag and column (the first of equal elements); zeros for an empty bag."""
+    if not counted_mask.any():
         return shaping.broadcast_to(reductions.sum(rows, 0, True) * 0, (bags, rows.shape[1]))
-    members = np.flatnonzero(there)
+    members = np.flatnonzero(counted_mask)
     ends = np.searchsorted(bag[members], np.arange(bags + 1))
     best = bind(bag_argmax, (rows.detach(),), {"members": members, "ends": ends})
     chosen = gathering.gather(rows, 0, best)

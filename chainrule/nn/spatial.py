@@ -1,4 +1,4 @@
-"""What convolutions, pooling and resampling share: a number for each axis, and inputs with or without a batch axis."""
+"""Argument checks of convolutions, pooling and resampling: ints per axis, and inputs with or without a batch axis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:
-    """An int or a tuple as one int for each axis."""
+    """Convert an int or a tuple to a tuple with one int for each axis."""
     if hasattr(value, "__index__") and not isinstance(value, bool):
         return (value.__index__(),) * axes
     try:
@@ -27,15 +27,15 @@ def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:
     return found
 
 
-def whole(function: str, argument: str, value: object) -> int:
-    """An argument that has to be an int."""
+def int_argument(function: str, argument: str, value: object) -> int:
+    """Return an argument as an int; raise if it is not one."""
     if not hasattr(value, "__index__") or isinstance(value, bool):
         raise errors.not_an_int(function, argument, value)
     return value.__index__()
 
 
 def tensor_argument(function: str, argument: str, value: TensorLike) -> Tensor:
-    """An argument after the first that has to be a tensor (or an array)."""
+    """Return an argument as a tensor; raise if it is neither a tensor nor an array."""
     if not hasattr(value, "dtype"):
         raise TypeError(
             f"{function}(): argument '{argument}' must be Tensor, not {type(value).__name__}: wrap it in tensor(...)"
@@ -43,8 +43,8 @@ def tensor_argument(function: str, argument: str, value: TensorLike) -> Tensor:
     return tensor_of(function, value)
 
 
-def with_examples(function: str, x: Any, axes: int) -> tuple[Any, bool]:
-    """The input with a batch axis, and whether it had one."""
+def add_batch_axis(function: str, x: Any, axes: int) -> tuple[Any, bool]:
+    """Return the input with a batch axis (added if missing), and whether the input had one."""
     if x.ndim == axes + 2:
         return x, True
     if x.ndim != axes + 1:

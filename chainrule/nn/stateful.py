@@ -1,4 +1,4 @@
-"""Modules with parameters. They start from numbers of PyTorch's distributions, though not from its bits."""
+"""Modules with parameters. Initial values have PyTorch's distributions, but not its exact numbers for a seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _empty(*shape: int, **factory: object) -> Tensor:
 
 
 def _reset(weight: Tensor, bias: Tensor | None) -> None:
-    """Uniform numbers between ±1/√(inputs of one output)."""
+    """Fill with uniform numbers between ±1/√fan-in."""
     inputs = math.prod(weight.shape[1:])
     bound = 1 / math.sqrt(inputs) if inputs else 0.0
     for tensor in (weight, bias):
@@ -32,12 +32,12 @@ def _reset(weight: Tensor, bias: Tensor | None) -> None:
 
 
 class Linear(Module):
-    """x @ weightᵀ + bias, along the last axis.
+    """The affine map x @ weightᵀ + bias, along the last axis.
 
     Args:
-        in_features, out_features: lengths of the last axis before and after.
-        bias: whether there is one.
-        device, dtype: of the parameters.
+        in_features, out_features: lengths of the last axis of input and output.
+        bias: whether there is a bias.
+        device, dtype: device and dtype of the parameters.
 
     >>> import chainrule as cr
     >>> cr.nn.Linear(3, 2)(cr.zeros(5, 3)).shape
@@ -58,11 +58,11 @@ class Linear(Module):
         _reset(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The affine map of (..., in_features)."""
+        """Return the affine map of (..., in_features)."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The lengths."""
+        """Return the lengths."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
@@ -80,7 +80,7 @@ class _Convolution(Module):
         if padding_mode != "zeros":
             name = type(self).__name__
             raise NotImplementedError(
-                f"{name}: padding_mode {padding_mode!r} is not here: call nn.functional.pad first"
+                f"{name}: padding_mode {padding_mode!r} is not supported: call nn.functional.pad first"
             )
         if in_channels % groups or out_channels % groups:
             which = "in_channels" if in_channels % groups else "out_channels"
@@ -96,19 +96,19 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def _each(self, value: Any) -> tuple[int, ...]:
-        """A number for each axis."""
+        """Return a tuple with one number for each axis."""
         return tuple(value) if isinstance(value, (tuple, list)) else (value,) * self.axes
 
     def reset_parameters(self) -> None:
-        """New random numbers."""
+        """Draw new random parameters."""
         _reset(self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The channels, and what is not as usual."""
-        said = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        usual = {"padding": self._each(0), "dilation": self._each(1), "output_padding": self._each(0), "groups": 1}
-        said += [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
-        return ", ".join(said + ["bias=False"] * (self.bias is None))
+        """Return the channels and the options that differ from the defaults."""
+        options = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        defaults = {"padding": self._each(0), "dilation": self._each(1), "output_padding": self._each(0), "groups": 1}
+        options += [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
+        return ", ".join(options + ["bias=False"] * (self.bias is None))
 
 
 class _Conv(_Convolution):
@@ -123,7 +123,7 @@ class _Conv(_Convolution):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        """The convolution of (batch, in_channels, ...), or of one example."""
+        """Return the convolution of (batch, in_channels, ...), or of one example."""
         convolve = getattr(F, f"conv{self.axes}d")
         return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
@@ -143,7 +143,7 @@ class _ConvTranspose(_Convolution):
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        """The transposed convolution of (batch, in_channels, ...), or of one example."""
+        """Return the transposed convolution of (batch, in_channels, ...), or of one example."""
         convolve = getattr(F, f"conv_transpose{self.axes}d")
         padding, more, groups = self.padding, self.output_padding, self.groups
         return convolve(input, self.weight, self.bias, self.stride, padding, more, groups, self.dilation)
@@ -160,7 +160,7 @@ class _Norm(Module):
         zeros = Parameter(creation.zeros(shape, device=device, dtype=dtype)) if affine and bias else None
         self.register_parameter("bias", zeros)
 
-    def _said(self, *first: object, **options: object) -> str:
+    def _format_options(self, *first: object, **options: object) -> str:
         return ", ".join([*map(str, first), *(f"{name}={value}" for name, value in options.items())])
 
 
@@ -181,7 +181,7 @@ class _BatchNorm(_Norm):
         self.register_buffer("num_batches_tracked", creation.tensor(0) if track_running_stats else None)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with each channel at mean 0 and variance 1 (of the batch, or as tracked), then scaled and shifted."""
+        """Normalize each channel by the statistics of the batch, or the running ones; then scale and shift."""
         if input.dim() not in self.ranks:
             ranks = " or ".join(f"{rank}D" for rank in self.ranks)
             raise ValueError(f"expected {ranks} input (got {input.dim()}D input)")
@@ -194,13 +194,13 @@ class _BatchNorm(_Norm):
         return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options."""
         options = {"eps": self.eps, "momentum": self.momentum, "affine": self.affine, "bias": self.bias is not None}
-        return self._said(self.num_features, **options, track_running_stats=self.track_running_stats)
+        return self._format_options(self.num_features, **options, track_running_stats=self.track_running_stats)
 
 
 class LayerNorm(_Norm):
-    """Mean 0 and variance 1 over the last axes, of lengths ``normalized_shape``; then scaled and shifted."""
+    """Normalization to mean 0 and variance 1 over the last axes, of lengths ``normalized_shape``; then scale and shift."""
 
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
@@ -212,23 +212,23 @@ class LayerNorm(_Norm):
         self._scale_and_shift(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalized input."""
+        """Return the normalized input."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options."""
         options = {"eps": self.eps, "elementwise_affine": self.elementwise_affine, "bias": self.bias is not None}
-        return self._said(self.normalized_shape, **options)
+        return self._format_options(self.normalized_shape, **options)
 
 
 class RMSNorm(_Norm):
-    """x over its root mean square along the last axes, of lengths ``normalized_shape``; then scaled.
+    """Division by the root mean square over the last axes, of lengths ``normalized_shape``; then scale.
 
     Args:
         normalized_shape: the lengths, or the one length.
-        eps: is added to the mean of squares (the dtype's by default).
+        eps: added to the mean of squares (by default the dtype's eps).
         elementwise_affine: whether there is a ``weight``.
-        device, dtype: of the parameter.
+        device, dtype: device and dtype of the parameter.
     """
 
     def __init__(
@@ -247,16 +247,16 @@ class RMSNorm(_Norm):
             init.ones_(self.weight)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalized input."""
+        """Return the normalized input."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
-        return self._said(self.normalized_shape, eps=self.eps, elementwise_affine=self.elementwise_affine)
+        """Return the options."""
+        return self._format_options(self.normalized_shape, eps=self.eps, elementwise_affine=self.elementwise_affine)
 
 
 class GroupNorm(_Norm):
-    """Mean 0 and variance 1 over groups of channels; then each channel scaled and shifted."""
+    """Normalization to mean 0 and variance 1 over groups of channels; then scale and shift of each channel."""
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: DeviceLike = None,
@@ -269,22 +269,22 @@ class GroupNorm(_Norm):
         self._scale_and_shift(num_channels, affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalized input."""
+        """Return the normalized input."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options."""
         options = {"eps": self.eps, "affine": self.affine, "bias": self.bias is not None}
-        return self._said(self.num_groups, self.num_channels, **options)
+        return self._format_options(self.num_groups, self.num_channels, **options)
 
 
 class Embedding(Module):
-    """A row of ``weight`` for each index.
+    """A look-up table: a row of ``weight`` for each index.
 
     Args:
-        num_embeddings, embedding_dim: how many rows, and how long they are.
-        padding_idx: a row of zeros that gets no gradient.
-        max_norm, norm_type, scale_grad_by_freq, sparse: as of :func:`nn.functional.embedding`.
+        num_embeddings, embedding_dim: the number of rows and their length.
+        padding_idx: the index of a row of zeros that gets no gradient.
+        max_norm, norm_type, scale_grad_by_freq, sparse: see :func:`nn.functional.embedding`.
     """
 
     def __init__(
@@ -304,7 +304,7 @@ class Embedding(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Normal random numbers, and zeros in the row of the padding."""
+        """Fill with normal numbers, and with zeros in the row ``padding_idx``."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -312,7 +312,7 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding | EmbeddingBag:
-        """A module with these rows, which stay as they are unless ``freeze=False``; options are the constructor's."""
+        """Return a module with these rows, frozen unless ``freeze=False``; options are those of the constructor."""
         if embeddings.dim() != 2:
             raise AssertionError(f"Embeddings parameter is expected to be 2-dimensional, got {embeddings.dim()} axes")
         made = cls(*embeddings.shape, **options)
@@ -320,26 +320,26 @@ class Embedding(Module):
         return made
 
     def forward(self, input: Tensor) -> Tensor:
-        """The rows, of shape (*input.shape, embedding_dim)."""
+        """Return the rows, of shape (*input.shape, embedding_dim)."""
         options = self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         return F.embedding(input, self.weight, *options)
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
-        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
-        said = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
-        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *said])
+        """Return the sizes and the options that differ from the defaults."""
+        defaults = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
+        options = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *options])
 
 
 class EmbeddingBag(Embedding):
-    """For each bag of indices the sum, mean or maximum of the rows of ``weight``.
+    """The sum, mean or maximum of rows of ``weight`` for each bag of indices.
 
     Args:
-        num_embeddings, embedding_dim: how many rows, and how long they are.
+        num_embeddings, embedding_dim: the number of rows and their length.
         mode: ``"sum"``, ``"mean"`` or ``"max"``.
         include_last_offset: the last of the offsets is the end of the last bag.
-        padding_idx: a row that counts in no bag.
-        max_norm, norm_type, scale_grad_by_freq, sparse: as of :func:`nn.functional.embedding_bag`.
+        padding_idx: an index to ignore.
+        max_norm, norm_type, scale_grad_by_freq, sparse: see :func:`nn.functional.embedding_bag`.
 
     >>> import chainrule as cr
     >>> bags = cr.nn.EmbeddingBag.from_pretrained(cr.tensor([[1., 2.], [3., 4.]]), mode="sum")
@@ -363,21 +363,23 @@ class EmbeddingBag(Embedding):
             self.weight = Parameter(_weight)
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        """The bags, of shape (bags, embedding_dim): rows of a matrix of indices, or what starts at each of ``offsets``."""
+        """Return one row per bag (bags, embedding_dim); bags are the rows of a 2-d input, or start at ``offsets``."""
         return F.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """The sizes, the mode, and what is not as usual."""
-        usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": "", "padding_idx": None}
-        said = [f"{name}={getattr(self, name)!r}" for name, value in usual.items() if getattr(self, name) != value]
-        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *said])
+        """Return the sizes, the mode, and the options that differ from the defaults."""
+        defaults = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": "", "padding_idx": None}
+        options = [
+            f"{name}={getattr(self, name)!r}" for name, value in defaults.items() if getattr(self, name) != value
+        ]
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *options])
 
 
 class PReLU(Module):
-    """x where it is positive, and a learned slope times x elsewhere."""
+    """The activation x where it is positive, and a learned slope times x elsewhere."""
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike = None, dtype: DTypeLike = None
@@ -387,22 +389,24 @@ class PReLU(Module):
         self.weight = Parameter(creation.full((num_parameters,), float(init), device=device, dtype=dtype))
 
     def forward(self, input: Tensor) -> Tensor:
-        """The activation."""
+        """Return the activation."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """How many slopes."""
+        """Return the number of slopes."""
         return f"num_parameters={self.num_parameters}"
 
 
-def _of_axes(base: type[Module], name: str, doc: str, **members: object) -> type[Module]:
+def _layer_class(base: type[Module], name: str, doc: str, **members: object) -> type[Module]:
     return type(name, (base,), {**members, "__doc__": doc, "__module__": "chainrule.nn"})
 
 
 for _n, _over in ((1, "one axis"), (2, "two axes"), (3, "three axes")):
-    _conv = _of_axes(_Conv, f"Conv{_n}d", f"A convolution over {_over}, with a bias for each output channel.", axes=_n)
-    _back = _of_axes(_ConvTranspose, f"ConvTranspose{_n}d", f"The transposed convolution over {_over}.", axes=_n)
-    _norm = _of_axes(
+    _conv = _layer_class(
+        _Conv, f"Conv{_n}d", f"A convolution over {_over}, with a bias for each output channel.", axes=_n
+    )
+    _back = _layer_class(_ConvTranspose, f"ConvTranspose{_n}d", f"The transposed convolution over {_over}.", axes=_n)
+    _norm = _layer_class(
         _BatchNorm,
         f"BatchNorm{_n}d",
         f"Batch normalization of (batch, channels) and {_over} more.",
@@ -412,11 +416,11 @@ for _n, _over in ((1, "one axis"), (2, "two axes"), (3, "three axes")):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over several processes, of which there is one: that of (batch, channels) and any further axes."""
+    """Batch normalization of (batch, channels) and any further axes. There is one process, so nothing is synchronized."""
 
     ranks = tuple(range(2, 33))
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
-        """The module as it is: with one process there is nothing to exchange."""
+        """Return the module unchanged: with one process, statistics need no synchronization."""
         return module

@@ -1,4 +1,4 @@
-"""Modules without parameters, which are made from the functions of :mod:`chainrule.nn.functional`."""
+"""Modules without parameters, generated from the functions of :mod:`chainrule.nn.functional`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import functional as F
 from chainrule.nn.module import Module
 
-#: PyTorch's names of modules that only call a function, which is found by its letters (``BCE`` is ``binary_cross_entropy``).
+#: PyTorch's modules that only call a function. The name without underscores finds it (``BCE``: ``binary_cross_entropy``).
 _OF_FUNCTIONS = """
 ReLU ReLU6 ELU CELU SELU GELU SiLU Mish LeakyReLU RReLU GLU Hardtanh Hardsigmoid Hardswish Hardshrink Softshrink Tanhshrink
 Softplus Softsign Sigmoid LogSigmoid Tanh Threshold Softmax LogSoftmax Softmin
@@ -24,7 +24,7 @@ GaussianNLLLoss SoftMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss Mul
 CosineEmbeddingLoss MarginRankingLoss TripletMarginLoss TripletMarginWithDistanceLoss
 """
 
-#: Arguments of the functions that a module is called with, and those that are no options of a module.
+#: Function arguments that are passed in each call of the module. ``_NO_OPTIONS`` are not options of a module either.
 _DATA = {
     "input",
     "target",
@@ -43,7 +43,7 @@ _NO_OPTIONS = {"training", "out", "_stacklevel", "dtype"}
 
 
 class _OfFunction(Module):
-    """A module that calls a function with what it is given and the options it was made with."""
+    """A module that calls a function with its call arguments and the options of its constructor."""
 
     _function: AnyFunction
     _options: inspect.Signature
@@ -59,17 +59,17 @@ class _OfFunction(Module):
             else:
                 setattr(self, name, value)
         if self.__dict__.get("stride", 0) is None:
-            self.stride = self.kernel_size  # what pooling takes it for
+            self.stride = self.kernel_size  # the default of pooling
 
     def forward(self, *args: object, **kwargs: Any) -> Any:
-        """What the function gives."""
+        """Call the function."""
         options = {name: getattr(self, name) for name in self._options.parameters}
         if self._trains:
             options["training"] = self.training
         return type(self)._function(*args, **options, **kwargs)
 
     def extra_repr(self) -> str:
-        """The options; of losses none, as in PyTorch."""
+        """Return the options; for losses the empty string, as in PyTorch."""
         hidden = {"return_indices", "count_include_pad", "divisor_override"}
         shown = {n: getattr(self, n) for n in self._options.parameters if n not in hidden}
         if "reduction" in shown:
@@ -80,12 +80,12 @@ class _OfFunction(Module):
 
 
 def _of_function(name: str) -> type[Module]:
-    """The class of a module, from the name that PyTorch has for it."""
+    """Return the module class for PyTorch's name of it."""
     functions = {function.replace("_", ""): function for function in vars(F) if not function.endswith("_")}
     key = name.lower().replace("bce", "binarycrossentropy").replace("upsample", "interpolate")
     function = getattr(F, functions.get(key) or functions[key.removesuffix("loss")])
     parameters = inspect.signature(function).parameters
-    # a pooling layer's output_size is an option, that of unpooling is given with each call
+    # output_size is an option of adaptive pooling, but a call argument of unpooling
     data = _DATA - ({"output_size"} if name.startswith(("Adaptive", "Fold")) else set())
     options = [p for n, p in parameters.items() if n not in data | _NO_OPTIONS]
     options.sort(key=lambda p: p.name == "ceil_mode" and "return_indices" in parameters)  # PyTorch's order of the two
@@ -103,48 +103,48 @@ def _of_function(name: str) -> type[Module]:
 globals().update({name: _of_function(name) for name in _OF_FUNCTIONS.split()})
 
 
-def _shown(module: Module, *names: str) -> str:
+def _format_attributes(module: Module, *names: str) -> str:
     return ", ".join(f"{name}={getattr(module, name)}" for name in names)
 
 
 class Identity(Module):
-    """What it is given, whatever arguments it was made with."""
+    """The identity. Constructor arguments are ignored."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input."""
+        """Return the input."""
         return input
 
 
 class Flatten(Module):
-    """Axes put together: all but the first, if nothing else is said."""
+    """A layer that merges axes: by default all but the first."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """The flattened input."""
+        """Return the flattened input."""
         return shaping.flatten(input, self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
-        """The axes."""
-        return _shown(self, "start_dim", "end_dim")
+        """Return the axes."""
+        return _format_attributes(self, "start_dim", "end_dim")
 
 
 class Unflatten(Module):
-    """One axis taken apart into several."""
+    """A layer that splits one axis into several."""
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:
         super().__init__()
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with more axes."""
+        """Return the input with more axes."""
         return shaping.unflatten(input, self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
-        """The axis and its parts."""
-        return _shown(self, "dim", "unflattened_size")
+        """Return the axis and its parts."""
+        return _format_attributes(self, "dim", "unflattened_size")

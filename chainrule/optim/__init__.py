@@ -1,4 +1,4 @@
-"""``torch.optim``: optimizers with PyTorch's formulas, and schedules for their learning rates."""
+"""Optimizers and learning-rate schedulers, with the names and formulas of ``torch.optim``."""
 
 from chainrule._src.messages import errors
 from chainrule.optim import lr_scheduler

@@ -1,4 +1,4 @@
-"""Adam: steps in proportion to the mean of the gradients over the root of the mean of their squares."""
+"""Adam and AdamW: divide the running mean of the gradients by the root of the running mean of their squares."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import (
     Group,
     Optimizer,
+    add_weight_decay,
     as_real,
     check_betas,
     check_options,
-    count,
+    count_step,
     first_beta,
-    move,
-    option,
-    penalized,
+    group_option,
+    update_mean,
 )
 
 
@@ -27,16 +27,16 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba, 2014).
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
+        params: the parameters (see :class:`Optimizer`).
         lr: the learning rate.
-        betas: how much of each mean is kept in a step.
-        eps: is added to the root.
-        weight_decay: this times w is added to the gradient.
-        amsgrad: divide by the largest mean of squares so far.
-        maximize: go up.
-        decoupled_weight_decay: shrink w by lr·weight_decay instead, which is AdamW.
-        foreach, capturable, fused: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        betas: the decay rates of the two running means.
+        eps: added to the root.
+        weight_decay: weight_decay·w is added to the gradient.
+        amsgrad: divide by the largest running mean of squares so far.
+        maximize: ascend instead of descend.
+        decoupled_weight_decay: scale w by 1 − lr·weight_decay instead (AdamW).
+        foreach, capturable, fused: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
 
     >>> import chainrule as cr
     >>> w = cr.tensor([1.0, -2.0], requires_grad=True)
@@ -60,16 +60,18 @@ class Adam(Optimizer):
         super().__init__(params, {**options, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
-        count(state, p, "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"])
+        """Update one parameter."""
+        count_step(state, p, "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"])
         beta1, beta2, weight_decay = first_beta(group), part(group, "betas", 1), group["weight_decay"]
-        shrink, bias, rate = numbers(_factors, p, (state["step"],), (option(group, "lr"), beta1), beta2, weight_decay)
+        shrink, bias, rate = numbers(
+            _factors, p, (state["step"],), (group_option(group, "lr"), beta1), beta2, weight_decay
+        )
         if weight_decay and group["decoupled_weight_decay"]:
             p.mul_(shrink)
         else:
-            grad = penalized(grad, p, group)
+            grad = add_weight_decay(grad, p, group)
         mean, squares, grad = as_real(state["exp_avg"]), as_real(state["exp_avg_sq"]), as_real(grad)
-        move(mean, grad, beta1)
+        update_mean(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
             largest = as_real(state["max_exp_avg_sq"])
@@ -79,7 +81,7 @@ class Adam(Optimizer):
 
 
 def _factors(step: float, lr: TensorLike, beta1: float, beta2: float, weight_decay: float) -> tuple[TensorLike, ...]:
-    """How much of w is kept, what the root of the squares is divided by, and what the mean is multiplied with."""
+    """Return the weight-decay factor of w, the bias correction of the root, and the step size."""
     return 1 - lr * weight_decay, (1 - beta2**step) ** 0.5, lr / (1 - beta1**step)
 
 

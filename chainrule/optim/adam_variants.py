@@ -1,5 +1,8 @@
-"""Variants of Adam: with the largest gradient in place of the mean square (Adamax), with Nesterov's momentum (NAdam), and with
-the root left out until it is reliable (RAdam)."""
+"""Variants of Adam.
+
+Adamax uses a decaying maximum of the gradients instead of the mean of squares, NAdam uses Nesterov momentum, and RAdam
+omits the root until enough steps have been averaged.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import (
     Group,
     Optimizer,
+    add_weight_decay,
     as_real,
     check_betas,
     check_options,
-    count,
+    count_step,
     first_beta,
-    move,
-    option,
-    penalized,
+    group_option,
+    update_mean,
 )
 
 
@@ -27,14 +30,14 @@ class Adamax(Optimizer):
     """Adamax (Kingma and Ba, 2014).
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
+        params: the parameters (see :class:`Optimizer`).
         lr: the learning rate.
-        betas: how much of the mean, and of the largest gradient, is kept in a step.
-        eps: is added to gradients before they are compared.
-        weight_decay: this times w is added to the gradient.
-        maximize: go up.
-        foreach, capturable: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        betas: the decay rates of the running mean and of the running maximum.
+        eps: added to the gradients' absolute values before the maximum.
+        weight_decay: weight_decay·w is added to the gradient.
+        maximize: ascend instead of descend.
+        foreach, capturable: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
     """
 
     def __init__(
@@ -48,14 +51,14 @@ class Adamax(Optimizer):
         super().__init__(params, options)
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
-        count(state, p, "exp_avg", "exp_inf")
-        grad = penalized(grad, p, group)
+        """Update one parameter."""
+        count_step(state, p, "exp_avg", "exp_inf")
+        grad = add_weight_decay(grad, p, group)
         beta1, beta2 = first_beta(group), part(group, "betas", 1)
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
-        move(mean, grad, beta1)
+        update_mean(mean, grad, beta1)
         largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        (rate,) = numbers(_rate, p, (state["step"],), (option(group, "lr"), beta1))
+        (rate,) = numbers(_rate, p, (state["step"],), (group_option(group, "lr"), beta1))
         as_real(p).sub_(mean / largest * rate)
 
 
@@ -63,43 +66,43 @@ def _rate(step: float, lr: float, beta1: float) -> tuple[float, ...]:
     return (lr / (1 - beta1**step),)
 
 
-def _kept(lr: Any, weight_decay: float) -> tuple[Any, ...]:
+def _shrink_factor(lr: Any, weight_decay: float) -> tuple[Any, ...]:
     return (1 - lr * weight_decay,)
 
 
-class _OfMoments(Optimizer):
-    """A variant that keeps Adam's two means."""
+class _MomentOptimizer(Optimizer):
+    """The base of variants that keep Adam's two running means."""
 
-    def _means(
+    def _update_moments(
         self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The parameter, its gradient and both means after this step; complex numbers as pairs of real ones."""
-        count(state, p, "exp_avg", "exp_avg_sq")
+        """Update both means; return the parameter, its gradient and the means, as real views of complex tensors."""
+        count_step(state, p, "exp_avg", "exp_avg_sq")
         beta1, beta2 = first_beta(group), part(group, "betas", 1)
         p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
         if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p.mul_(*numbers(_kept, p, (), (option(group, "lr"),), group["weight_decay"]))
+            p.mul_(*numbers(_shrink_factor, p, (), (group_option(group, "lr"),), group["weight_decay"]))
         else:
-            grad = penalized(grad, p, group)
-        move(mean, grad, beta1)
+            grad = add_weight_decay(grad, p, group)
+        update_mean(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         return p, grad, mean, squares
 
 
-class NAdam(_OfMoments):
+class NAdam(_MomentOptimizer):
     """Adam with Nesterov's momentum (Dozat, 2016).
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
+        params: the parameters (see :class:`Optimizer`).
         lr: the learning rate.
-        betas: how much of each mean is kept in a step.
-        eps: is added to the root.
-        weight_decay: this times w is added to the gradient.
-        momentum_decay: how fast the momentum comes to beta1.
-        decoupled_weight_decay: shrink w by lr·weight_decay instead.
-        maximize: go up.
-        foreach, capturable: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        betas: the decay rates of the two running means.
+        eps: added to the root.
+        weight_decay: weight_decay·w is added to the gradient.
+        momentum_decay: the rate at which the momentum approaches beta1.
+        decoupled_weight_decay: scale w by 1 − lr·weight_decay instead.
+        maximize: ascend instead of descend.
+        foreach, capturable: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
     """
 
     def __init__(
@@ -116,14 +119,14 @@ class NAdam(_OfMoments):
         super().__init__(params, {**options, **more})
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
+        """Update one parameter."""
         if not state:
             state["mu_product"] = creation.tensor(1.0)
-        p, grad, mean, squares = self._means(p, grad, group, state)
+        p, grad, mean, squares = self._update_moments(p, grad, group, state)
         product, step = state["mu_product"], state["step"]
         rest = first_beta(group), part(group, "betas", 1), group["momentum_decay"]
         product.mul_(*numbers(_momentum, product, (step,), rest))
-        bias, of_grad, of_mean = numbers(_rates, p, (product, step), (option(group, "lr"), *rest))
+        bias, of_grad, of_mean = numbers(_rates, p, (product, step), (group_option(group, "lr"), *rest))
         root = squares.div(bias).sqrt().add_(group["eps"])
         p.sub_(grad / root * of_grad)
         p.sub_(mean / root * of_mean)
@@ -134,24 +137,24 @@ def _momentum(step: float, beta1: float, beta2: float, decay: float) -> tuple[fl
 
 
 def _rates(product: float, step: float, lr: float, beta1: float, beta2: float, decay: float) -> tuple[float, ...]:
-    """What the mean of squares is divided by, and what the gradient and the mean are multiplied with."""
+    """Return the bias correction of the mean of squares, and the factors of the gradient and of the mean."""
     (mu,), (following,) = (_momentum(t, beta1, beta2, decay) for t in (step, step + 1))
     return 1 - beta2**step, lr * (1 - mu) / (1 - product), lr * following / (1 - product * following)
 
 
-class RAdam(_OfMoments):
-    """Adam that takes plain steps until the mean of squares has been taken over enough of them (Liu and others, 2019).
+class RAdam(_MomentOptimizer):
+    """Adam without the division by the root until the mean of squares averages enough steps (Liu and others, 2019).
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
+        params: the parameters (see :class:`Optimizer`).
         lr: the learning rate.
-        betas: how much of each mean is kept in a step.
-        eps: is added to the root.
-        weight_decay: this times w is added to the gradient.
-        decoupled_weight_decay: shrink w by lr·weight_decay instead.
-        maximize: go up.
-        foreach, capturable: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        betas: the decay rates of the two running means.
+        eps: added to the root.
+        weight_decay: weight_decay·w is added to the gradient.
+        decoupled_weight_decay: scale w by 1 − lr·weight_decay instead.
+        maximize: ascend instead of descend.
+        foreach, capturable: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
     """
 
     def __init__(
@@ -165,22 +168,22 @@ class RAdam(_OfMoments):
         super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay})
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
-        p, _, mean, squares = self._means(p, grad, group, state)
+        """Update one parameter."""
+        p, _, mean, squares = self._update_moments(p, grad, group, state)
         bias, root, reliable, rectified = numbers(
             _factors, p, (state["step"],), (first_beta(group),), part(group, "betas", 1)
         )
-        change = mean / bias * option(group, "lr", p)
+        change = mean / bias * group_option(group, "lr", p)
         if reliable:
             change = change * (squares.sqrt().add_(group["eps"]).reciprocal() * root) * rectified
         p.sub_(change)
 
 
 def _factors(step: float, beta1: float, beta2: float) -> tuple[float, ...]:
-    """What the means are divided by, whether that of squares is reliable, and what corrects for how many steps it is over."""
-    left = 1 - beta2**step
-    most = 2 / (1 - beta2) - 1  # steps that the mean of squares can be over
-    length = most - 2 * step * beta2**step / left  # and is
+    """Return both bias corrections, whether the mean of squares is reliable, and the rectification factor."""
+    bias = 1 - beta2**step
+    limit = 2 / (1 - beta2) - 1  # limit of the number of averaged steps, ρ∞ in the paper
+    length = limit - 2 * step * beta2**step / bias  # current number of averaged steps, ρₜ
     reliable = length > 5
-    rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5 if reliable else 1.0
-    return 1 - beta1**step, left**0.5, float(reliable), rectified
+    rectified = ((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)) ** 0.5 if reliable else 1.0
+    return 1 - beta1**step, bias**0.5, float(reliable), rectified

@@ -1,4 +1,4 @@
-"""Averaged gradient descent: the mean of the parameters on the way."""
+"""Averaged stochastic gradient descent."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from chainrule._src.ops import creation
 from chainrule._src.tape.numbers import numbers
 from chainrule._src.tape.tensor import Tensor
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option, penalized
+from chainrule.optim.optimizer import Group, Optimizer, add_weight_decay, as_real, check_options, group_option
 
 
 class ASGD(Optimizer):
-    """Gradient descent whose average, ``state[w]["ax"]``, is the result (Polyak and Juditsky, 1992).
+    """Gradient descent that averages the parameters in ``state[w]["ax"]`` (Polyak and Juditsky, 1992).
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
-        lr: the learning rate, which falls from step to step: lr / (1 + lambd·lr·t)^alpha.
-        lambd: how much w shrinks, and how fast the learning rate falls.
-        alpha: the power in which it falls.
-        t0: the step from which on the average is taken.
-        weight_decay: this times w is added to the gradient.
-        maximize: go up.
-        foreach, capturable: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        params: the parameters (see :class:`Optimizer`).
+        lr: the initial learning rate; it decays as lr / (1 + lambd·lr·t)^alpha.
+        lambd: the decay rate of w and of the learning rate.
+        alpha: the exponent of the learning rate's decay.
+        t0: the step at which averaging starts.
+        weight_decay: weight_decay·w is added to the gradient.
+        maximize: ascend instead of descend.
+        foreach, capturable: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class ASGD(Optimizer):
         super().__init__(params, {**options, "maximize": maximize})
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
+        """Update one parameter."""
         if not state:
             first = {"step": 0.0, "eta": float(group["lr"]), "mu": 1.0}
             state.update({name: creation.tensor(number) for name, number in first.items()}, ax=creation.zeros_like(p))
         state["step"].add_(1)
         items, constants = (state["step"], state["eta"]), (group["lambd"], group["alpha"], group["t0"])
-        shrink, eta, following, mu = numbers(_factors, p, items, (option(group, "lr"),), *constants)
-        grad = penalized(grad, p, group)
+        shrink, eta, following, mu = numbers(_factors, p, items, (group_option(group, "lr"),), *constants)
+        grad = add_weight_decay(grad, p, group)
         p, average = as_real(p), as_real(state["ax"])
         p.mul_(shrink)
         p.sub_(as_real(grad) * eta)
@@ -55,6 +55,6 @@ class ASGD(Optimizer):
 
 
 def _factors(step: float, eta: float, lr: float, shrinking: float, alpha: float, t0: float) -> tuple[float, ...]:
-    """How much of w is kept, this step and the next one, and how much the average moves after this step."""
+    """Return the decay factor of w, the learning rates of this step and the next, and the weight in the next average."""
     following = lr / (1 + shrinking * lr * step) ** alpha
     return 1 - shrinking * eta, eta, following, 1 / max(1, step - t0)

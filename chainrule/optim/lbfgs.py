@@ -1,8 +1,8 @@
-"""L-BFGS, which estimates the curvature from the last changes of the gradient.
+"""L-BFGS, which estimates the curvature from recent changes of the gradient.
 
-The algorithm is that of PyTorch (and of minFunc before it): a two-loop recursion for the direction (Nocedal and Wright,
-Algorithm 7.4), and steps of a fixed length or that satisfy the strong Wolfe conditions (Algorithms 3.5 and 3.6, with cubic
-interpolation). Numbers are kept as tensors of the parameters' dtype where PyTorch keeps them so, for the same rounding.
+The algorithm is PyTorch's (and minFunc's): a two-loop recursion for the direction (Nocedal and Wright, Algorithm 7.4).
+Steps have a fixed length or satisfy the strong Wolfe conditions (Algorithms 3.5 and 3.6, with cubic interpolation).
+Scalars are tensors of the parameters' dtype where they are in PyTorch, for the same rounding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from chainrule.optim.optimizer import Closure, Optimizer, as_real, check_options
 
 
 class _Trial(NamedTuple):
-    """A step of length ``t`` along the direction: the loss there, its gradient, and its slope along the direction."""
+    """A trial step of length ``t``: the loss at its end, its gradient, and its slope along the direction."""
 
     t: Any
     loss: float
@@ -27,14 +27,14 @@ class _Trial(NamedTuple):
 
 
 class LBFGS(Optimizer):
-    """L-BFGS; ``step`` takes a closure that computes the loss and its gradients again, and is up to ``max_iter`` iterations.
+    """L-BFGS. ``step`` runs up to ``max_iter`` iterations with a closure that recomputes the loss and its gradients.
 
     Args:
-        params: what to optimize: one group.
-        lr: the length of a step, or the first one that the line search tries.
-        max_iter, max_eval: iterations of a step, and evaluations of the loss (1.25 · max_iter).
-        tolerance_grad, tolerance_change: stop at a gradient, or a change of parameters and loss, that is smaller.
-        history_size: how many changes are remembered.
+        params: the parameters, as one group.
+        lr: the step length, or the initial one of the line search.
+        max_iter, max_eval: the limits for iterations and loss evaluations in a step (default 1.25 · max_iter).
+        tolerance_grad, tolerance_change: stop at a smaller gradient, or a smaller change of parameters and loss.
+        history_size: the number of gradient changes to store.
         line_search_fn: "strong_wolfe", or None for steps of fixed length.
 
     >>> import chainrule as cr
@@ -65,9 +65,9 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Up to ``max_iter`` iterations; what the closure gave first is returned."""
+        """Run up to ``max_iter`` iterations; return the first result of the closure."""
         if closure is None:
-            raise TypeError("LBFGS.step() needs a closure, which computes the loss and its gradients again")
+            raise TypeError("LBFGS.step() needs a closure that recomputes the loss and its gradients")
         with no_grad():
             return self._iterate(enable_grad()(closure))
 
@@ -76,7 +76,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first = compute()
-        loss, grad, evaluations = _number(first), self._flat_grad(), 1
+        loss, grad, evaluations = _as_float(first), self._flat_grad(), 1
         state["func_evals"] += 1
         converged = grad.abs().max() <= group["tolerance_grad"]
         for iteration in range(1, group["max_iter"] + 1):
@@ -93,16 +93,18 @@ class LBFGS(Optimizer):
             before = evaluations
             if group["line_search_fn"] is not None:
                 start = _Trial(0, loss, grad, slope)
-                search = _LineSearch(self._along(compute, direction), start, direction, group["tolerance_change"])
+                search = _LineSearch(
+                    self._line_function(compute, direction), start, direction, group["tolerance_change"]
+                )
                 found = search.run(t, group["max_eval"] - evaluations)
                 t, loss, grad = found.t, found.loss, found.grad
                 state["t"] = t
-                self._move(t, direction)
+                self._add_step(t, direction)
                 evaluations += search.evaluations
             else:
-                self._move(t, direction)
+                self._add_step(t, direction)
                 if iteration < group["max_iter"]:
-                    loss, grad = _number(compute()), self._flat_grad()
+                    loss, grad = _as_float(compute()), self._flat_grad()
                     evaluations += 1
             state["func_evals"] += evaluations - before
             converged = grad.abs().max() <= group["tolerance_grad"]
@@ -112,7 +114,7 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, state: dict[str, Any], grad: Tensor) -> Tensor:
-        """Minus the estimated inverse of the Hessian times the gradient; the last step is remembered first."""
+        """Store the last step, then return minus the estimated inverse Hessian times the gradient."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return -grad
@@ -127,23 +129,23 @@ class LBFGS(Optimizer):
             steps.append(step)
             inverses.append(1.0 / curvature)
             state["H_diag"] = curvature / change.dot(change)
-        q, shares = -grad, []
+        q, alphas = -grad, []
         for y, s, inverse in zip(reversed(changes), reversed(steps), reversed(inverses)):
-            shares.append(s.dot(q) * inverse)
-            q.add_(y, alpha=-shares[-1])
+            alphas.append(s.dot(q) * inverse)
+            q.add_(y, alpha=-alphas[-1])
         r: Tensor = q * state["H_diag"]
-        for y, s, inverse, share in zip(changes, steps, inverses, reversed(shares)):
-            r.add_(s, alpha=share - y.dot(r) * inverse)
+        for y, s, inverse, alpha_i in zip(changes, steps, inverses, reversed(alphas)):
+            r.add_(s, alpha=alpha_i - y.dot(r) * inverse)
         return r
 
-    def _along(self, compute: Closure, direction: Tensor) -> Callable[[Any], _Trial]:
-        """The loss as a function of the length of the step, from where the parameters are now."""
+    def _line_function(self, compute: Closure, direction: Tensor) -> Callable[[Any], _Trial]:
+        """Return the loss as a function of the step length, starting at the current parameters."""
         params = self.param_groups[0]["params"]
         start = [p.clone() for p in params]
 
         def trial(t: TensorLike) -> _Trial:
-            self._move(t, direction)
-            loss, grad = _number(compute()), self._flat_grad()
+            self._add_step(t, direction)
+            loss, grad = _as_float(compute()), self._flat_grad()
             for p, at_start in zip(params, start):
                 p.copy_(at_start)
             return _Trial(t, loss, grad, grad.dot(direction))
@@ -151,12 +153,12 @@ class LBFGS(Optimizer):
         return trial
 
     def _flat_grad(self) -> Tensor:
-        """All gradients as one real vector."""
+        """Return all gradients as one real vector."""
         params = self.param_groups[0]["params"]
         grads = [creation.zeros_like(p) if p.grad is None else p.grad for p in params]
         return joining.cat([as_real(grad).reshape(-1) for grad in grads])
 
-    def _move(self, t: TensorLike, direction: Tensor) -> None:
+    def _add_step(self, t: TensorLike, direction: Tensor) -> None:
         """Add ``t`` times the direction to the parameters."""
         at = 0
         for p in self.param_groups[0]["params"]:
@@ -165,42 +167,44 @@ class LBFGS(Optimizer):
             at += real.numel()
 
 
-def _number(loss: Any) -> float:
+def _as_float(loss: Any) -> float:
     return float(loss.detach() if isinstance(loss, Tensor) else loss)
 
 
 class _LineSearch:
-    """A step that lowers the loss enough (c1) and where the slope has flattened enough (c2)."""
+    """A search for a step with the strong Wolfe conditions: sufficient decrease (c1) and curvature (c2)."""
 
     c1, c2 = 1e-4, 0.9
 
     def __init__(self, trial: Callable[[Any], _Trial], start: _Trial, direction: Tensor, tolerance: float) -> None:
         self.trial, self.start, self.tolerance = trial, start, tolerance
-        self.longest = direction.abs().max()
+        self.direction_max = direction.abs().max()
         self.evaluations = 0
 
-    def run(self, t: Any, most: int) -> _Trial:
-        """The step, found with about ``most`` trials; the best one so far where that is not enough."""
+    def run(self, t: Any, max_evaluations: int) -> _Trial:
+        """Return a step found with about ``max_evaluations`` trials, or the best trial if none satisfies the conditions."""
         new, previous = self._try(t), self.start
-        while self.evaluations <= most:
-            if self._too_high(new) or (self.evaluations > 2 and new.loss >= previous.loss):
-                return self._between(previous, new, most)
-            if self._flat_enough(new):
+        while self.evaluations <= max_evaluations:
+            if self._violates_armijo(new) or (self.evaluations > 2 and new.loss >= previous.loss):
+                return self._zoom(previous, new, max_evaluations)
+            if self._satisfies_curvature(new):
                 return new
             if new.slope >= 0:
-                return self._between(previous, new, most)
+                return self._zoom(previous, new, max_evaluations)
             bounds = new.t + 0.01 * (new.t - previous.t), new.t * 10
-            previous, new = new, self._try(_interpolated(previous, new, bounds))
+            previous, new = new, self._try(_cubic_minimum(previous, new, bounds))
         return self.start if self.start.loss <= new.loss else new
 
-    def _between(self, first: _Trial, second: _Trial, most: int) -> _Trial:
-        """Shrink the interval between two steps until one inside satisfies the conditions."""
+    def _zoom(self, first: _Trial, second: _Trial, max_evaluations: int) -> _Trial:
+        """Shrink the interval between two steps until a step inside satisfies the conditions."""
         ends = [first, second]
         low = 0 if first.loss <= second.loss else 1
         stuck = False
-        while self.evaluations <= most and not abs(ends[1].t - ends[0].t) * self.longest < self.tolerance:
+        while (
+            self.evaluations <= max_evaluations and not abs(ends[1].t - ends[0].t) * self.direction_max < self.tolerance
+        ):
             left, right = sorted((ends[0].t, ends[1].t), key=float)
-            t = _interpolated(ends[0], ends[1], (left, right))
+            t = _cubic_minimum(ends[0], ends[1], (left, right))
             margin = 0.1 * (right - left)
             near = min(right - t, t - left) < margin
             if near and (stuck or t >= right or t <= left):
@@ -209,11 +213,11 @@ class _LineSearch:
             stuck = near
             new = self._try(t)
             high = 1 - low
-            if self._too_high(new) or new.loss >= ends[low].loss:
+            if self._violates_armijo(new) or new.loss >= ends[low].loss:
                 ends[high] = new
                 low = 0 if ends[0].loss <= ends[1].loss else 1
                 continue
-            if self._flat_enough(new):
+            if self._satisfies_curvature(new):
                 return new
             if new.slope * (ends[high].t - ends[low].t) >= 0:
                 ends[high] = ends[low]
@@ -224,15 +228,15 @@ class _LineSearch:
         self.evaluations += 1
         return self.trial(t)
 
-    def _too_high(self, new: _Trial) -> bool:
+    def _violates_armijo(self, new: _Trial) -> bool:
         return bool(new.loss > self.start.loss + self.c1 * new.t * self.start.slope)
 
-    def _flat_enough(self, new: _Trial) -> bool:
+    def _satisfies_curvature(self, new: _Trial) -> bool:
         return bool(abs(new.slope) <= -self.c2 * self.start.slope)
 
 
-def _interpolated(a: _Trial, b: _Trial, bounds: tuple[Any, Any]) -> Any:
-    """Where the cubic through two steps with their slopes is least (Nocedal and Wright, equation 3.59), within bounds."""
+def _cubic_minimum(a: _Trial, b: _Trial, bounds: tuple[Any, Any]) -> Any:
+    """Return the minimizer, within bounds, of the cubic through two trials (Nocedal and Wright, equation 3.59)."""
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1**2 - a.slope * b.slope
     if square < 0:

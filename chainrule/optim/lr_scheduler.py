@@ -1,7 +1,7 @@
-"""Learning rates that change from epoch to epoch: by factors, along curves, as a function says, or when nothing gets better.
+"""Learning-rate schedulers: by factors, along curves, by a function, or when a metric stops improving.
 
-Most schedules multiply what the learning rate is now, as PyTorch's do: so several of them, or the user, can change it at once.
-What is said of the learning rate in closed form serves ``step(epoch)``, and where one schedule hands over to the next.
+Most schedulers multiply the current learning rate, as PyTorch's do, so that several of them (or the user) can change it.
+The closed forms (``_get_closed_form_lr``) serve ``step(epoch)`` and the transitions in :class:`SequentialLR`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _set_lr(group: Group, lr: float) -> None:
         group["lr"] = lr
 
 
-def _copied(lr: float) -> float:
+def _copy_lr(lr: float) -> float:
     return lr.detach().clone() if isinstance(lr, Tensor) else lr
 
 
@@ -42,8 +42,8 @@ def _check_optimizer(optimizer: object) -> None:
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def _for_groups(name: str, optimizer: Optimizer, value: object) -> list[Any]:
-    """A value for each group: what was given, if that is a list."""
+def _per_group(name: str, optimizer: Optimizer, value: object) -> list[Any]:
+    """Return a value for each group: the elements of a list, or one value repeated."""
     count = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * count
     if len(values) != count:
@@ -54,15 +54,15 @@ def _for_groups(name: str, optimizer: Optimizer, value: object) -> list[Any]:
 
 
 class LRScheduler:
-    """The base of schedules: ``get_lr`` gives the learning rates of the groups in epoch ``last_epoch``.
+    """The base of schedulers: ``get_lr`` returns the learning rates of the groups in epoch ``last_epoch``.
 
     Args:
-        optimizer: whose learning rates these are.
-        last_epoch: the epoch to go on from, with an optimizer whose state was loaded; -1 to begin.
+        optimizer: the optimizer whose learning rates are set.
+        last_epoch: the epoch to resume from, with an optimizer whose state was loaded; -1 to start.
     """
 
-    _is_initial = False  # the step that the constructor makes
-    _get_lr_called_within_step = True  # which schedules of PyTorch's users ask before they warn
+    _is_initial = False  # True during the constructor's step
+    _get_lr_called_within_step = True  # read by schedulers written for PyTorch, before they warn
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         _check_optimizer(optimizer)
@@ -70,8 +70,8 @@ class LRScheduler:
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch >= 0 and "initial_lr" not in group:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
-            group.setdefault("initial_lr", _copied(group["lr"]))
-        self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
+            group.setdefault("initial_lr", _copy_lr(group["lr"]))
+        self.base_lrs = [_copy_lr(group["initial_lr"]) for group in optimizer.param_groups]
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -81,24 +81,24 @@ class LRScheduler:
         finally:
             del self._is_initial
 
-    def _lrs(self) -> list[float]:
-        """What the learning rates are now."""
-        return [_copied(group["lr"]) for group in self.optimizer.param_groups]
+    def _current_lrs(self) -> list[float]:
+        """Return the current learning rates."""
+        return [_copy_lr(group["lr"]) for group in self.optimizer.param_groups]
 
-    def _times(self, factor: float) -> list[float]:
-        """What they are now, times a factor."""
-        return [lr * factor for lr in self._lrs()]
+    def _scaled_lrs(self, factor: float) -> list[float]:
+        """Return the current learning rates times a factor."""
+        return [lr * factor for lr in self._current_lrs()]
 
     def get_lr(self) -> list[float]:
-        """The learning rate of each group."""
+        """Return the learning rate of each group."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
-        """The learning rate of each group, as it was set."""
+        """Return the learning rate of each group, as last set by this scheduler."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """The next epoch begins, or the one that is given."""
+        """Advance to the next epoch, or to the given one."""
         self._step_count += 1
         self._update_lr(epoch)
 
@@ -107,39 +107,39 @@ class LRScheduler:
         find = self.get_lr if epoch is None else getattr(self, "_get_closed_form_lr", self.get_lr)
         for group, lr in zip(self.optimizer.param_groups, find(), strict=True):
             _set_lr(group, lr)
-        self._last_lr = self._lrs()
+        self._last_lr = self._current_lrs()
 
     def state_dict(self) -> Params:
-        """Everything but the optimizer and functions."""
+        """Return all attributes except the optimizer and functions."""
         return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
 
     def load_state_dict(self, state_dict: Params) -> None:
-        """Go on where another schedule was."""
+        """Resume from the state of another scheduler."""
         self.__dict__.update(state_dict)
 
 
 class _LRScheduler(LRScheduler):
-    """The base's former name."""
+    """The deprecated name of the base class."""
 
 
 class StepLR(LRScheduler):
-    """The learning rate times ``gamma`` in every epoch that is a multiple of ``step_size``."""
+    """Multiplies the learning rate by ``gamma`` every ``step_size`` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """What it is, or ``gamma`` times that."""
+        """Return the current rates, times ``gamma`` at a multiple of ``step_size``."""
         change = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
-        return self._times(self.gamma) if change else self._lrs()
+        return self._scaled_lrs(self.gamma) if change else self._current_lrs()
 
     def _get_closed_form_lr(self) -> list[float]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
 class MultiStepLR(LRScheduler):
-    """The learning rate times ``gamma`` in each of the epochs ``milestones``."""
+    """Multiplies the learning rate by ``gamma`` at each of the epochs ``milestones``."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -148,9 +148,9 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """What it is, or ``gamma`` times that, as often as the epoch is a milestone."""
+        """Return the current rates, times ``gamma`` for each occurrence of the epoch in ``milestones``."""
         times = self.milestones[self.last_epoch]
-        return self._times(self.gamma**times) if times else self._lrs()
+        return self._scaled_lrs(self.gamma**times) if times else self._current_lrs()
 
     def _get_closed_form_lr(self) -> list[float]:
         times = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -158,7 +158,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The learning rate times ``factor`` until epoch ``total_iters``."""
+    """Multiplies the learning rate by ``factor`` until epoch ``total_iters``."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
@@ -167,10 +167,10 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """What it is; at first less, and at the end more."""
+        """Return the current rates, times ``factor`` at the start and divided by it at ``total_iters``."""
         if self.last_epoch == 0:
-            return self._times(self.factor)
-        return self._times(1 / self.factor) if self.last_epoch == self.total_iters else self._lrs()
+            return self._scaled_lrs(self.factor)
+        return self._scaled_lrs(1 / self.factor) if self.last_epoch == self.total_iters else self._current_lrs()
 
     def _get_closed_form_lr(self) -> list[float]:
         done = self.last_epoch >= self.total_iters
@@ -178,7 +178,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The learning rate times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
+    """Multiplies the learning rate by a factor from ``start_factor`` to ``end_factor``, over ``total_iters`` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5,
@@ -192,13 +192,13 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """What it is, times the quotient of this factor and the last."""
+        """Return the current rates, times the ratio of this factor to the previous one."""
         if self.last_epoch == 0:
-            return self._times(self.start_factor)
+            return self._scaled_lrs(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._lrs()
+            return self._current_lrs()
         slope = self.end_factor - self.start_factor
-        return self._times(1 + slope / (self.total_iters * self.start_factor + (self.last_epoch - 1) * slope))
+        return self._scaled_lrs(1 + slope / (self.total_iters * self.start_factor + (self.last_epoch - 1) * slope))
 
     def _get_closed_form_lr(self) -> list[float]:
         slope, epoch = self.end_factor - self.start_factor, min(self.total_iters, self.last_epoch)
@@ -206,33 +206,33 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The learning rate times ``gamma`` in every epoch."""
+    """Multiplies the learning rate by ``gamma`` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """What it is, times ``gamma``."""
-        return self._lrs() if self._is_initial else self._times(self.gamma)
+        """Return the current rates times ``gamma``."""
+        return self._current_lrs() if self._is_initial else self._scaled_lrs(self.gamma)
 
     def _get_closed_form_lr(self) -> list[float]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
 class PolynomialLR(LRScheduler):
-    """The learning rate goes to 0 in ``total_iters`` epochs, as a power of what is left of them."""
+    """Decays the learning rate to 0 over ``total_iters`` epochs, as a power of the fraction of epochs left."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """What it is, times the quotient of this power and the last."""
+        """Return the current rates, times the ratio of this power to the previous one."""
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._lrs()
+            return self._current_lrs()
         left, before = (1 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
-        return self._times((left / before) ** self.power)
+        return self._scaled_lrs((left / before) ** self.power)
 
     def _get_closed_form_lr(self) -> list[float]:
         left = 1 - min(self.total_iters, self.last_epoch) / self.total_iters
@@ -240,7 +240,7 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """The learning rate goes to ``eta_min`` in ``T_max`` epochs along half a period of a cosine, and then back.
+    """Anneals the learning rate to ``eta_min`` over ``T_max`` epochs along half a cosine period, and then back.
 
     >>> import chainrule as cr
     >>> optimizer = cr.optim.SGD([cr.ones(2, requires_grad=True)], lr=1.0)
@@ -255,17 +255,17 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """What is above ``eta_min``, times the quotient of this height of the cosine and the last."""
+        """Scale the part above ``eta_min`` by the ratio of this height of the cosine to the previous one."""
         epoch, low = self.last_epoch, self.eta_min
         if self._is_initial:
-            return self._lrs()
+            return self._current_lrs()
         if self._step_count == 1 and epoch > 0:
             return self._get_closed_form_lr()
-        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the last height was 0
+        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the previous height was 0
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [lr + (base - low) * rise for base, lr in zip(self.base_lrs, self._lrs(), strict=True)]
+            return [lr + (base - low) * rise for base, lr in zip(self.base_lrs, self._current_lrs(), strict=True)]
         height, before = (1 + math.cos(math.pi * e / self.T_max) for e in (epoch, epoch - 1))
-        return [height / before * (lr - low) + low for lr in self._lrs()]
+        return [height / before * (lr - low) + low for lr in self._current_lrs()]
 
     def _get_closed_form_lr(self) -> list[float]:
         height = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
@@ -273,14 +273,14 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """The learning rate goes to ``eta_min`` along half a period of a cosine, and starts again from the top.
+    """Anneals the learning rate to ``eta_min`` along half a cosine period, then restarts from the initial rate.
 
     Args:
-        optimizer: whose learning rates these are.
-        T_0: the epochs until the first restart.
-        T_mult: how many times longer each period is than the last.
+        optimizer: the optimizer whose learning rates are set.
+        T_0: the number of epochs until the first restart.
+        T_mult: the factor by which each period is longer than the previous one.
         eta_min: the lowest learning rate.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
     """
 
     def __init__(
@@ -294,12 +294,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The height of the cosine, above ``eta_min``."""
+        """Return the rates at the current position in the period."""
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """The next epoch begins, or the one that is given, which may be a fraction: epoch + batch / batches."""
+        """Advance to the next epoch, or to the given one, which may be a fraction: epoch + batch / batches."""
         if epoch is None and self.last_epoch >= 0:
             epoch, self.T_cur = self.last_epoch + 1, self.T_cur + 1
             if self.T_cur >= self.T_i:
@@ -312,7 +312,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super()._update_lr(math.floor(epoch))
 
     def _find_period(self, epoch: float) -> None:
-        """Which period an epoch is in, and where in it."""
+        """Set the length of the epoch's period and the position in it."""
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch
         elif self.T_mult == 1:
@@ -324,19 +324,19 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """The learning rate goes up to ``max_lr`` and then far down, and momentum the other way (Smith and Topin, 2017).
+    """Raises the learning rate to ``max_lr`` and then decays it, and cycles momentum inversely (Smith and Topin, 2017).
 
     Args:
-        optimizer: whose learning rates these are; its own ones are not read.
+        optimizer: the optimizer whose learning rates are set. Its own learning rates are ignored.
         max_lr: the highest learning rate, or one for each group.
-        total_steps: how many steps there will be; or ``epochs`` and ``steps_per_epoch``.
-        pct_start: the part of the steps in which it goes up.
+        total_steps: the number of steps; or give ``epochs`` and ``steps_per_epoch``.
+        pct_start: the fraction of the steps in which the learning rate rises.
         anneal_strategy: ``"cos"`` or ``"linear"``.
-        cycle_momentum: change ``momentum``, or the first of ``betas``, between ``max_momentum`` and ``base_momentum``.
-        div_factor: how many times lower than ``max_lr`` it starts.
-        final_div_factor: how many times lower than that it ends.
-        three_phase: go down to where it started, as long as it went up, and only then further down.
-        last_epoch: the step to go on from.
+        cycle_momentum: cycle ``momentum``, or the first of ``betas``, between ``max_momentum`` and ``base_momentum``.
+        div_factor: the initial learning rate is ``max_lr / div_factor``.
+        final_div_factor: the final learning rate is the initial one divided by this factor.
+        three_phase: decay to the initial rate in as many steps as the rise, then to the final rate.
+        last_epoch: the step to resume from.
     """
 
     def __init__(
@@ -362,7 +362,7 @@ class OneCycleLR(LRScheduler):
         self.total_steps = math.prod(filter(None, given.values()))
         self.cycle_momentum, self._anneal_func_type = cycle_momentum, anneal_strategy
         up, end = float(pct_start * self.total_steps) - 1, self.total_steps - 1
-        #: the step that each phase ends at, and between which of the group's options the learning rate and momentum go
+        #: For each phase: its last step, and the group options between which learning rate and momentum are annealed.
         self._phases = [(up, ("initial_lr", "max_lr"), ("max_momentum", "base_momentum"))]
         if three_phase:
             down = float(2 * pct_start * self.total_steps) - 2
@@ -374,7 +374,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         self.use_beta1 = "betas" in optimizer.defaults
         values = (("max_lr", max_lr), ("max_momentum", max_momentum), ("base_momentum", base_momentum))
-        options = [_for_groups(name, optimizer, value) for name, value in values]
+        options = [_per_group(name, optimizer, value) for name, value in values]
         if last_epoch == -1:
             for group, highest, most, least in zip(optimizer.param_groups, *options, strict=True):
                 start = highest / div_factor
@@ -390,13 +390,13 @@ class OneCycleLR(LRScheduler):
         else:
             group["momentum"] = value
 
-    def _between(self, start: float, end: float, part: float) -> float:
+    def _anneal(self, start: float, end: float, part: float) -> float:
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
     def get_lr(self) -> list[float]:
-        """Between the ends of the phase that the step is in; momentum is changed on the way."""
+        """Return the rates at the step's position in its phase; also set the momentum."""
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
@@ -406,12 +406,12 @@ class OneCycleLR(LRScheduler):
         part, (_, lrs, momenta) = (step - start) / (ends[i] - start), self._phases[i]
         if self.cycle_momentum:
             for group in self.optimizer.param_groups:
-                self._set_momentum(group, self._between(group[momenta[0]], group[momenta[1]], part))
-        return [self._between(group[lrs[0]], group[lrs[1]], part) for group in self.optimizer.param_groups]
+                self._set_momentum(group, self._anneal(group[momenta[0]], group[momenta[1]], part))
+        return [self._anneal(group[lrs[0]], group[lrs[1]], part) for group in self.optimizer.param_groups]
 
 
 class LambdaLR(LRScheduler):
-    """The first learning rate times what a function of the epoch gives.
+    """Sets the learning rate to the initial one times a function of the epoch.
 
     >>> import chainrule as cr
     >>> optimizer = cr.optim.SGD([cr.ones(2, requires_grad=True)], lr=1.0)
@@ -430,24 +430,24 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The products."""
+        """Return the initial rates times the factors."""
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
 class MultiplicativeLR(LambdaLR):
-    """The learning rate of the last epoch times what a function of the epoch gives."""
+    """Multiplies the current learning rate by a function of the epoch."""
 
     def get_lr(self) -> list[float]:
-        """The products."""
+        """Return the current rates times the factors."""
         if self._is_initial:
-            return self._lrs()
-        return [lr * factor(self.last_epoch) for lr, factor in zip(self._lrs(), self.lr_lambdas, strict=True)]
+            return self._current_lrs()
+        return [lr * factor(self.last_epoch) for lr, factor in zip(self._current_lrs(), self.lr_lambdas, strict=True)]
 
 
-class _Schedules(LRScheduler):
-    """What is made of several schedules of one optimizer."""
+class _CompositeScheduler(LRScheduler):
+    """The base of schedulers that combine several schedulers of one optimizer."""
 
-    def _hold(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
+    def _set_schedulers(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
         kind = type(self).__name__
         if not schedulers:
             raise ValueError(f"{kind} expects at least one scheduler, but got no scheduler.")
@@ -456,50 +456,50 @@ class _Schedules(LRScheduler):
         for i, scheduler in enumerate(self._schedulers):
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(
-                    f"{kind} does not support `ReduceLROnPlateau` scheduler as its `step` takes what is measured, but got one "
-                    f"at index {i}: call that one's step beside this one's"
+                    f"{kind} does not support `ReduceLROnPlateau` scheduler as its `step` takes a metric, but got one at index "
+                    f"{i}: call its step separately"
                 )
             if scheduler.optimizer is not optimizer:
                 raise ValueError(
                     f"{kind} expects all schedulers to belong to the same optimizer, but the one at index {i} "
-                    f"({type(scheduler).__name__}) has another"
+                    f"({type(scheduler).__name__}) has a different one"
                 )
 
-    def _undo(self) -> None:
-        """Go back before the first steps, which the schedules' constructors made."""
+    def _undo_initial_steps(self) -> None:
+        """Undo the initial steps of the schedulers' constructors."""
         for scheduler in self._schedulers:
-            if isinstance(scheduler, _Schedules):
-                scheduler._undo()
+            if isinstance(scheduler, _CompositeScheduler):
+                scheduler._undo_initial_steps()
             else:
                 scheduler.last_epoch -= 1
 
     def state_dict(self) -> Params:
-        """The states of the schedules, and this one's own."""
+        """Return the scheduler's own state, with the states of the combined schedulers."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: Params) -> None:
-        """Go on where another one of such schedules was."""
+        """Resume from the state of another combined scheduler."""
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
 
 
-class ChainedScheduler(_Schedules):
-    """Several schedules at once: each changes what the one before it made of the learning rate."""
+class ChainedScheduler(_CompositeScheduler):
+    """Several schedulers that all step each epoch; their changes are applied in order."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
-        self._hold(schedulers, optimizer)
-        self._last_lr = self._lrs()
+        self._set_schedulers(schedulers, optimizer)
+        self._last_lr = self._current_lrs()
 
     def step(self) -> None:  # type: ignore[override]
-        """The next epoch begins."""
+        """Advance to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = self._lrs()
+        self._last_lr = self._current_lrs()
 
 
-class SequentialLR(_Schedules):
-    """One schedule after the other: each of ``milestones`` is the epoch in which the next one starts, as from its epoch 0.
+class SequentialLR(_CompositeScheduler):
+    """Schedulers that run one after the other. Each of ``milestones`` is the epoch at which the next one starts.
 
     >>> import chainrule as cr
     >>> from chainrule.optim.lr_scheduler import ConstantLR, ExponentialLR, SequentialLR
@@ -516,7 +516,7 @@ class SequentialLR(_Schedules):
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
     ) -> None:
-        self._hold(schedulers, optimizer)
+        self._set_schedulers(schedulers, optimizer)
         if len(milestones) != len(self._schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
@@ -526,13 +526,13 @@ class SequentialLR(_Schedules):
         self._milestones, self.last_epoch = list(milestones), last_epoch + 1
         for group in optimizer.param_groups:
             _set_lr(group, group["initial_lr"])
-        self._undo()
+        self._undo_initial_steps()
         first = self._schedulers[bisect_right(self._milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
-        """The next epoch begins."""
+        """Advance to the next epoch."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
@@ -544,18 +544,18 @@ class SequentialLR(_Schedules):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The learning rate times ``factor`` whenever a number has not got better for more than ``patience`` epochs.
+    """Multiplies the learning rate by ``factor`` when a metric has not improved for more than ``patience`` epochs.
 
     Args:
-        optimizer: whose learning rates these are.
+        optimizer: the optimizer whose learning rates are set.
         mode: ``"min"``: lower numbers are better; ``"max"``: higher ones.
-        factor: below 1.
-        patience: how many epochs may pass without getting better.
-        threshold: what is better is so by this part of the best, or with ``threshold_mode="abs"`` by this difference.
+        factor: a factor less than 1.
+        patience: the number of epochs without improvement to allow.
+        threshold: the minimal improvement, relative to the best value or (``threshold_mode="abs"``) absolute.
         threshold_mode: ``"rel"`` or ``"abs"``.
-        cooldown: how many epochs after a change do not count.
-        min_lr: no learning rate gets below this, or of each group.
-        eps: smaller changes are not made.
+        cooldown: the number of epochs to ignore after a reduction.
+        min_lr: the lowest learning rate, or one for each group.
+        eps: the smallest change of a learning rate to apply.
 
     >>> import chainrule as cr
     >>> optimizer = cr.optim.SGD([cr.ones(2, requires_grad=True)], lr=1.0)
@@ -580,10 +580,10 @@ class ReduceLROnPlateau(LRScheduler):
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
-        self.min_lrs = _for_groups("min_lr", optimizer, min_lr)
+        self.min_lrs = _per_group("min_lr", optimizer, min_lr)
         self.last_epoch, self.cooldown_counter, self.num_bad_epochs = 0, 0, 0
         self.best = math.inf if mode == "min" else -math.inf
-        self._last_lr = self._lrs()
+        self._last_lr = self._current_lrs()
 
     def _is_better(self, number: float) -> bool:
         sign = -1 if self.mode == "min" else 1
@@ -592,7 +592,7 @@ class ReduceLROnPlateau(LRScheduler):
         return sign * number > sign * bound
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """An epoch is over, in which ``metrics`` was measured."""
+        """Finish an epoch with the value ``metrics``; reduce the learning rates if it has stopped improving."""
         number = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self.num_bad_epochs += 1
@@ -603,15 +603,15 @@ class ReduceLROnPlateau(LRScheduler):
         if self.num_bad_epochs > self.patience:
             self._reduce()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = self._lrs()
+        self._last_lr = self._current_lrs()
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):  # a group was added
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"there are {len(groups)} param groups and {len(self.min_lrs)} min_lrs: give min_lrs one for the group "
-                    "that was added"
+                    f"there are {len(groups)} param groups and {len(self.min_lrs)} min_lrs: append a value to min_lrs for the "
+                    "group that was added"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs, strict=True):

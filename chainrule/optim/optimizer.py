@@ -1,4 +1,4 @@
-"""What all optimizers share: groups of parameters with options, and a state for each parameter."""
+"""The base class of optimizers: parameter groups with options, a state for each parameter, and shared helpers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class _RequiredParameter:
         return "<required parameter>"
 
 
-#: the default of an option that every group has to have
+#: The default of an option that every group must specify.
 required = _RequiredParameter()
 
 
 class Optimizer:
-    """The base of optimizers: says in ``update`` how one parameter changes.
+    """The base of optimizers. Subclasses implement ``update``, which updates one parameter in place.
 
     Args:
-        params: tensors; or pairs of a name and a tensor; or dictionaries ``{"params": tensors, option: value, ...}``.
-        defaults: the options of groups that do not say their own; they may be given by name as well (``lr=0.1``).
+        params: tensors, pairs of a name and a tensor, or dictionaries ``{"params": tensors, option: value, ...}``.
+        defaults: the options of groups without their own; they may also be keyword arguments (``lr=0.1``).
 
     >>> import chainrule as cr
     >>> class SignDescent(cr.optim.Optimizer):
@@ -62,7 +62,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: Group) -> None:
-        """Optimize more parameters, with options of their own."""
+        """Add a group of parameters with its own options."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         group, params = dict(param_group), param_group["params"]
@@ -78,7 +78,7 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError(
-                    "can't optimize a non-leaf Tensor: give what it was computed from, or w.detach().requires_grad_()"
+                    "can't optimize a non-leaf Tensor: pass the leaf it was computed from, or w.detach().requires_grad_()"
                 )
         known = {id(p) for other in self.param_groups for p in other["params"]}
         if len({id(p) for p in params}) < len(params) or any(id(p) in known for p in params):
@@ -90,10 +90,10 @@ class Optimizer:
         self.param_groups.append(group)
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Change all parameters that have a gradient, once.
+        """Update all parameters that have a gradient once.
 
         Args:
-            closure: computes the loss and its gradients again; it is called first, and the loss returned.
+            closure: a function that recomputes the loss and its gradients; it is called first and its loss returned.
         """
         loss = None
         if closure is not None:
@@ -107,29 +107,29 @@ class Optimizer:
         return loss
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: Params) -> None:
-        """Change one parameter in place, by its gradient and the options of its group; ``state`` is kept between steps."""
-        raise NotImplementedError(f"{type(self).__name__} says neither how it does a step nor an update")
+        """Update one parameter in place from its gradient and group options; ``state`` persists between steps."""
+        raise NotImplementedError(f"{type(self).__name__} implements neither step nor update")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients, or set them to zero."""
+        """Reset the gradients to None, or to zero."""
         for group in self.param_groups:
             for p in group["params"]:
                 p.grad = None if set_to_none or p.grad is None else p.grad.detach().zero_()
 
     def state_dict(self) -> Params:
-        """Options and states, with a number for each parameter; ``chainrule.save`` takes it."""
+        """Return options and states, with an index for each parameter; ``chainrule.save`` can store it."""
         number = {id(p): i for i, p in enumerate(self._params())}
         groups = [{**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups]
         return {"state": {number[id(p)]: state for p, state in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Params) -> None:
-        """Go on where the optimizer of a ``state_dict`` was, with as many parameters in the same order."""
+        """Load a ``state_dict`` of an optimizer with the same number and order of parameters."""
         saved = copy.deepcopy(state_dict)
         old, new = ([len(group["params"]) for group in groups] for groups in (saved["param_groups"], self.param_groups))
         if old != new:
             raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: the "
-                f"groups have {old} parameters, and here {new}"
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: its "
+                f"groups have {old} parameters, this optimizer's {new}"
             )
         for group, loaded in zip(self.param_groups, saved["param_groups"]):
             group.update({**loaded, "params": group["params"]})
@@ -147,8 +147,11 @@ class Optimizer:
         return f"{type(self).__name__} (\n{chr(10).join(groups)})"
 
 
-def option(group: Group, name: str, like: Tensor | None = None) -> Any:
-    """A number among a group's options, for what is like a tensor: schedulers change it, so a recording reads it in each call."""
+def group_option(group: Group, name: str, like: Tensor | None = None) -> Any:
+    """Return a numeric option of a group, cast to the dtype of ``like``.
+
+    Schedulers change options, so a compiled function must read them in each call.
+    """
     found = number(group, name)
     if found is None:
         return group[name]
@@ -156,49 +159,49 @@ def option(group: Group, name: str, like: Tensor | None = None) -> Any:
 
 
 def first_beta(group: Group) -> Any:
-    """The first of a group's betas, which some schedulers change."""
+    """Return the first of a group's betas, which some schedulers change between calls."""
     found = number(group, "betas", 0) if group.get("max_momentum") is not None else None
     return part(group, "betas", 0) if found is None else found
 
 
-def count(state: dict[str, Tensor], p: Tensor, *names: str) -> None:
-    """Count a step of a parameter; the first begins its state, with zeros like the parameter by these names."""
+def count_step(state: dict[str, Tensor], p: Tensor, *names: str) -> None:
+    """Increment a parameter's step count; the first step initializes the named states with zeros."""
     if "step" not in state:
         state["step"] = creation.tensor(0.0)
         state.update({name: creation.zeros_like(p) for name in names})
     state["step"].add_(1)
 
 
-def penalized(grad: Tensor, p: Tensor, group: Group) -> Tensor:
-    """The gradient with that of the penalty on the weights, where there is one."""
+def add_weight_decay(grad: Tensor, p: Tensor, group: Group) -> Tensor:
+    """Return the gradient plus weight_decay·p, if the group has weight decay."""
     return grad.add(p, alpha=group["weight_decay"]) if group["weight_decay"] else grad
 
 
-def move(mean: Tensor, grad: Tensor, beta: TensorLike) -> Tensor:
-    """Keep so much of a mean, and take the rest from a gradient."""
+def update_mean(mean: Tensor, grad: Tensor, beta: TensorLike) -> Tensor:
+    """Update a running mean in place: mean ← beta·mean + (1 − beta)·grad."""
     if isinstance(beta, Tensor):
         return mean.copy_(bind(arithmetic.lerp, (mean, grad, cast(1 - beta, beside(mean))), {}))
     return mean.lerp_(grad, 1 - beta)
 
 
 def as_real(tensor: Tensor) -> Tensor:
-    """A complex tensor as pairs of real numbers, of the same memory."""
+    """Return a real view of a complex tensor, with pairs of real numbers; other tensors unchanged."""
     return view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def check_betas(betas: tuple[float, float]) -> None:
-    """Raise for parts of a mean that are not below 1."""
+    """Raise for decay rates outside of [0, 1)."""
     for i, beta in enumerate(betas):
         if not 0 <= beta < 1:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
 def check_options(lr: float, weight_decay: float, differentiable: bool = False, **others: float) -> None:
-    """Raise for numbers below 0, in PyTorch's words, and where steps are to be differentiated."""
+    """Raise PyTorch's errors for negative options, and an error for ``differentiable=True``."""
     if differentiable:
         raise NotImplementedError(
-            "differentiable=True: steps write in place and leave no history. A step as a function, w - lr * grad(loss)(w), has "
-            "derivatives"
+            "differentiable=True: steps write in place and are not recorded. Write the step as a function, "
+            "w - lr * grad(loss)(w), to differentiate it"
         )
     for name, value in {"learning rate": lr, "weight_decay value": weight_decay, **others}.items():
         if not value >= 0:

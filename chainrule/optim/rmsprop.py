@@ -1,4 +1,4 @@
-"""RMSprop: gradients over the root of the mean of their squares."""
+"""RMSprop: divide gradients by the root of the running mean of their squares."""
 
 from __future__ import annotations
 
@@ -6,23 +6,31 @@ from collections.abc import Iterable
 
 from chainrule._src.tape.numbers import nonzero
 from chainrule._src.tape.tensor import Tensor
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, count, option, penalized
+from chainrule.optim.optimizer import (
+    Group,
+    Optimizer,
+    add_weight_decay,
+    as_real,
+    check_options,
+    count_step,
+    group_option,
+)
 
 
 class RMSprop(Optimizer):
     """RMSprop (Hinton's lecture 6e; Graves, 2013, with ``centered``).
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
+        params: the parameters (see :class:`Optimizer`).
         lr: the learning rate.
-        alpha: how much of the mean is kept in a step.
-        eps: is added to the root.
-        weight_decay: this times w is added to the gradient.
-        momentum: how much of the last step is kept.
+        alpha: the decay rate of the running mean.
+        eps: added to the root.
+        weight_decay: weight_decay·w is added to the gradient.
+        momentum: the factor of the previous step that is added to the current one.
         centered: divide by the standard deviation of the gradients.
-        maximize: go up.
-        foreach, capturable: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        maximize: ascend instead of descend.
+        foreach, capturable: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
     """
 
     def __init__(
@@ -36,10 +44,10 @@ class RMSprop(Optimizer):
         super().__init__(params, {**options, "momentum": momentum, "centered": centered, "maximize": maximize})
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
+        """Update one parameter."""
         used = {"square_avg": True, "momentum_buffer": group["momentum"], "grad_avg": group["centered"]}
-        count(state, p, *(name for name, wanted in used.items() if wanted))
-        grad = penalized(grad, p, group)
+        count_step(state, p, *(name for name, wanted in used.items() if wanted))
+        grad = add_weight_decay(grad, p, group)
         p, grad, keep = as_real(p), as_real(grad), group["alpha"]
         squares = as_real(state["square_avg"]).mul_(keep).addcmul_(grad, grad, value=1 - keep)
         if group["centered"]:
@@ -47,7 +55,7 @@ class RMSprop(Optimizer):
             squares = squares.addcmul(mean, mean, value=-1)
         root = squares.sqrt().add_(group["eps"])
         if nonzero(group, "momentum"):
-            change = as_real(state["momentum_buffer"]).mul_(option(group, "momentum", p)).addcdiv_(grad, root)
+            change = as_real(state["momentum_buffer"]).mul_(group_option(group, "momentum", p)).addcdiv_(grad, root)
         else:
             change = grad / root
-        p.sub_(change * option(group, "lr", p))
+        p.sub_(change * group_option(group, "lr", p))

@@ -1,4 +1,4 @@
-"""Rprop: steps that depend on the signs of the gradients alone."""
+"""Rprop: steps that depend only on the signs of the gradients."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
 
 
 class Rprop(Optimizer):
-    """Resilient backpropagation (Riedmiller and Braun, 1993): a step grows while the sign stays, and shrinks where it changes.
+    """Resilient backpropagation (Riedmiller and Braun, 1993): steps grow while a sign persists, and shrink when it changes.
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
-        lr: the first step.
+        params: the parameters (see :class:`Optimizer`).
+        lr: the size of the first step.
         etas: the factors by which steps shrink and grow.
         step_sizes: the smallest and the largest step.
-        maximize: go up.
-        capturable, foreach: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        maximize: ascend instead of descend.
+        capturable, foreach: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Rprop(Optimizer):
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
+        """Update one parameter."""
         if not state:
             lr = float(group["lr"])
             first = creation.full_like(p, complex(lr, lr) if p.is_complex() else lr)

@@ -1,4 +1,4 @@
-"""Gradient descent, with momentum."""
+"""Stochastic gradient descent, with optional momentum."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterable
 
 from chainrule._src.tape.numbers import nonzero
 from chainrule._src.tape.tensor import Tensor
-from chainrule.optim.optimizer import Group, Optimizer, check_options, option, penalized
+from chainrule.optim.optimizer import Group, Optimizer, add_weight_decay, check_options, group_option
 
 
 class SGD(Optimizer):
-    """w ← w − lr·b, where b is the gradient, or with momentum b ← momentum·b + (1 − dampening)·gradient.
+    """Gradient descent: w ← w − lr·b, where b is the gradient. With momentum, b ← momentum·b + (1 − dampening)·gradient.
 
     Args:
-        params: what to optimize (see :class:`Optimizer`).
+        params: the parameters (see :class:`Optimizer`).
         lr: the learning rate.
-        momentum, dampening: as above; b starts as the first gradient.
-        weight_decay: this times w is added to the gradient.
-        nesterov: take gradient + momentum·b in place of b.
-        maximize: go up.
-        foreach, fused: accepted; they change no number in PyTorch.
-        differentiable: True is refused.
+        momentum, dampening: see above; b is initialized with the first gradient.
+        weight_decay: weight_decay·w is added to the gradient.
+        nesterov: use gradient + momentum·b instead of b.
+        maximize: ascend instead of descend.
+        foreach, fused: accepted and ignored; results in PyTorch do not depend on them.
+        differentiable: True raises an error.
 
     >>> import chainrule as cr
     >>> w = cr.tensor([1.0, 2.0], requires_grad=True)
@@ -43,14 +43,14 @@ class SGD(Optimizer):
         super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize})
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
-        """One step of one parameter."""
-        grad = penalized(grad, p, group)
+        """Update one parameter."""
+        grad = add_weight_decay(grad, p, group)
         if nonzero(group, "momentum"):
-            momentum = option(group, "momentum", p)
+            momentum = group_option(group, "momentum", p)
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = grad.detach().clone()
             else:
                 state["momentum_buffer"].mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             buffer = state["momentum_buffer"]
             grad = grad + buffer * momentum if group["nesterov"] else buffer
-        p.sub_(grad * option(group, "lr", p))
+        p.sub_(grad * group_option(group, "lr", p))

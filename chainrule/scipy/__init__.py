@@ -1,8 +1,8 @@
-"""SciPy's solvers, with the derivatives that they ask for filled in.
+"""SciPy's solvers with automatic derivatives, and differentiable versions of SciPy's functions.
 
 ``minimize``, ``least_squares``, ``root``, ``solve_ivp`` and ``solve_bvp`` have the parameters and results of SciPy's functions.
-What is solved for can be an array, a tensor, or a container of them; derivatives are computed, and are sparse where they are
-large, most of them is zero, and SciPy's method can make use of it.
+The unknowns can be an array, a tensor, or a container of them. Gradients, Jacobians and Hessians are computed automatically.
+Large matrices of mostly zeros are sparse, if SciPy's method accepts them.
 """
 
 import importlib
@@ -29,7 +29,7 @@ __all__ = [
     "special",
 ]
 
-# These load when they are used.
+# These modules load on first use.
 _MODULES = frozenset({"integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special"})
 
 

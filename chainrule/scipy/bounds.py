@@ -1,4 +1,4 @@
-"""Bounds: from their places in the user's containers to places in the vector."""
+"""Convert bounds in the structure of the user's containers to SciPy's bounds of a vector."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ ndarray = np.ndarray
 
 
 def element_bounds(bounds: Any, packing: Packing, kind: Any) -> Any:
-    """The bounds of ``minimize`` as ``kind``, which is ``scipy.optimize.Bounds``.
+    """Return the bounds of ``minimize`` as ``kind``, which is ``scipy.optimize.Bounds``.
 
-    They have the structure of x0, and at the place of each array None, a pair (low, high), a ``Bounds``, or as in SciPy a
-    pair for each element. low and high are None (no bound), a number or an array. A ``Bounds`` for all is one of the
-    vector; so is a pair of numbers where x0 is no sequence.
+    The bounds have the structure of x0. For each array of x0 they contain None, a pair (low, high), a ``Bounds``, or a pair
+    for each element as in SciPy. low and high are None (no bound), a number or an array. A single ``Bounds`` applies to the
+    vector of all elements; so does a pair of numbers if x0 is not a sequence.
 
     Raises:
-        ValueError: the bounds have another structure than x0, or don't fit the shape of an array.
+        ValueError: the structure of the bounds differs from that of x0, or a bound does not fit the shape of an array.
     """
     if bounds is None:
         return None
     if isinstance(bounds, kind):
-        sides = [_filled(side, 0.0, (packing.size,), "bounds") for side in (bounds.lb, bounds.ub, bounds.keep_feasible)]
+        sides = [
+            _broadcast_bound(side, 0.0, (packing.size,), "bounds")
+            for side in (bounds.lb, bounds.ub, bounds.keep_feasible)
+        ]
         return kind(*sides[:2], keep_feasible=sides[2] > 0)
     if _is_pair_for_all(bounds, packing):
         bounds = tree_unflatten([bounds] * len(packing.leaves), packing.spec)
     lows, highs, keep = [], [], []
-    for at, shape, path in zip(_at_leaves(bounds, packing), packing.shapes, packing.paths, strict=True):
+    for at, shape, path in zip(_leaf_bounds(bounds, packing), packing.shapes, packing.paths, strict=True):
         what = "bounds" + path
         low, high = (at.lb, at.ub) if isinstance(at, kind) else _pair(at, shape, what)
-        lows.append(_filled(low, -np.inf, shape, what))
-        highs.append(_filled(high, np.inf, shape, what))
-        keep.append(_filled(getattr(at, "keep_feasible", False), 0.0, shape, what))
+        lows.append(_broadcast_bound(low, -np.inf, shape, what))
+        highs.append(_broadcast_bound(high, np.inf, shape, what))
+        keep.append(_broadcast_bound(getattr(at, "keep_feasible", False), 0.0, shape, what))
     return kind(packing.pack(lows), packing.pack(highs), keep_feasible=packing.pack(keep) > 0)
 
 
@@ -47,10 +50,11 @@ def _is_pair_for_all(bounds: object, packing: Packing) -> bool:
     return pair and packing.spec.kind is not None and not issubclass(packing.spec.kind, (tuple, list))
 
 
-def two_sides(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[FloatVector, FloatVector]:
-    """The bounds of ``least_squares``: (low, high), each a number for all or with an array or number for each of x0's.
+def lower_upper_bounds(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[FloatVector, FloatVector]:
+    """Return the lower and upper bounds of ``least_squares``.
 
-    What has x0's structure and is no such pair is read as :func:`element_bounds` does.
+    Each is a number for all elements, or has the structure of x0 with a number or array for each of its arrays. Bounds
+    that are not such a pair are read by :func:`element_bounds`.
     """
     if type(bounds) not in (tuple, list) or len(bounds) != 2:
         found = element_bounds(bounds, packing, kind)
@@ -60,13 +64,13 @@ def two_sides(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[FloatVe
 
 
 def _side(bound: object, free: float, packing: Packing, what: str) -> FloatVector:
-    places = [bound] * len(packing.leaves) if bound is None or np.isscalar(bound) else _at_leaves(bound, packing)
+    places = [bound] * len(packing.leaves) if bound is None or np.isscalar(bound) else _leaf_bounds(bound, packing)
     along = zip(places, packing.shapes, packing.paths, strict=True)
-    return packing.pack([_filled(at, free, shape, what + path) for at, shape, path in along])
+    return packing.pack([_broadcast_bound(at, free, shape, what + path) for at, shape, path in along])
 
 
-def _at_leaves(bounds: object, packing: Packing) -> list[Any]:
-    """What of the bounds stands at the place of each array."""
+def _leaf_bounds(bounds: object, packing: Packing) -> list[Any]:
+    """Return the bounds of each array of x0."""
     try:
         return leaves_like(packing.spec, bounds)
     except ValueError as error:
@@ -74,7 +78,7 @@ def _at_leaves(bounds: object, packing: Packing) -> list[Any]:
 
 
 def _pair(at: object, shape: tuple[int, ...], what: str) -> tuple[TensorLike | None, TensorLike | None]:
-    """(low, high) for an array from a pair, or from a pair for each element."""
+    """Return (low, high) of an array, from a pair or from a pair for each element."""
     if at is None:
         return None, None
     expected = f"{what}: expected None, a pair (low, high), or such a pair for each of {math.prod(shape)} elements"
@@ -89,12 +93,12 @@ def _pair(at: object, shape: tuple[int, ...], what: str) -> tuple[TensorLike | N
     return np.reshape(lows, shape), np.reshape(highs, shape)
 
 
-def _filled(bound: object, free: float, shape: tuple[int, ...], what: str) -> ndarray:
-    """A bound for each element of an array."""
+def _broadcast_bound(bound: object, free: float, shape: tuple[int, ...], what: str) -> ndarray:
+    """Broadcast a bound to an array's shape; None becomes ``free``."""
     value = output_value(free if bound is None else array_like(bound), what).astype(float)
     if value.ndim == 1 and value.size == math.prod(shape):
-        return value.reshape(shape)  # as a Bounds has them
+        return value.reshape(shape)  # flat, as in a Bounds
     try:
         return np.broadcast_to(value, shape)
     except ValueError:
-        raise ValueError(f"{what} has shape {value.shape}, and what it bounds has shape {shape}") from None
+        raise ValueError(f"{what} has shape {value.shape}, but the bounded array has shape {shape}") from None

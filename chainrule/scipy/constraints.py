@@ -1,4 +1,4 @@
-"""Constraints of the user's containers, with their Jacobians and Hessians."""
+"""Convert constraints on the user's containers to SciPy's constraints on a vector, with Jacobians and Hessians."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.tree import is_container
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.tape.tensor import Tensor
-from chainrule.scipy.derivatives import HessianOf, JacobianOf
+from chainrule.scipy.derivatives import HessianFunction, JacobianFunction
 from chainrule.scipy.vectors import (
     FloatVector,
     Packing,
@@ -22,19 +22,19 @@ from chainrule.scipy.vectors import (
 )
 
 
-def with_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: bool, compiled: bool) -> Any:
-    """The constraints of ``minimize`` as functions of the vector, with what derivatives they lack.
+def add_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: bool, compiled: bool) -> Any:
+    """Return the constraints of ``minimize`` as functions of the vector; add missing derivatives.
 
     Args:
-        constraints: one, or a list of them: a function (which is to be 0), ``(function, low, high)``, and SciPy's
-            ``NonlinearConstraint``, ``LinearConstraint`` (of the vector) and dictionaries.
-        packing: that of x0.
+        constraints: a constraint or a list: a function that must be 0, ``(function, low, high)``, or SciPy's
+            ``NonlinearConstraint``, ``LinearConstraint`` (on the vector) and dictionaries.
+        packing: the packing of x0.
         optimize: ``scipy.optimize``.
-        sparse: whether the method takes sparse Jacobians.
-        compiled: whether to replay recordings.
+        sparse: whether the method accepts sparse Jacobians.
+        compiled: whether to compile the functions.
 
     Raises:
-        TypeError: something is no constraint.
+        TypeError: an element is not a constraint.
     """
     single = not isinstance(constraints, (list, tuple)) or _is_triple(constraints)
     several = [constraints] if single else constraints
@@ -52,26 +52,28 @@ def _constraint(given: Any, what: str, packing: Packing, optimize: Any, sparse: 
         if not callable(given.get("fun")):
             raise TypeError(f"{what} has no function under 'fun'")
         if not sparse:
-            return _old_style(given, what, packing, compiled)
-        given = _new_style(given, optimize)
+            return _dict_constraint(given, what, packing, compiled)
+        given = _as_nonlinear(given, optimize)
     if _is_triple(given):
-        given = optimize.NonlinearConstraint(given[0], _side(given[1], -np.inf, what), _side(given[2], np.inf, what))
+        given = optimize.NonlinearConstraint(
+            given[0], _constraint_bound(given[1], -np.inf, what), _constraint_bound(given[2], np.inf, what)
+        )
     elif callable(given):
         given = optimize.NonlinearConstraint(given, 0, 0)
     if not isinstance(given, optimize.NonlinearConstraint):
         raise TypeError(
-            f"{what} is a {type(given).__name__}: expected a function that is to be 0, (function, low, high), a "
-            "NonlinearConstraint, a LinearConstraint or a dictionary as for SciPy"
+            f"{what} is a {type(given).__name__}: expected a function that must be 0, (function, low, high), a "
+            "NonlinearConstraint, a LinearConstraint or a dictionary as in SciPy"
         )
     flat = flat_function(given.fun, packing, (), f"{what}: {function_name(given.fun)}()")
-    jacobian = JacobianOf(flat, what, compiled, sparse)
+    jacobian = JacobianFunction(flat, what, compiled, sparse)
     jac = given.jac if callable(given.jac) else None
     return optimize.NonlinearConstraint(
         lambda x: plain_vector(flat(np.array(x)), what),
         given.lb,
         given.ub,
-        jac=_users(given.jac, packing) if jac else jacobian,
-        hess=_users(given.hess, packing)
+        jac=_user_derivative(given.jac, packing) if jac else jacobian,
+        hess=_user_derivative(given.hess, packing)
         if callable(given.hess)
         else _hessian(given.hess, flat, what, compiled, sparse, optimize),
         keep_feasible=given.keep_feasible,
@@ -81,24 +83,28 @@ def _constraint(given: Any, what: str, packing: Packing, optimize: Any, sparse: 
 
 
 def _hessian(given: Any, flat: AnyFunction, what: str, compiled: bool, sparse: bool, optimize: Any) -> Any:
-    """The Hessian of the constraints' sum weighted by v, where the method uses it and SciPy's default would stand."""
+    """Return the Hessian of the v-weighted sum of the constraints, if the method uses it and the user gave none."""
     if type(given) is not optimize.BFGS or not sparse:
         return given
-    weighted = HessianOf(lambda x, v: np.sum(v * flat(x)), what, compiled, sparse)
+    weighted = HessianFunction(lambda x, v: np.sum(v * flat(x)), what, compiled, sparse)
     return lambda x, v: weighted(x, np.array(v))
 
 
-def _old_style(given: Params, what: str, packing: Packing, compiled: bool) -> Params:
-    """A dictionary with "type", "fun" and perhaps "jac" and "args", for functions of the vector."""
+def _dict_constraint(given: Params, what: str, packing: Packing, compiled: bool) -> Params:
+    """Convert a dictionary constraint ("type", "fun", "jac", "args") to functions of the vector."""
     args = tuple(given.get("args", ()))
     flat = flat_function(given["fun"], packing, args, f"{what}['fun']")
     own = given.get("jac")
-    jacobian = _users(lambda x: own(x, *args), packing) if callable(own) else JacobianOf(flat, what, compiled, False)
+    jacobian = (
+        _user_derivative(lambda x: own(x, *args), packing)
+        if callable(own)
+        else JacobianFunction(flat, what, compiled, False)
+    )
     return given | {"fun": lambda x: plain_vector(flat(np.array(x)), what), "jac": jacobian, "args": ()}
 
 
-def _new_style(given: Params, optimize: Any) -> Any:
-    """What a dictionary says as a ``NonlinearConstraint``."""
+def _as_nonlinear(given: Params, optimize: Any) -> Any:
+    """Convert a dictionary constraint to a ``NonlinearConstraint``."""
     args = tuple(given.get("args", ()))
     own = given.get("jac")
     jac = {"jac": lambda x: own(x, *args)} if callable(own) else {}
@@ -106,13 +112,13 @@ def _new_style(given: Params, optimize: Any) -> Any:
     return optimize.NonlinearConstraint(lambda x: given["fun"](x, *args), 0, high, **jac)
 
 
-def _users(function: AnyFunction, packing: Packing) -> AnyFunction:
-    """A derivative that the user wrote, of the vector."""
+def _user_derivative(function: AnyFunction, packing: Packing) -> AnyFunction:
+    """Convert the user's derivative function to a function of the vector."""
     return lambda x, *more: plain_matrix(function(packing.unpack(x), *more))
 
 
-def _side(bound: Any, free: float, what: str) -> FloatVector | float:
-    """low or high of a constraint: a number, or one for each element of what the function returns."""
+def _constraint_bound(bound: Any, free: float, what: str) -> FloatVector | float:
+    """Return the lower or upper limit of a constraint: a number, or a vector for the function's result."""
     if bound is None:
         return free
     if is_container(bound) or isinstance(unfaced(bound), Tensor):

@@ -1,4 +1,8 @@
-"""What SciPy's solvers ask for: values, gradients, Jacobians and Hessians of functions of one vector."""
+"""Callables for SciPy's solvers: values, gradients, Jacobians and Hessians of functions of one vector.
+
+``flat`` functions (see :func:`~chainrule.scipy.vectors.flat_function`) come in; the solvers of this package pass the objects
+to SciPy as ``fun``, ``jac``, ``hess`` and ``hessp``.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ from chainrule.scipy.journal import Journal
 from chainrule.scipy.vectors import FloatVector, output_value, plain_vector
 
 ndarray = np.ndarray
-SPARSE_FROM = 50  # unknowns
+SPARSE_FROM = 50  # number of unknowns from which sparse matrices are tried
 
 
 def scipy_module(name: str, caller: str) -> Any:
-    """A module of SciPy, which loads when a solver is called.
+    """Import a module of SciPy.
 
     Raises:
         ModuleNotFoundError: SciPy is not installed.
@@ -33,35 +37,35 @@ def scipy_module(name: str, caller: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"chainrule.scipy.{caller} calls SciPy's, and SciPy is not installed: pip install chainrule[scipy]",
+            f"chainrule.scipy.{caller} calls SciPy, which is not installed: pip install chainrule[scipy]",
             name="scipy",
         ) from error
 
 
-class Remembered:
-    """A function of a vector that is not computed again where it was computed last."""
+class LastCallCache:
+    """A function of a vector that caches the result of the last call."""
 
     def __init__(self, function: AnyFunction) -> None:
         self.function = function
         self.x: FloatVector | None = None
-        self.found: Any = None
+        self.result: Any = None
 
     def __call__(self, x: FloatVector) -> Any:
         if self.x is None or not np.array_equal(self.x, x):
-            self.found = self.function(x)
+            self.result = self.function(x)
             self.x = np.array(x)
-        return self.found
+        return self.result
 
 
 class Objective:
-    """A scalar function of a vector with its derivatives; value and gradient come from one run, as one vector.
+    """A scalar function of a vector with its derivatives. One run computes value and gradient, as one vector.
 
     Args:
-        flat: from a vector to an array without axes.
-        what: what the caller calls it, for messages.
-        compiled: whether to replay recordings.
+        flat: a function from a vector to a 0-d array.
+        what: its name in error messages.
+        compiled: whether to compile the function.
         sparse: whether the Hessian may be a sparse matrix.
-        journal: keeps values, gradients and products with the Hessian.
+        journal: stores values, gradients and Hessian products in a file.
     """
 
     def __init__(
@@ -71,14 +75,14 @@ class Objective:
         self.what = what
         self._both = maybe_compiled(value_and_grad(flat), compiled)
         self._products = maybe_compiled(functools.wraps(flat)(lambda x, p: hvp(flat, x, p)), compiled)
-        kept = journal.recorded if journal is not None else lambda function: function
-        self.both = Remembered(kept(self._value_and_gradient))
-        self.products = kept(self._hessian_product)
-        self.values = kept(self._value_alone)
-        self.hessian = HessianOf(flat, what, compiled, sparse)
+        cached = journal.cached if journal is not None else lambda function: function
+        self.both = LastCallCache(cached(self._value_and_gradient))
+        self.products = cached(self._hessian_product)
+        self.values = cached(self._value_alone)
+        self.hessian = HessianFunction(flat, what, compiled, sparse)
 
     def plain(self, x: FloatVector) -> float:
-        """The value alone, where no gradient is going to be asked for."""
+        """Return the value without computing the gradient."""
         return float(self.values(np.array(x))[0])
 
     def _value_alone(self, x: FloatVector) -> FloatVector:
@@ -86,7 +90,7 @@ class Objective:
         if value.shape or value.dtype.kind == "c":
             kind = "a complex number" if not value.shape else f"an array of shape {value.shape}"
             raise ValueError(
-                f"{self.what} returned {kind}: expected a real number, as np.sum or np.mean make of an array"
+                f"{self.what} returned {kind}: expected a real number, such as np.sum or np.mean of an array"
             )
         return np.array([float(value)])
 
@@ -100,25 +104,25 @@ class Objective:
         return self.products(np.array(x), np.array(p))
 
     def _value_and_gradient(self, x: FloatVector) -> FloatVector:
-        value, gradient = in_memory(self._both(x))  # of what is lazy, in one pass
+        value, gradient = in_memory(self._both(x))  # computes lazy arrays in one pass
         return np.concatenate([output_value(value, self.what)[None], plain_vector(gradient, self.what)])
 
     def _hessian_product(self, x: FloatVector, p: FloatVector) -> FloatVector:
         return plain_vector(self._products(x, p), self.what)
 
 
-class MatrixOf:
+class MatrixDerivative:
     """A derivative of a function of one vector, as a matrix for SciPy.
 
     Args:
         flat: the function; arguments after the first are constants.
-        what: what the caller calls it, for messages.
-        compiled: whether to replay recordings.
-        sparse: whether it may be a sparse matrix. It is one if it is large and most of it is zero where it is first computed.
+        what: its name in error messages.
+        compiled: whether to compile the function.
+        sparse: whether the matrix may be sparse. It is sparse if it is large and mostly zero at the first point.
     """
 
     derivative: AnyFunction  # jacobian or hessian
-    vector_function: Callable[[AnyFunction], AnyFunction]  # what it is the Jacobian of
+    vector_function: Callable[[AnyFunction], AnyFunction]  # maps flat to the function whose Jacobian is the matrix
 
     def __init__(self, flat: AnyFunction, what: str, compiled: bool, sparse: bool) -> None:
         self.flat = flat
@@ -127,37 +131,37 @@ class MatrixOf:
         self.prepared: AnyFunction | None = None
         self.sparse: bool | None = None if sparse else False
         derivative = type(self).derivative
-        of_one = functools.wraps(flat)(lambda x, *args: derivative(lambda x: flat(x, *args), x))
-        self.dense = maybe_compiled(of_one, compiled)
+        dense_derivative = functools.wraps(flat)(lambda x, *args: derivative(lambda x: flat(x, *args), x))
+        self.dense = maybe_compiled(dense_derivative, compiled)
 
     def __call__(self, x: FloatVector, *args: object) -> Any:
         x = np.array(x)
         if self.sparse and self.compiled:
-            return self._replayed(x, args)
+            return self._prepared_jacobian(x, args)
         if self.sparse is not False and x.size >= SPARSE_FROM and x.dtype.kind == "f":
             layout = "csr" if self.sparse else "auto"
-            found = type(self).derivative(lambda x: self.flat(x, *args), x, layout=layout)
-            self.sparse = type(found) is not ndarray
-            return found.astype(x.dtype)
+            result = type(self).derivative(lambda x: self.flat(x, *args), x, layout=layout)
+            self.sparse = type(result) is not ndarray
+            return result.astype(x.dtype)
         return np.asarray(output_value(self.dense(x, *args), self.what), x.dtype)
 
-    def _replayed(self, x: FloatVector, args: tuple[object, ...]) -> Any:
-        """A sparse matrix whose pattern is known, where it is the same."""
+    def _prepared_jacobian(self, x: FloatVector, args: tuple[object, ...]) -> Any:
+        """Return a sparse matrix from the prepared Jacobian, which is recorded again if its pattern changes."""
         point = (x, *map(np.asarray, args)) if args else x
         if self.prepared is None:
             self.prepared = prepare_jacobian(type(self).vector_function(self.flat), point, on_change="record")
-        found = self.prepared(point)
-        return (found[0] if args else found).astype(x.dtype)
+        result = self.prepared(point)
+        return (result[0] if args else result).astype(x.dtype)
 
 
-class JacobianOf(MatrixOf):
+class JacobianFunction(MatrixDerivative):
     """The Jacobian of a function from vector to vector."""
 
     derivative = staticmethod(jacobian)
     vector_function = staticmethod(lambda flat: flat)
 
 
-class HessianOf(MatrixOf):
+class HessianFunction(MatrixDerivative):
     """The Hessian of a scalar function of a vector."""
 
     derivative = staticmethod(hessian)

@@ -1,7 +1,7 @@
-"""Integrals by SciPy's names, with derivatives.
+"""Differentiable integrals, with the names of ``scipy.integrate``.
 
-``quad`` is SciPy's, and says where the integrand needs many points; derivatives are those of a sum over points there. So they
-are by the limits, and by whatever the integrand uses. Rules for samples are linear in these.
+``quad`` calls SciPy's, which subdivides the interval adaptively. Derivatives are those of a quadrature sum over the same
+intervals: with respect to the limits and to all values that the integrand uses. Rules for samples are linear in them.
 
 >>> import numpy as np
 >>> import chainrule as cr
@@ -27,22 +27,22 @@ from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import data_of
 from chainrule._src.transforms.vmap import vmap
-from chainrule.scipy.along import recorded
+from chainrule.scipy.along import record_call
 from chainrule.scipy.derivatives import scipy_module
 
 __all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson"]
 
 ndarray = np.ndarray
 
-_POINTS = 20  # of Gauss's rule in each interval
-_GRADED = 0.25 ** np.arange(1, 16)  # where intervals end near the limits, where derivatives may be singular
+_POINTS = 20  # points of the Gauss rule in each interval
+_GRADED = 0.25 ** np.arange(1, 16)  # ends of intervals graded towards the limits, where derivatives may be singular
 
 
 def _is_differentiated(x: object) -> bool:
     return isinstance(x, (Tensor, Array, ArrayLike))
 
 
-# -- of functions ------------------------------------------------------------------------------------------------------
+# -- functions ---------------------------------------------------------------------------------------------------------
 
 
 def quad(
@@ -56,31 +56,31 @@ def quad(
     limit: int = 50,
     **options: object,
 ) -> Any:
-    """``scipy.integrate.quad``: the integral of ``func(x, *args)`` from a to b, with derivatives.
+    """Integrate ``func(x, *args)`` from a to b, as ``scipy.integrate.quad``, with derivatives.
 
     Args:
-        func: from a number (an array without axes) to one. It is called with many numbers at once, in ``vmap``, if it can be.
+        func: a function from a number (a 0-d array) to a number. ``vmap`` calls it with many numbers at once, if it can.
         a, b: the limits, which may be infinite.
-        args: more arguments. What is mapped over by ``vmap`` has to be among them; everything else may come from around.
-        epsabs, epsrel, limit: as for SciPy.
+        args: further arguments. Values that ``vmap`` maps over must be among them; others may be closed over.
+        epsabs, epsrel, limit: as in SciPy.
 
     Returns:
         The integral, and SciPy's estimate of its error (a number).
 
     Warns:
-        UserWarning: the sum that derivatives are computed from is not as accurate.
+        UserWarning: the quadrature sum for the derivatives is less accurate than the integral.
 
     Raises:
-        NotImplementedError: SciPy's other options, if something is differentiated.
+        NotImplementedError: SciPy's other options, if an argument is differentiated.
     """
-    scipys = scipy_module("scipy.integrate", "integrate.quad").quad
+    scipy_quad = scipy_module("scipy.integrate", "integrate.quad").quad
     args = args if type(args) is tuple else (args,)
-    known = (a, b, *args, _somewhere(func, a, b, args))
-    if not any(map(_is_differentiated, known)):
-        return scipys(func, a, b, args, full_output, epsabs, epsrel, limit=limit, **options)
+    inputs = (a, b, *args, _sample_value(func, a, b, args))
+    if not any(map(_is_differentiated, inputs)):
+        return scipy_quad(func, a, b, args, full_output, epsabs, epsrel, limit=limit, **options)
     if full_output or options:
         named = ", ".join([*options, *["full_output"] * bool(full_output)])
-        raise NotImplementedError(f"quad(): there are no derivatives with {named}")
+        raise NotImplementedError(f"quad(): derivatives are not supported with {named}")
     kind = tuple([not _is_differentiated(x) and bool(np.isinf(x)) for x in (a, b)])
     arguments = Arguments((a, b, *args))
     error = [0.0]
@@ -88,7 +88,7 @@ def quad(
     def compute(*operands: Tensor) -> NumpyArray:
         low, high, *rest = arguments.with_tensors(operands)
         low, high = _number(low), _number(high)
-        value, error[0], info = scipys(
+        value, error[0], info = scipy_quad(
             lambda x: _number(func(np.float64(x), *rest)), low, high, (), 1, epsabs, epsrel, limit=limit
         )[:3]
         found = np.zeros((limit + 1, 2))
@@ -96,48 +96,48 @@ def quad(
         starts, ends = info["alist"][: info["last"]], info["blist"][: info["last"]]
         if not any(kind):
             starts, ends = ((x - low) / (high - low) if high != low else 0 * x for x in (starts, ends))
-        found[1 : 1 + info["last"]] = np.sort([starts, ends], 0).T  # which run downwards where b is less than a
+        found[1 : 1 + info["last"]] = np.sort([starts, ends], 0).T  # intervals run downwards if b < a
         return found
 
     found = bind(solved, arguments.operands, {"compute": compute})
-    found = found if isinstance(found, Tensor) else wrap(found)  # where only what is around it is differentiated
+    found = found if isinstance(found, Tensor) else wrap(found)  # if only closed-over values are differentiated
     found = array_of(found)
-    total = _sum(func, a, b, args, kind, found[1:])
+    total = _quadrature_sum(func, a, b, args, kind, found[1:])
     value = found[0, 0]
     result = total - total.detach() + value
     _check(data_of(total), data_of(value), max(epsabs, error[0]), epsrel)
-    tensors = any(isinstance(x, (Tensor, ArrayLike)) for x in known)
+    tensors = any(isinstance(x, (Tensor, ArrayLike)) for x in inputs)
     return unfaced(result) if tensors else result, error[0]
 
 
-def _somewhere(func: AnyFunction, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> AnyArray:
-    """What the function returns at a point between the limits."""
+def _sample_value(func: AnyFunction, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> AnyArray:
+    """Return the function's value at a point between the limits."""
     finite = [x for x in (a, b) if _is_differentiated(x) or np.isfinite(x)]
     return func(sum(finite, np.float64(0.0)) / (len(finite) or 1) if len(finite) != 1 else finite[0] * 1.0, *args)
 
 
 def _number(x: object) -> float:
-    """The number of a value without axes, without its derivatives.
+    """Return a 0-d value as a number, without derivatives.
 
     Raises:
-        RuntimeError: there is one for each example of a vmap.
+        RuntimeError: the value is batched by vmap.
     """
     data = data_of(x)
     data = data.read() if isinstance(data, ArrayLike) else data
     if data is None:
         raise RuntimeError(
-            "quad(): the integrand uses something from around it that vmap maps over. Pass it as an argument: "
+            "quad(): the integrand closes over a value that vmap maps over. Pass it as an argument: "
             "quad(lambda x, k: ..., a, b, args=(k,))"
         )
     return float(np.reshape(data, ()))
 
 
-def _sum(
+def _quadrature_sum(
     func: AnyFunction, a: object, b: object, args: tuple[object, ...], kind: tuple[bool, ...], intervals: AnyArray
 ) -> Any:
-    """The integral as a sum over points in intervals of [0, 1], on which [a, b] is mapped as SciPy does it."""
+    """Return the quadrature sum over intervals of [0, 1], which [a, b] is mapped to as in SciPy."""
     plain = data_of(intervals)
-    if type(plain) is ndarray:  # in vmap some examples need more of them than others
+    if type(plain) is ndarray:  # drop empty intervals (under vmap their number differs between examples)
         intervals = intervals[np.flatnonzero(plain[:, 1] > plain[:, 0])]
     starts, ends = intervals[:, 0], intervals[:, 1]
     cuts = np.concatenate([[0.0], _GRADED[::-1], 1 - _GRADED[1:], [1.0]])
@@ -149,51 +149,55 @@ def _sum(
     if type(data_of(t)) is ndarray:
         inside = np.flatnonzero(data_of(weight))
         t, weight = t[inside], weight[inside]
-    return np.sum(weight * _mapped(func, a, b, args, kind, t))
+    return np.sum(weight * _mapped_integrand(func, a, b, args, kind, t))
 
 
-def _mapped(func: AnyFunction, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any) -> AnyArray:
-    """The integrand as a function on [0, 1]."""
+def _mapped_integrand(
+    func: AnyFunction, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any
+) -> AnyArray:
+    """Return the integrand, transformed to [0, 1], at the points t."""
     if kind == (False, False):
-        return _everywhere(func, a + (b - a) * t, args) * (b - a)
-    t = np.where(t > 0, t, 1.0)  # only what has no weight is there
-    away, stretched = (1 - t) / t, 1 / t**2
+        return _evaluate(func, a + (b - a) * t, args) * (b - a)
+    t = np.where(t > 0, t, 1.0)  # points at 0 have no weight
+    distance, jacobian = (1 - t) / t, 1 / t**2
     if kind == (True, True):
-        both = _everywhere(func, away, args) + _everywhere(func, -away, args)
-        return both * stretched * np.sign(b)
-    x = a + np.sign(b) * away if kind[1] else b + np.sign(a) * away
+        both = _evaluate(func, distance, args) + _evaluate(func, -distance, args)
+        return both * jacobian * np.sign(b)
+    x = a + np.sign(b) * distance if kind[1] else b + np.sign(a) * distance
     sign = np.sign(b) if kind[1] else -np.sign(a)
-    return _everywhere(func, x, args) * stretched * sign
+    return _evaluate(func, x, args) * jacobian * sign
 
 
-def _everywhere(func: AnyFunction, x: Any, args: tuple[Any, ...]) -> Any:
-    """The function at many points."""
+def _evaluate(func: AnyFunction, x: Any, args: tuple[Any, ...]) -> Any:
+    """Return the function's values at many points, with vmap if possible."""
     try:
         return vmap(lambda x: func(x, *args))(x)
-    except (RuntimeError, TypeError, ValueError):  # it asks for numbers
+    except (RuntimeError, TypeError, ValueError):  # the function needs concrete values
         return np.stack([func(x[i], *args) for i in range(len(x))])
 
 
 def _check(total: object, value: object, epsabs: float, epsrel: float) -> None:
     if type(total) is type(value) is ndarray and not abs(total - value) <= 10 * max(epsabs, epsrel * abs(float(value))):
         errors.warn(
-            f"quad(): the sum that derivatives are computed from is {float(total):.6g}, and the integral {float(value):.6g}: the "
-            "integrand has peaks or singularities, and derivatives may be as inaccurate. Divide the interval there"
+            f"quad(): the quadrature sum for derivatives is {float(total):.6g}, but the integral is {float(value):.6g}: the "
+            "integrand has peaks or singularities, so derivatives may be equally inaccurate. Split the interval there"
         )
 
 
-# -- of samples --------------------------------------------------------------------------------------------------------
+# -- samples -----------------------------------------------------------------------------------------------------------
 
 
 def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> AnyArray:
-    """A rule of SciPy's, which is linear in y, by what it makes of unit vectors."""
+    """Apply SciPy's rule, which is linear in y, as a matrix: its images of the unit vectors."""
     rule = getattr(scipy_module("scipy.integrate", f"integrate.{name}"), name)
     if not _is_differentiated(y):
         return rule(y, *args, axis=axis, **options)
     for x in (*args, *options.values()):
         if _is_differentiated(x):
-            raise TypeError(f"{name}(): x and dx are constants here. np.trapezoid has derivatives by x, too")
-    found = recorded(rule, y, *args, axis=axis, **options)
+            raise TypeError(
+                f"{name}(): x and dx must be constants. np.trapezoid is differentiable with respect to x, too"
+            )
+    found = record_call(rule, y, *args, axis=axis, **options)
     if found is not None:
         return found
     y = np.moveaxis(y, axis, -1)
@@ -203,35 +207,35 @@ def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> A
 
 
 def simpson(y: object, x: object = None, *, dx: float = 1.0, axis: int = -1) -> AnyArray:
-    """``scipy.integrate.simpson``, differentiable by the samples y."""
-    return _linear("simpson", y, axis, x=_moved(x, axis), dx=dx)
+    """Like ``scipy.integrate.simpson``, differentiable with respect to the samples y."""
+    return _linear("simpson", y, axis, x=_sample_points(x, axis), dx=dx)
 
 
 def romb(y: object, dx: float = 1.0, axis: int = -1) -> AnyArray:
-    """``scipy.integrate.romb``, differentiable by the samples y."""
+    """Like ``scipy.integrate.romb``, differentiable with respect to the samples y."""
     return _linear("romb", y, axis, dx=dx)
 
 
 def cumulative_simpson(y: Any, *, x: Any = None, dx: float = 1.0, axis: int = -1, initial: Any = None) -> AnyArray:
-    """``scipy.integrate.cumulative_simpson``, differentiable by the samples y."""
+    """Like ``scipy.integrate.cumulative_simpson``, differentiable with respect to the samples y."""
     if initial is not None and np.any(initial):
         return cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=0) + initial
     return _linear("cumulative_simpson", y, axis, x=x, dx=dx, initial=initial)
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1, initial: object = None) -> AnyArray:
-    """``scipy.integrate.cumulative_trapezoid``, differentiable by the samples y and by x."""
+    """Like ``scipy.integrate.cumulative_trapezoid``, differentiable with respect to the samples y and x."""
     y = np.moveaxis(y, axis, -1)
     step = dx if x is None else np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1))
     found = np.cumsum((y[..., 1:] + y[..., :-1]) * step / 2, -1)
     if initial is not None:
         if initial != 0:
-            raise ValueError("cumulative_trapezoid(): initial is None or 0")
+            raise ValueError("cumulative_trapezoid(): initial must be None or 0")
         found = np.concatenate([np.zeros((*np.shape(y)[:-1], 1)), found], -1)
     return np.moveaxis(found, -1, axis)
 
 
-def _moved(x: Any, axis: int) -> AnyArray | None:
+def _sample_points(x: Any, axis: int) -> AnyArray | None:
     if x is not None and np.ndim(x) != 1:
-        raise NotImplementedError(f"the places of samples are one vector here, and x has the shape {np.shape(x)}")
+        raise NotImplementedError(f"the sample points x must be a vector, but x has the shape {np.shape(x)}")
     return x

@@ -1,7 +1,7 @@
-"""Interpolation by SciPy's names: differentiable where it is evaluated, and by the values that it goes through.
+"""Interpolation with the names of ``scipy.interpolate``, differentiable with respect to evaluation points and values.
 
-An interpolant is SciPy's, whose derivative is another. Most are linear in the values: then the splines through unit vectors
-are made once, and the interpolant is their sum, so derivatives with respect to values are of any order, too.
+SciPy computes the interpolants, and their derivatives with respect to the points. Most interpolants are linear in the
+values: they are sums of splines through unit vectors, so derivatives with respect to values exist to any order.
 
 >>> import numpy as np
 >>> import chainrule as cr
@@ -61,11 +61,11 @@ def _scipy() -> Any:
 # -- evaluation --------------------------------------------------------------------------------------------------------
 
 
-def _applied(x: Any, **params: Any) -> AnyArray:
-    """``curve_at``, in the face of x."""
+def _evaluate_curve(x: Any, **params: Any) -> AnyArray:
+    """Evaluate a curve at x; the result has the type of x."""
     numbers = numbers_of(x)
     x = x if numbers is None else numbers
-    if params["order"] <= 0 and getattr(params["curve"], "ext", None) in (3, "const"):  # constant outside
+    if params["order"] <= 0 and getattr(params["curve"], "ext", None) in (3, "const"):  # constant extrapolation
         knots = params["curve"].get_knots()
         x = np.clip(x, knots[0], knots[-1])
     if isinstance(x, (Tensor, ArrayLike)):
@@ -75,15 +75,15 @@ def _applied(x: Any, **params: Any) -> AnyArray:
 
 
 def evaluate(curve: object, x: object, nu: int = 0) -> Any:
-    """An interpolant of SciPy's, or its derivative of order ``nu``, at points that may be differentiated.
+    """Evaluate SciPy's interpolant, or its derivative of order ``nu``, at points that may be differentiated.
 
     Args:
-        curve: a ``CubicSpline``, ``PchipInterpolator``, ``BSpline``, ``PPoly``, ``UnivariateSpline`` or another that has
-            derivatives.
-        x: where: an array, an ``Array`` or a tensor.
+        curve: a ``CubicSpline``, ``PchipInterpolator``, ``BSpline``, ``PPoly``, ``UnivariateSpline`` or another
+            interpolant with a ``derivative`` method.
+        x: the points: an array, an ``Array`` or a tensor.
 
     Raises:
-        TypeError: it has none.
+        TypeError: the curve has no derivative.
 
     >>> import numpy as np
     >>> import scipy.interpolate
@@ -96,23 +96,23 @@ def evaluate(curve: object, x: object, nu: int = 0) -> Any:
         return curve(x, nu)
     if not hasattr(curve, "derivative"):
         raise TypeError(
-            f"evaluate(): a {type(curve).__name__} has no derivative: make it by chainrule.scipy.interpolate, which has "
+            f"evaluate(): a {type(curve).__name__} has no derivative: create it with chainrule.scipy.interpolate, which has "
             f"{', '.join(name for name in __all__ if name[0].isupper())}, interp1d, interpn"
         )
-    some = derivative_at(curve, np.zeros(()), 0)  # extrapolated, or nan
-    return _applied(x, curve=curve, order=nu, ndim=np.ndim(some))
+    some = derivative_at(curve, np.zeros(()), 0)  # any point: extrapolated or nan
+    return _evaluate_curve(x, curve=curve, order=nu, ndim=np.ndim(some))
 
 
 # -- curves ------------------------------------------------------------------------------------------------------------
 
 
 class Curve:
-    """An interpolant, which is called with the points where it is wanted: ``curve(x)``, ``curve(x, nu)`` for derivatives.
+    """An interpolant that is called with evaluation points: ``curve(x)``, or ``curve(x, nu)`` for derivatives.
 
     Args:
-        parts: pairs of a function that makes SciPy's interpolant of an array of values (points along the first axis), linear
-            in them, and these values, an array, an ``Array`` or a tensor. The curve is the sum.
-        axis: that of the values that the points are along.
+        parts: pairs of a function and values (an array, an ``Array`` or a tensor). The function constructs SciPy's
+            interpolant of values along the first axis, and is linear in them. The curve is the sum over the pairs.
+        axis: the axis of the values.
     """
 
     def __init__(self, parts: Sequence[tuple[AnyFunction, Any]], axis: int = 0) -> None:
@@ -120,7 +120,7 @@ class Curve:
         self._order = 0
         self._terms = []
         for make, y in parts:
-            y = np.moveaxis(_values(y), axis, 0)
+            y = np.moveaxis(_as_values(y), axis, 0)
             if isinstance(y, ndarray):
                 self._terms.append((make(y), None, y.ndim - 1))
             else:
@@ -134,27 +134,27 @@ class Curve:
 
     @staticmethod
     def _term(x: object, order: int, curve: object, y: AnyArray | None, ndim: int) -> Any:
-        at = _applied(x, curve=curve, order=order, ndim=ndim)
+        at = _evaluate_curve(x, curve=curve, order=order, ndim=ndim)
         return at if y is None else np.tensordot(at, y, ([-1], [0]))
 
     def derivative(self, nu: int = 1) -> Curve:
-        """The curve's derivative of an order."""
+        """Return the derivative of order ``nu`` as a curve."""
         found = object.__new__(type(self))
         found.__dict__.update(self.__dict__)
         found._order += nu
         return found
 
     def antiderivative(self, nu: int = 1) -> Curve:
-        """The curve whose derivative of that order it is, and that begins with zeros."""
+        """Return the antiderivative of order ``nu`` that is zero at the first point, as a curve."""
         return self.derivative(-nu)
 
     def integrate(self, a: object, b: object) -> Any:
-        """The integral from a to b."""
+        """Return the integral from a to b."""
         return self(b, -1) - self(a, -1)
 
 
-def _values(y: object) -> Any:
-    """What a curve goes through: a plain array where nothing is differentiated."""
+def _as_values(y: object) -> Any:
+    """Return the values unchanged if they are differentiated, else as a plain array."""
     if isinstance(y, (Tensor, Array, ArrayLike)):
         return y
     numbers = numbers_of(y)
@@ -164,31 +164,31 @@ def _values(y: object) -> Any:
 def CubicSpline(
     x: object, y: object, axis: int = 0, bc_type: object = "not-a-knot", extrapolate: object = None
 ) -> Curve:
-    """``scipy.interpolate.CubicSpline``, differentiable by y and where it is evaluated.
+    """Like ``scipy.interpolate.CubicSpline``, differentiable with respect to y and the evaluation points.
 
     Args:
-        x: where the values are, (n,): a constant.
+        x: the points of the values, (n,): a constant.
         y: the values, n of them along ``axis``.
-        axis, extrapolate: as for SciPy.
-        bc_type: as for SciPy, without values of derivatives if y is differentiated.
+        axis, extrapolate: as in SciPy.
+        bc_type: as in SciPy, without values of derivatives if y is differentiated.
     """
-    if not isinstance(bc_type, str) and not isinstance(_values(y), ndarray):
+    if not isinstance(bc_type, str) and not isinstance(_as_values(y), ndarray):
         raise TypeError(
-            "CubicSpline(): conditions with values make it no linear function of y; name them, as bc_type='natural'"
+            "CubicSpline(): boundary conditions with values make it nonlinear in y; use a named one, as bc_type='natural'"
         )
     return Curve([(lambda y: _scipy().CubicSpline(x, y, 0, bc_type, extrapolate), y)], axis)
 
 
 def CubicHermiteSpline(x: object, y: object, dydx: object, axis: int = 0, extrapolate: object = None) -> Curve:
-    """``scipy.interpolate.CubicHermiteSpline``, differentiable by y, by ``dydx`` and where it is evaluated."""
+    """Like ``scipy.interpolate.CubicHermiteSpline``, differentiable with respect to y, ``dydx`` and the evaluation points."""
     make = _scipy().CubicHermiteSpline
     by_values = (lambda y: make(x, y, np.zeros_like(y), 0, extrapolate), y)
     return Curve([by_values, (lambda d: make(x, np.zeros_like(d), d, 0, extrapolate), dydx)], axis)
 
 
 def PchipInterpolator(x: object, y: Any, axis: int = 0, extrapolate: object = None) -> Curve:
-    """``scipy.interpolate.PchipInterpolator``, differentiable by y and where it is evaluated."""
-    y = _values(y)
+    """Like ``scipy.interpolate.PchipInterpolator``, differentiable with respect to y and the evaluation points."""
+    y = _as_values(y)
     if isinstance(y, ndarray):
         return Curve([(lambda y: _scipy().PchipInterpolator(x, y, 0, extrapolate), y)], axis)
     y = np.moveaxis(y, axis, 0)
@@ -198,7 +198,7 @@ def PchipInterpolator(x: object, y: Any, axis: int = 0, extrapolate: object = No
 
 
 def _pchip_slopes(x: AnyArray, y: AnyArray) -> AnyArray:
-    """The derivatives at the points: weighted harmonic means of the slopes on both sides, where these have one sign.
+    """Return the slopes at the points: weighted harmonic means of the slopes on both sides if their signs agree, else 0.
 
     F. N. Fritsch and J. Butland, A method for constructing local monotone piecewise cubic interpolants (1984).
     """
@@ -215,33 +215,33 @@ def _pchip_slopes(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def _pchip_end(h0: AnyArray, h1: AnyArray, m0: AnyArray, m1: AnyArray) -> AnyArray:
-    """The derivative at an end: from three points, but of the sign of the first slope, and not too steep."""
+    """Return the slope at an end from three points, with the sign of the first secant and limited steepness."""
     d = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
     steep = (np.sign(m0) != np.sign(m1)) & (np.abs(d) > 3 * np.abs(m0))
     return np.where(np.sign(d) != np.sign(m0), 0.0, np.where(steep, 3 * m0, d))
 
 
 def Akima1DInterpolator(x: object, y: object, axis: int = 0, **options: object) -> Curve:
-    """``scipy.interpolate.Akima1DInterpolator``, differentiable where it is evaluated, but not by y."""
-    if not isinstance(_values(y), ndarray):
+    """Like ``scipy.interpolate.Akima1DInterpolator``, differentiable with respect to the evaluation points, but not y."""
+    if not isinstance(_as_values(y), ndarray):
         raise TypeError(
-            "Akima1DInterpolator(): there is no derivative by y, of which it is no linear function. CubicSpline, "
-            "PchipInterpolator and make_interp_spline have one"
+            "Akima1DInterpolator() is not differentiable with respect to y, in which it is nonlinear. CubicSpline, "
+            "PchipInterpolator and make_interp_spline are"
         )
     return Curve([(lambda y: _scipy().Akima1DInterpolator(x, y, 0, **options), y)], axis)
 
 
 def make_interp_spline(x: object, y: object, k: int = 3, axis: int = 0, bc_type: object = None) -> Curve:
-    """``scipy.interpolate.make_interp_spline``: of degree k, differentiable by y and where it is evaluated."""
-    if bc_type is not None and not isinstance(bc_type, str) and not isinstance(_values(y), ndarray):
-        raise TypeError("make_interp_spline(): conditions with values make it no linear function of y; name them")
+    """Like ``scipy.interpolate.make_interp_spline``, of degree k; differentiable with respect to y and the evaluation points."""
+    if bc_type is not None and not isinstance(bc_type, str) and not isinstance(_as_values(y), ndarray):
+        raise TypeError("make_interp_spline(): boundary conditions with values make it nonlinear in y; use a named one")
     return Curve([(lambda y: _scipy().make_interp_spline(x, y, k, bc_type=bc_type), y)], axis)
 
 
 def make_smoothing_spline(x: object, y: IntoArray, w: object = None, lam: float | None = None, axis: int = 0) -> Curve:
-    """``scipy.interpolate.make_smoothing_spline``, differentiable where it is evaluated and, with ``lam`` given, by y."""
-    if lam is None and not isinstance(_values(y), ndarray):
-        raise TypeError("make_smoothing_spline(): without lam it chooses by y how smooth to be: give it, as in lam=0.1")
+    """Like ``scipy.interpolate.make_smoothing_spline``, differentiable in the points and, with ``lam`` given, in y."""
+    if lam is None and not isinstance(_as_values(y), ndarray):
+        raise TypeError("make_smoothing_spline(): without lam the smoothness depends on y: pass it, as in lam=0.1")
 
     def make(y: Any) -> object:
         columns = np.reshape(y, (len(y), -1))
@@ -253,33 +253,33 @@ def make_smoothing_spline(x: object, y: IntoArray, w: object = None, lam: float 
 
 
 def BSpline(t: Any, c: object, k: int, extrapolate: object = True, axis: int = 0) -> Curve:
-    """``scipy.interpolate.BSpline``: by knots t (constants), coefficients c, and degree k; differentiable by c."""
+    """Like ``scipy.interpolate.BSpline``: constant knots t, coefficients c, degree k; differentiable with respect to c."""
     count = len(t) - k - 1
     return Curve([(lambda c: _scipy().BSpline(t, c[:count], k, extrapolate), c)], axis)
 
 
 def BarycentricInterpolator(xi: object, yi: object, axis: int = 0) -> Curve:
-    """``scipy.interpolate.BarycentricInterpolator``, differentiable by ``yi`` and where it is evaluated."""
-    return KroghInterpolator(xi, yi, axis)  # the same polynomial; it has derivatives at its points
+    """Like ``scipy.interpolate.BarycentricInterpolator``, differentiable with respect to ``yi`` and the evaluation points."""
+    return KroghInterpolator(xi, yi, axis)  # the same polynomial, with derivatives at the points
 
 
 def KroghInterpolator(xi: object, yi: object, axis: int = 0) -> Curve:
-    """``scipy.interpolate.KroghInterpolator``, differentiable by ``yi`` and where it is evaluated."""
+    """Like ``scipy.interpolate.KroghInterpolator``, differentiable with respect to ``yi`` and the evaluation points."""
     return Curve([(lambda y: _scipy().KroghInterpolator(xi, y), yi)], axis)
 
 
 def UnivariateSpline(x: object, y: object, *args: object, **options: object) -> Curve:
-    """``scipy.interpolate.UnivariateSpline``, differentiable where it is evaluated, but not by y, which it takes knots by."""
-    if not isinstance(_values(y), ndarray):
+    """Like ``scipy.interpolate.UnivariateSpline``, differentiable with respect to the evaluation points, but not y."""
+    if not isinstance(_as_values(y), ndarray):
         raise TypeError(
-            "UnivariateSpline(): there is no derivative by y, which it chooses knots by: make_interp_spline(x, y) goes "
-            "through all points, and make_smoothing_spline(x, y, lam=...) is smooth"
+            "UnivariateSpline() is not differentiable with respect to y, on which its knots depend: use "
+            "make_interp_spline(x, y) to interpolate, or make_smoothing_spline(x, y, lam=...) to smooth"
         )
     return Curve([(lambda y: _scipy().UnivariateSpline(x, y, *args, **options), y)])
 
 
 def InterpolatedUnivariateSpline(x: object, y: object, k: int = 3) -> Curve:
-    """``scipy.interpolate.InterpolatedUnivariateSpline``, differentiable by y and where it is evaluated."""
+    """Like ``scipy.interpolate.InterpolatedUnivariateSpline``, differentiable with respect to y and the evaluation points."""
     return make_interp_spline(x, y, k)
 
 
@@ -287,14 +287,14 @@ _DEGREES = {"linear": 1, "slinear": 1, "quadratic": 2, "cubic": 3}
 
 
 class interp1d:
-    """``scipy.interpolate.interp1d``, differentiable by y and where it is evaluated.
+    """An interpolant like ``scipy.interpolate.interp1d``, differentiable with respect to y and the evaluation points.
 
     Args:
         kind: "linear", "quadratic", "cubic", or the degree of a spline.
-        axis, bounds_error, fill_value: as for SciPy.
+        axis, bounds_error, fill_value: as in SciPy.
 
     Raises:
-        NotImplementedError: ``kind`` is another of SciPy's.
+        NotImplementedError: SciPy's other kinds.
     """
 
     def __init__(
@@ -311,9 +311,9 @@ class interp1d:
         degree = _DEGREES.get(kind, kind)
         if not isinstance(degree, int):
             raise NotImplementedError(
-                f"interp1d(kind={kind!r}) is a step function here or unknown: {', '.join(_DEGREES)} have derivatives"
+                f"interp1d(kind={kind!r}) is a step function or unknown: use one of {', '.join(_DEGREES)}"
             )
-        y = _values(y)
+        y = _as_values(y)
         axis %= np.ndim(y)
         x = np.asarray(x)
         order = np.argsort(x, kind="stable")
@@ -326,7 +326,7 @@ class interp1d:
         self._strict = default if bounds_error is None else bounds_error
 
     def __call__(self, x: Any) -> Any:
-        x = _values(x)
+        x = _as_values(x)
         found = self._curve(x)
         if self._fill is None:
             return found
@@ -340,7 +340,7 @@ class interp1d:
 
 
 def _check_inside(x: object, low: float, high: float) -> None:
-    """Raise where a point is outside of the interpolation range."""
+    """Raise if a point is outside of the interpolation range."""
 
     def check(values: NumpyArray) -> NumpyArray:
         if ((values < low) | (values > high)).any():
@@ -354,12 +354,12 @@ def _check_inside(x: object, low: float, high: float) -> None:
 
 
 class RegularGridInterpolator:
-    """``scipy.interpolate.RegularGridInterpolator`` of method "linear", differentiable by values and where it is evaluated.
+    """A linear ``scipy.interpolate.RegularGridInterpolator``, differentiable with respect to values and evaluation points.
 
     Args:
-        points: the grid, ascending coordinates for each axis: constants.
+        points: the grid: constant ascending coordinates for each axis.
         values: (n1, ..., nk, ...): an array, an ``Array`` or a tensor.
-        bounds_error, fill_value: as for SciPy.
+        bounds_error, fill_value: as in SciPy.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -378,23 +378,25 @@ class RegularGridInterpolator:
         fill_value: Any = np.nan,
     ) -> None:
         if method not in ("linear", "slinear"):
-            raise NotImplementedError(f"RegularGridInterpolator(method={method!r}): 'linear' has derivatives here")
+            raise NotImplementedError(f"RegularGridInterpolator(method={method!r}): only 'linear' is supported")
         self.grid = [np.asarray(p, float) for p in points]
-        self.values = _values(values)
+        self.values = _as_values(values)
         self._strict, self._fill = bounds_error, fill_value
         shape = tuple(map(len, self.grid))
         if np.shape(self.values)[: len(shape)] != shape or any((np.diff(p) <= 0).any() for p in self.grid):
             raise ValueError(
-                f"the grid is of ascending points, {shape} of them, and values has the shape {np.shape(values)}"
+                f"the grid must have ascending points, here {shape}, but values has the shape {np.shape(values)}"
             )
 
     def __call__(self, xi: Any) -> Any:
         if isinstance(xi, tuple):
             xi = np.stack(np.broadcast_arrays(*xi), -1)
-        xi = _values(xi)
+        xi = _as_values(xi)
         n = len(self.grid)
         if np.ndim(xi) < 1 or np.shape(xi)[-1] != n:
-            raise ValueError(f"the points have {n} coordinates along the last axis, and their shape is {np.shape(xi)}")
+            raise ValueError(
+                f"the points must have {n} coordinates along the last axis, but their shape is {np.shape(xi)}"
+            )
         coordinates = [xi[..., k] for k in range(n)]
         if self._strict:
             for x, p in zip(coordinates, self.grid, strict=True):
@@ -409,14 +411,14 @@ class RegularGridInterpolator:
 
 
 def multilinear(grid: Sequence[NumpyArray], values: IntoArray, coordinates: Sequence[IntoArray]) -> AnyArray:
-    """Values on a grid, interpolated linearly along each axis, and extrapolated outside."""
-    places, weights = [], []
+    """Interpolate values on a grid linearly along each axis; extrapolate outside."""
+    indices, weights = [], []
     for x, p in zip(coordinates, grid, strict=True):
         k = np.clip(np.searchsorted(p, x, "right") - 1, 0, max(len(p) - 2, 0))
         upper = np.minimum(k + 1, len(p) - 1)
-        low, high = _taken(p, k), _taken(p, upper)
+        low, high = _take(p, k), _take(p, upper)
         fraction = (x - low) / np.where(high > low, high - low, 1.0)
-        places.append((k, upper))
+        indices.append((k, upper))
         weights.append((1 - fraction, fraction))
     shape = np.shape(values)
     counts, tail = shape[: len(grid)], shape[len(grid) :]
@@ -425,13 +427,13 @@ def multilinear(grid: Sequence[NumpyArray], values: IntoArray, coordinates: Sequ
     total: Any = 0
     for corner in itertools.product((0, 1), repeat=len(grid)):
         weight = functools.reduce(lambda a, b: a * b, [w[side] for w, side in zip(weights, corner, strict=True)])
-        at = sum(step * place[side] for step, place, side in zip(steps, places, corner, strict=True))
-        total = total + weight[(..., *(None,) * len(tail))] * _taken(flat, at)
+        at = sum(step * place[side] for step, place, side in zip(steps, indices, corner, strict=True))
+        total = total + weight[(..., *(None,) * len(tail))] * _take(flat, at)
     return total
 
 
-def _taken(values: Any, at: Any) -> AnyArray:
-    """The elements at positions along the first axis; ``np.take`` itself does not ask what these are."""
+def _take(values: Any, at: Any) -> AnyArray:
+    """Return the elements at indices along the first axis. (``np.take`` does not dispatch on its indices.)"""
     if isinstance(values, ndarray) and not isinstance(at, ndarray):
         values = array_of(wrap(values)) if type(at) is Array else wrap(values)
     return np.take(values, at, 0)
@@ -445,5 +447,5 @@ def interpn(
     bounds_error: bool = True,
     fill_value: object = np.nan,
 ) -> Any:
-    """``scipy.interpolate.interpn`` of method "linear", differentiable by values and where it is evaluated."""
+    """Like a linear ``scipy.interpolate.interpn``, differentiable with respect to the values and the evaluation points."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)

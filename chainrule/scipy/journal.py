@@ -1,7 +1,7 @@
-"""What a solver asked for, in a file: where it was stopped, it goes on without computing again what it knows.
+"""Checkpoint a solver: store the function's results in a file, and replay them when the solver is restarted.
 
-SciPy's solvers hand out no state to go on from. But they ask the same questions again when they are started again, so the
-answers are a checkpoint of any of them.
+SciPy's solvers do not expose a state to resume from. But a restarted solver evaluates the same points in the same order, so
+the results at these points are a checkpoint for any solver.
 """
 
 from __future__ import annotations
@@ -17,53 +17,52 @@ from chainrule.scipy.vectors import FloatVector
 
 
 class Journal:
-    """Answers, written to a file as they are computed, and read from it where they are in it already.
+    """A file of function results: new results are appended, and stored ones are returned without computing.
 
-    The file is a sequence of arrays of ``np.save``: the start, and then question and answer, one behind the other. A last
-    one that was not written to its end counts as none. The last whole one is computed again, to see that the function is
-    the same as it was.
+    The file is a sequence of ``np.save`` arrays: the start, then for each call its arguments and result in one array. An
+    incomplete last array is ignored. The last complete one is recomputed, to check that the function has not changed.
 
     Args:
-        path: the file, which need not be there.
-        start: where the solver starts.
+        path: the file; it is created if it does not exist.
+        start: the solver's start.
 
     Raises:
-        ValueError: the file is of a run that started elsewhere, or no checkpoint at all.
+        ValueError: the file is from a run with another start, or not a checkpoint.
     """
 
     def __init__(self, path: Any, start: FloatVector) -> None:
         self.path = Path(path)
-        self.known, whole = _read(self.path)
-        self.at = 1
-        if not self.known:
+        self.records, complete_bytes = _read(self.path)
+        self.position = 1
+        if not self.records:
             if self.path.exists() and self.path.stat().st_size:
                 raise ValueError(
-                    f"checkpoint={str(path)!r} is a file that is no checkpoint: give the path of a new one"
+                    f"checkpoint={str(path)!r} is an existing file, but not a checkpoint: give the path of a new file"
                 )
             self._write(start)
-        elif np.array_equal(self.known[0], start):
-            os.truncate(self.path, whole)
+        elif np.array_equal(self.records[0], start):
+            os.truncate(self.path, complete_bytes)
         else:
-            raise self._of_another_run("it started from another x0")
+            raise self._mismatch("it started from another x0")
 
-    def recorded(self, function: Callable[..., FloatVector]) -> Callable[..., FloatVector]:
-        """A function from vectors to a vector, whose answers are kept."""
+    def cached(self, function: Callable[..., FloatVector]) -> Callable[..., FloatVector]:
+        """Return a function from vectors to a vector, with results stored in the file."""
 
-        def answer(*questions: FloatVector) -> FloatVector:
-            asked = np.concatenate(questions)
-            if self.at >= len(self.known):
-                found = function(*questions)
-                self._write(np.concatenate([asked, found]))
+        def call(*args: FloatVector) -> FloatVector:
+            query = np.concatenate(args)
+            if self.position >= len(self.records):
+                found = function(*args)
+                self._write(np.concatenate([query, found]))
                 return found
-            known, found = np.split(self.known[self.at], [asked.size])
-            self.at += 1
-            if not np.array_equal(known, asked):
-                raise self._of_another_run("the solver asks for a point that it did not ask for then")
-            if self.at == len(self.known) and not _agree(found, function(*questions)):
-                raise self._of_another_run("where it was stopped, the function has another value or derivative now")
+            stored_query, found = np.split(self.records[self.position], [query.size])
+            self.position += 1
+            if not np.array_equal(stored_query, query):
+                raise self._mismatch("the solver evaluates a point that the stored run did not")
+            if self.position == len(self.records) and not _agree(found, function(*args)):
+                raise self._mismatch("at the last stored point, the function now has another value or derivative")
             return found
 
-        return answer
+        return call
 
     def _write(self, record: FloatVector) -> None:
         with open(self.path, "ab") as file:
@@ -71,17 +70,17 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
 
-    def _of_another_run(self, why: str) -> ValueError:
+    def _mismatch(self, why: str) -> ValueError:
         return ValueError(
-            f"checkpoint={str(self.path)!r} is of another run: {why}. x0, the function, its data, method, bounds and options "
-            "must be the same, for the solver to go on from where it was stopped; to start anew, remove the file"
+            f"checkpoint={str(self.path)!r} is of another run: {why}. To resume, x0, the function, its data, method, bounds "
+            "and options must be the same; to start over, remove the file"
         )
 
 
 def _read(path: Path) -> tuple[list[FloatVector], int]:
-    """The whole arrays at the beginning of a file, and where they end."""
+    """Return the complete arrays at the start of a file, and the position of their end."""
     records: list[FloatVector] = []
-    whole = 0
+    complete_bytes = 0
     if path.exists():
         with open(path, "rb") as file:
             while True:
@@ -89,10 +88,10 @@ def _read(path: Path) -> tuple[list[FloatVector], int]:
                     records.append(np.load(file, allow_pickle=False))
                 except (EOFError, ValueError, OSError):
                     break
-                whole = file.tell()
-    return records, whole
+                complete_bytes = file.tell()
+    return records, complete_bytes
 
 
 def _agree(x: FloatVector, y: FloatVector) -> bool:
-    """Whether two computations of the same numbers differ by no more than their order of summation explains."""
+    """Return whether two results are equal up to differences in the order of summation."""
     return x.shape == y.shape and np.allclose(x, y, 1e-6, 1e-6 * np.max(np.abs(x), initial=0), equal_nan=True)

@@ -1,4 +1,4 @@
-"""``least_squares``: SciPy's, of functions of containers, with a Jacobian that is sparse where it can be."""
+"""``least_squares``: SciPy's solver for functions of containers, with an automatic, if possible sparse, Jacobian."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, Params
-from chainrule.scipy.bounds import two_sides
-from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
+from chainrule.scipy.bounds import lower_upper_bounds
+from chainrule.scipy.derivatives import JacobianFunction, maybe_compiled, scipy_module
 from chainrule.scipy.minimize import callback_for, like_start
 from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_matrix, plain_vector
@@ -31,30 +31,30 @@ def least_squares(
     progress: bool = False,
     **options: object,
 ) -> Any:
-    """``scipy.optimize.least_squares`` with the Jacobian of ``fun`` filled in.
+    """Minimize a sum of squares by ``scipy.optimize.least_squares``, with the Jacobian of ``fun`` computed automatically.
 
     Args:
         fun: ``fun(x, *args, **kwargs)`` returns the residuals: an array or tensor, or a container of them.
-        x0: where to start: an array or tensor of floating point numbers, or a container of them. A list or tuple of
-            numbers is an array, as for SciPy.
-        jac: in the place of what would be filled in: "2-point", "3-point", "cs", or a function of what is like x0 that
+        x0: the start: an array or tensor of floating-point numbers, or a container of them. A list or tuple of
+            numbers is an array, as in SciPy.
+        jac: replaces the automatic Jacobian: "2-point", "3-point", "cs", or a function that takes a value like x0 and
             returns a matrix.
-        bounds: ``(low, high)``, each a number, or with x0's structure a number or array for each array in it; or as
-            for :func:`minimize`.
-        method: "trf" and "dogbox" get a sparse Jacobian where it is large and most of it is zero, unless
-            ``tr_solver="exact"``; "lm" gets a dense one.
-        args, kwargs: more arguments of ``fun``, which are constants.
-        compile: replay ``fun`` and its Jacobian as compiled plans: for calls by the hundreds (see ``cr.compile``).
-        progress: draw a bar of tqdm (which must be installed), with the calls of ``fun`` and half its last sum of squares.
-        callback, options: as for SciPy: ``loss``, ``x_scale``, ``ftol`` ... (``jac_sparsity`` is found, and so not needed.)
+        bounds: ``(low, high)``; each is a number, or has x0's structure with a number or array for each array. Also
+            the forms of :func:`minimize`.
+        method: "trf" and "dogbox" get a sparse Jacobian if it is large and mostly zero, unless ``tr_solver="exact"``;
+            "lm" gets a dense one.
+        args, kwargs: further arguments of ``fun``, which are constants.
+        compile: compile ``fun`` and its Jacobian; pays off for hundreds of calls (see ``cr.compile``).
+        progress: show a tqdm progress bar (tqdm must be installed), with the calls of ``fun`` and half the last sum of squares.
+        callback, options: as in SciPy: ``loss``, ``x_scale``, ``ftol`` ... (``jac_sparsity`` is detected and not needed.)
 
     Returns:
-        SciPy's ``OptimizeResult``. ``x``, ``grad`` and ``active_mask`` are like x0, ``fun`` is the vector of all residuals.
+        SciPy's ``OptimizeResult``. ``x``, ``grad`` and ``active_mask`` are like x0; ``fun`` is the vector of all residuals.
 
     Raises:
-        TypeError: x0 is not of floating point numbers.
-        ValueError: there is no such method; the bounds don't fit x0.
-        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
+        TypeError: x0 is not of floating-point dtype.
+        ValueError: the method is unknown; the bounds don't fit x0.
+        ModuleNotFoundError: SciPy is not installed, or tqdm for ``progress``.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -75,7 +75,9 @@ def least_squares(
     flat = flat_function(functools.wraps(fun)(lambda x, *args: fun(x, *args, **kwargs)), packing, args, what)
     if jac is None:
         options.pop("jac_sparsity", None)
-        jac_of_vector: object = JacobianOf(flat, what, compile, method != "lm" and options.get("tr_solver") != "exact")
+        jac_of_vector: object = JacobianFunction(
+            flat, what, compile, method != "lm" and options.get("tr_solver") != "exact"
+        )
     elif callable(jac):
         jac_of_vector = lambda x: plain_matrix(jac(packing.unpack(x), *args, **kwargs))  # noqa: E731
     else:
@@ -83,13 +85,13 @@ def least_squares(
     value = maybe_compiled(flat, compile)
     if callback is not None:
         options["callback"] = callback_for(callback, packing)
-    how_far = lambda found, *_: (1, f"cost={np.vdot(found, found).real / 2:.6g}")  # noqa: E731
-    with progress_bar(progress, "least_squares", how_far) as shown:
+    progress_of = lambda found, *_: (1, f"cost={np.vdot(found, found).real / 2:.6g}")  # noqa: E731
+    with progress_bar(progress, "least_squares", progress_of) as tracked:
         found = optimize.least_squares(
-            shown(lambda x: plain_vector(value(np.array(x)), what)),
+            tracked(lambda x: plain_vector(value(np.array(x)), what)),
             packing.start,
             jac_of_vector,
-            two_sides(bounds, packing, optimize.Bounds),
+            lower_upper_bounds(bounds, packing, optimize.Bounds),
             method,
             **options,
         )

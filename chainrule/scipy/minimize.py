@@ -1,4 +1,4 @@
-"""``minimize``: SciPy's, of functions of containers, with all derivatives filled in."""
+"""``minimize``: SciPy's solver for functions of containers, with automatic gradients, Hessians and Hessian products."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, IntoArray, Params, TensorLike
 from chainrule.scipy.bounds import element_bounds
-from chainrule.scipy.constraints import with_derivatives
+from chainrule.scipy.constraints import add_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
 from chainrule.scipy.journal import Journal
 from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import FloatVector, Packing, arguments, function_name, plain_matrix, plain_value
 
-#: Which derivatives each method asks for: the gradient (g); the Hessian as a matrix (h), or its products with vectors (p).
+#: The derivatives each method uses: the gradient (g), the Hessian as a matrix (h), or Hessian-vector products (p).
 METHODS = {
     "nelder-mead": "",
     "powell": "",
@@ -54,38 +54,38 @@ def minimize(
     checkpoint: object = None,
     progress: bool = False,
 ) -> Any:
-    """``scipy.optimize.minimize`` with gradients, Hessians and Hessian products of ``fun`` filled in.
+    """Minimize a function by ``scipy.optimize.minimize``, with the derivatives of ``fun`` computed automatically.
 
     Args:
-        fun: ``fun(x, *args)`` returns a real number (an array or tensor without axes).
-        x0: where to start: an array or tensor of floating point numbers, or a container of them. ``fun`` is called with
-            the like, and what is differentiated is ordinary code. A list or tuple of numbers is an array, as for SciPy.
-        args: more arguments of ``fun``, which are constants.
-        method: as for SciPy; what it can use of gradient, Hessian (sparse for "trust-constr", where it is) and Hessian
-            products is computed.
-        jac, hess, hessp: in place of what would be filled in, as for SciPy, as functions of what is like x0. What they
-            return is like x0, too, but for ``hess``, which is a matrix of all elements.
-        bounds: None, ``Bounds``, or with the structure of x0, and for each array in it None, a pair ``(low, high)`` or a
-            pair for each element. low and high are None, numbers or arrays. For a dictionary or dataclass one pair of
-            numbers may stand for all.
-        constraints: one or a list of: a function of what is like x0 that is to be 0; ``(function, low, high)``; SciPy's
-            ``NonlinearConstraint`` and dictionaries, whose Jacobians and Hessians are filled in; ``LinearConstraint``.
-        tol, callback, options: as for SciPy. ``callback`` gets what is like x0.
-        compile: replay ``fun`` and its derivatives as compiled plans: for calls by the hundreds (see ``cr.compile``).
-        checkpoint: a file that keeps the values and gradients (and products with the Hessian) that were computed. Where
-            it is there, the solver goes on from where it was stopped, as if it had not been.
-        progress: draw a bar of tqdm (which must be installed), with the calls of ``fun`` and its last value.
+        fun: ``fun(x, *args)`` returns a real number (a 0-d array or tensor).
+        x0: the start: an array or tensor of floating-point numbers, or a container of them. ``fun`` is called with
+            values of the same structure. A list or tuple of numbers is an array, as in SciPy.
+        args: further arguments of ``fun``, which are constants.
+        method: as in SciPy; the gradient, Hessian (for "trust-constr" sparse if possible) and Hessian products that it
+            uses are computed.
+        jac, hess, hessp: replace the automatic derivatives, as in SciPy. They take values like x0. ``jac`` and ``hessp``
+            return values like x0, ``hess`` a matrix of all elements.
+        bounds: None, ``Bounds``, or the structure of x0 with None, a pair ``(low, high)`` or a pair for each element in
+            place of each array. low and high are None, numbers or arrays. If x0 is a dictionary or dataclass, one pair of
+            numbers may apply to all elements.
+        constraints: one constraint or a list: a function of a value like x0 that must be 0; ``(function, low, high)``;
+            SciPy's ``NonlinearConstraint`` and dictionaries, with automatic Jacobians and Hessians; ``LinearConstraint``.
+        tol, callback, options: as in SciPy. ``callback`` gets values like x0.
+        compile: compile ``fun`` and its derivatives; pays off for hundreds of calls (see ``cr.compile``).
+        checkpoint: a file to store computed values, gradients and Hessian products in. If the file exists, the solver
+            resumes from it, with the same result as without the interruption.
+        progress: show a tqdm progress bar (tqdm must be installed), with the calls of ``fun`` and its last value.
 
-    Where ``fun`` computes with Dask arrays, value and gradient are computed together, with one pass over the data.
+    If ``fun`` computes with Dask arrays, value and gradient are computed together, in one pass over the data.
 
     Returns:
         SciPy's ``OptimizeResult``. ``x`` and the gradient (``jac``, for "trust-constr" ``grad``) are like x0.
 
     Raises:
-        TypeError: x0 is not of floating point numbers.
-        ValueError: there is no such method; bounds or what a given derivative returned don't fit x0; the checkpoint is of
+        TypeError: x0 is not of floating-point dtype.
+        ValueError: the method is unknown; the bounds or a given derivative's result don't fit x0; the checkpoint is of
             another run.
-        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
+        ModuleNotFoundError: SciPy is not installed, or tqdm for ``progress``.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -110,7 +110,7 @@ def minimize(
     objective = Objective(flat, what, compile, sparse, journal)
     given: dict[str, Any] = {"fun": objective.value, "jac": objective.gradient}
     if jac is True:
-        given |= _both(fun, packing, args)
+        given |= _value_and_gradient(fun, packing, args)
     elif callable(jac):
         given = {
             "fun": objective.plain,
@@ -130,13 +130,13 @@ def minimize(
         given["hess"] = objective.hessian
     elif "p" in uses:
         given["hessp"] = objective.hessian_product
-    with progress_bar(progress, "minimize", _how_far) as shown:
-        given["fun"] = shown(given["fun"])
+    with progress_bar(progress, "minimize", _progress) as tracked:
+        given["fun"] = tracked(given["fun"])
         found = optimize.minimize(
             x0=packing.start,
             method=method,
             bounds=element_bounds(bounds, packing, optimize.Bounds),
-            constraints=with_derivatives(constraints, packing, optimize, sparse, compile),
+            constraints=add_derivatives(constraints, packing, optimize, sparse, compile),
             tol=tol,
             callback=callback_for(callback, packing),
             options=options,
@@ -146,7 +146,7 @@ def minimize(
 
 
 def _uses(method: object, bounds: object, constraints: object) -> str:
-    """Which derivatives a method takes: letters of METHODS."""
+    """Return the derivatives that a method uses, as letters of METHODS."""
     if method is None or callable(method):
         return "g"
     if not isinstance(method, str) or method.lower() not in METHODS:
@@ -154,12 +154,12 @@ def _uses(method: object, bounds: object, constraints: object) -> str:
     return METHODS[method.lower()]
 
 
-def _how_far(found: object, *_: object) -> tuple[float, str]:
+def _progress(found: object, *_: object) -> tuple[float, str]:
     return 1, f"fun={found[0] if isinstance(found, tuple) else found:.6g}"
 
 
-def _both(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Params:
-    """``jac=True``: fun returns its value and its gradient."""
+def _value_and_gradient(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Params:
+    """Return the arguments for ``jac=True``, where fun returns its value and its gradient."""
 
     def value_and_gradient(x: FloatVector) -> tuple[float, FloatVector]:
         value, gradient = fun(packing.unpack(x), *args)
@@ -169,7 +169,7 @@ def _both(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Param
 
 
 def like_start(found: Any, packing: Packing, names: tuple[str, ...]) -> Any:
-    """SciPy's result, with the named vectors in the structure of the start."""
+    """Convert the named vectors of SciPy's result to the structure of the start."""
     for name in names:
         vector = found.get(name)
         if isinstance(vector, np.ndarray) and vector.shape == (packing.size,):
@@ -178,7 +178,7 @@ def like_start(found: Any, packing: Packing, names: tuple[str, ...]) -> Any:
 
 
 def callback_for(callback: AnyFunction | None, packing: Packing) -> AnyFunction | None:
-    """The user's callback, for containers in the place of vectors. SciPy tells two kinds by their parameters."""
+    """Wrap the user's callback to get containers instead of vectors. SciPy has two kinds, which differ in parameters."""
     if callback is None or packing.is_vector:
         return callback
     if set(inspect.signature(callback).parameters) == {"intermediate_result"}:

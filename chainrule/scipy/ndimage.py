@@ -1,4 +1,6 @@
-"""Filters of images by SciPy's names, with derivatives by the image. They are linear, and work along one axis after the other.
+"""Image filters with the names of ``scipy.ndimage``, differentiable with respect to the image.
+
+The filters are linear and are applied axis by axis.
 
 >>> import numpy as np
 >>> import chainrule as cr
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, TensorLike
-from chainrule.scipy.along import linear_along
+from chainrule.scipy.along import linear_along_axis
 from chainrule.scipy.interpolate import multilinear
 
 __all__ = [
@@ -36,12 +38,12 @@ __all__ = [
 def _one_axis(name: str) -> AnyFunction:
     def filtered(input: object, *args: Any, axis: int = -1, **options: Any) -> AnyArray:
         if options.get("cval"):
-            raise NotImplementedError(f"{name}(cval=...): there are derivatives for cval 0")
-        return linear_along("ndimage", name, input, axis, *args, **options)
+            raise NotImplementedError(f"{name}(cval=...): only cval=0 is differentiable")
+        return linear_along_axis("ndimage", name, input, axis, *args, **options)
 
     filtered.__name__ = filtered.__qualname__ = name
     filtered.__doc__ = (
-        f"""``scipy.ndimage.{name}`` along an axis, differentiable by the input; ``axis`` is given by its name."""
+        f"""Like ``scipy.ndimage.{name}``, differentiable with respect to the input; ``axis`` is a keyword argument."""
     )
     return filtered
 
@@ -53,7 +55,10 @@ gaussian_filter1d, uniform_filter1d = _one_axis("gaussian_filter1d"), _one_axis(
 def gaussian_filter(
     input: TensorLike, sigma: object, order: object = 0, mode: str = "reflect", truncate: float = 4.0, axes: Dims = None
 ) -> Any:
-    """``scipy.ndimage.gaussian_filter``, differentiable by the input; sigma and order are numbers, or one for each axis."""
+    """Like ``scipy.ndimage.gaussian_filter``, differentiable with respect to the input.
+
+    ``sigma`` and ``order`` are numbers, or have one for each axis.
+    """
     axes = _axes(input, axes)
     for axis, s, k in zip(axes, _each(sigma, axes), _each(order, axes), strict=True):
         input = gaussian_filter1d(input, s, axis=axis, order=k, mode=mode, truncate=truncate) if s > 0 else input
@@ -61,7 +66,7 @@ def gaussian_filter(
 
 
 def uniform_filter(input: TensorLike, size: object = 3, mode: str = "reflect", axes: Dims = None) -> Any:
-    """``scipy.ndimage.uniform_filter``, differentiable by the input; size is a number, or one for each axis."""
+    """Like ``scipy.ndimage.uniform_filter``, differentiable with respect to the input; size may differ between axes."""
     axes = _axes(input, axes)
     for axis, n in zip(axes, _each(size, axes), strict=True):
         input = uniform_filter1d(input, n, axis=axis, mode=mode) if n > 1 else input
@@ -69,12 +74,12 @@ def uniform_filter(input: TensorLike, size: object = 3, mode: str = "reflect", a
 
 
 def sobel(input: TensorLike, axis: int = -1, mode: str = "reflect") -> AnyArray:
-    """``scipy.ndimage.sobel``: the derivative along an axis, smoothed along the others; differentiable by the input."""
+    """Like ``scipy.ndimage.sobel``: differences along an axis, smoothed along the others; differentiable in the input."""
     return _smoothed_derivative(input, axis, mode, [1, 2, 1])
 
 
 def prewitt(input: TensorLike, axis: int = -1, mode: str = "reflect") -> AnyArray:
-    """``scipy.ndimage.prewitt``, differentiable by the input."""
+    """Like ``scipy.ndimage.prewitt``, differentiable with respect to the input."""
     return _smoothed_derivative(input, axis, mode, [1, 1, 1])
 
 
@@ -88,28 +93,26 @@ def _smoothed_derivative(input: TensorLike, axis: int, mode: str, weights: Seque
 
 
 def laplace(input: TensorLike, mode: str = "reflect") -> AnyArray:
-    """``scipy.ndimage.laplace``: the sum of second differences along all axes, differentiable by the input."""
+    """Like ``scipy.ndimage.laplace``: the sum of second differences along all axes; differentiable in the input."""
     return sum(correlate1d(input, [1, -2, 1], axis=axis, mode=mode) for axis in range(np.ndim(input)))
 
 
 def map_coordinates(
     input: TensorLike, coordinates: AnyArray, order: int = 1, mode: str = "constant", cval: float = 0.0
 ) -> AnyArray:
-    """``scipy.ndimage.map_coordinates`` of order 1, differentiable by the input and by the coordinates.
+    """Like ``scipy.ndimage.map_coordinates`` of order 1, differentiable with respect to the input and the coordinates.
 
     Args:
-        input: the values at whole coordinates.
-        coordinates: (input.ndim, ...): where values are wanted.
+        input: the values at integer coordinates.
+        coordinates: the evaluation points, (input.ndim, ...).
         order: 1. (SciPy's default is 3.)
         mode: "constant" (``cval`` outside) or "nearest".
 
     Raises:
-        NotImplementedError: for another order or mode.
+        NotImplementedError: another order or mode.
     """
     if order != 1 or mode not in ("constant", "nearest"):
-        raise NotImplementedError(
-            "map_coordinates(): derivatives are those of order=1, with mode 'constant' or 'nearest'"
-        )
+        raise NotImplementedError("map_coordinates() is differentiable for order=1 with mode 'constant' or 'nearest'")
     last = [n - 1 for n in np.shape(input)]
     points = [coordinates[k] for k in range(len(last))]
     inside = [np.clip(x, 0, high) for x, high in zip(points, last, strict=True)]
@@ -127,5 +130,5 @@ def _axes(input: TensorLike, axes: Any) -> list[int]:
 
 
 def _each(value: Any, axes: list[int]) -> list[Any]:
-    """A number for each axis."""
+    """Return a list with one number for each axis."""
     return [value] * len(axes) if np.ndim(value) == 0 else list(value)

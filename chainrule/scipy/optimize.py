@@ -1,6 +1,6 @@
-"""Roots of functions of one number, and fits of curves, by SciPy's names: with derivatives of the solutions.
+"""Scalar root finders and curve fitting with the names of ``scipy.optimize``, with differentiable solutions.
 
-(``chainrule.scipy.minimize``, ``least_squares`` and ``root`` fill in derivatives for the solver, and ``chainrule.implicit``
+(``chainrule.scipy.minimize``, ``least_squares`` and ``root`` compute derivatives for the solver. ``chainrule.implicit``
 differentiates solutions of any equation.)
 
 >>> import numpy as np
@@ -29,12 +29,12 @@ from chainrule.scipy.vectors import arguments, plain_value
 __all__ = ["bisect", "brenth", "brentq", "curve_fit", "newton", "ridder", "toms748"]
 
 
-def _scipys(name: str) -> AnyFunction:
+def _scipy_solver(name: str) -> AnyFunction:
     return getattr(scipy_module("scipy.optimize", f"optimize.{name}"), name)
 
 
 def _root(name: str, f: AnyFunction, x0: float, args: tuple[object, ...], find: AnyFunction) -> AnyArray:
-    """x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
+    """Solve ``f(x, *args) = 0``, differentiably; ``find(g)`` finds a root of a function g of a number."""
 
     def solver(g: AnyFunction, start: AnyArray) -> object:
         return np.reshape(
@@ -44,44 +44,44 @@ def _root(name: str, f: AnyFunction, x0: float, args: tuple[object, ...], find: 
     return implicit.root(lambda x, *args: f(x, *args), float(x0), *args, solver=solver)
 
 
-def _between(name: str) -> AnyFunction:
-    """The public function for one of SciPy's solvers on an interval."""
+def _bracketing_solver(name: str) -> AnyFunction:
+    """Return the public function for one of SciPy's bracketing solvers."""
 
     def solve(f: AnyFunction, a: float, b: float, args: object = (), **options: object) -> Any:
         if options.get("full_output"):
-            raise NotImplementedError(f"{name}(full_output=True): SciPy's own has it; here is the root alone")
-        find = lambda g: _scipys(name)(g, a, b, **options)  # noqa: E731
+            raise NotImplementedError(f"{name}(full_output=True) is not supported; SciPy's function has it")
+        find = lambda g: _scipy_solver(name)(g, a, b, **options)  # noqa: E731
         return _root(name, f, (a + b) / 2, arguments(args), find)
 
     solve.__name__ = solve.__qualname__ = name
-    solve.__doc__ = f"""``scipy.optimize.{name}``: a root of ``f(x, *args)`` between a and b, differentiable by ``args``.
+    solve.__doc__ = f"""``scipy.optimize.{name}``: a root of ``f(x, *args)`` between a and b, differentiable with respect to ``args``.
 
     Args:
         f: from a number (an array without axes) to one.
         a, b: where f has different signs: constants.
-        args: what the root depends on. (What f uses from around it is differentiated once, in reverse mode.)
-        options: as for SciPy.
+        args: arguments that the root depends on. (Values that f closes over are differentiable once, in reverse mode.)
+        options: as in SciPy.
 
     Returns:
-        The root, an array without axes.
+        The root, a 0-d array.
     """
     return solve
 
 
-brentq, brenth, bisect, ridder, toms748 = map(_between, ["brentq", "brenth", "bisect", "ridder", "toms748"])
+brentq, brenth, bisect, ridder, toms748 = map(_bracketing_solver, ["brentq", "brenth", "bisect", "ridder", "toms748"])
 
 
 def newton(
     func: AnyFunction, x0: object, fprime: AnyFunction | None = None, args: object = (), **options: object
 ) -> Any:
-    """``scipy.optimize.newton``: a root of ``func(x, *args)`` near x0, differentiable by ``args``.
+    """Find a root of ``func(x, *args)`` near x0 by ``scipy.optimize.newton``, differentiable with respect to ``args``.
 
     Args:
-        func: from what is like x0 to the like: a number, or an array of equations of their own.
-        x0: where to start.
-        fprime: as for SciPy; without it, and for arrays, Newton's method with the derivative filled in.
-        args: what the root depends on.
-        options: as for SciPy, with ``fprime``.
+        func: a function from values like x0 to the same shape: a number, or an array of independent equations.
+        x0: the start.
+        fprime: as in SciPy. Without it, Newton's method is used with the automatic derivative.
+        args: arguments that the root depends on.
+        options: as in SciPy, with ``fprime``.
     """
     args = arguments(args)
     x0 = as_tensor(x0).detach().numpy() * 1.0
@@ -90,7 +90,7 @@ def newton(
 
     def solver(g: AnyFunction, start: object) -> object:
         derivative = None if fprime is None else lambda x: plain_value(fprime(x, *args), "fprime()")
-        return _scipys("newton")(lambda x: plain_value(g(x), "newton()"), start, derivative, **options)
+        return _scipy_solver("newton")(lambda x: plain_value(g(x), "newton()"), start, derivative, **options)
 
     return implicit.root(func, x0, *args, solver=solver)
 
@@ -98,13 +98,13 @@ def newton(
 def curve_fit(
     f: AnyFunction, xdata: Any, ydata: Any, p0: Any, sigma: object = None, absolute_sigma: bool = False
 ) -> Any:
-    """``scipy.optimize.curve_fit``: parameters and their covariance, differentiable by the data and by ``sigma``.
+    """Fit parameters as ``scipy.optimize.curve_fit``, differentiable with respect to the data and ``sigma``.
 
     Args:
-        f: ``f(xdata, *parameters)`` returns what is like ydata.
+        f: ``f(xdata, *parameters)`` returns a vector like ydata.
         xdata, ydata: the data; ydata and sigma are vectors.
-        p0: where to start: a constant, with a number for each parameter.
-        sigma, absolute_sigma: as for SciPy; sigma has an uncertainty for each of ydata.
+        p0: the start: a constant number for each parameter.
+        sigma, absolute_sigma: as in SciPy; sigma has an uncertainty for each element of ydata.
 
     Returns:
         The parameters (n,), and their covariance (n, n).
@@ -120,14 +120,14 @@ def curve_fit(
     p0 = np.asarray(p0, float)
 
     def residuals(p: AnyArray, xdata: object, ydata: Any, *scales: object) -> Any:
-        left = f(xdata, *[p[k] for k in range(len(p0))]) - ydata
-        return left / scales[0] if scales else left
+        residual = f(xdata, *[p[k] for k in range(len(p0))]) - ydata
+        return residual / scales[0] if scales else residual
 
     data = (xdata, ydata, *scales)
     p = implicit.least_squares(residuals, p0, *data, solver=lambda g, x0: least_squares(g, x0, xtol=1e-12, ftol=1e-12))
     J = jacfwd(lambda p: residuals(p, *data))(p)
     covariance = np.linalg.inv(J.T @ J)
     if not absolute_sigma:
-        left = residuals(p, *data)
-        covariance = covariance * (np.sum(left**2) / (len(left) - len(p0)))
+        residual = residuals(p, *data)
+        covariance = covariance * (np.sum(residual**2) / (len(residual) - len(p0)))
     return p, covariance

@@ -1,4 +1,4 @@
-"""Progress of a long solver: a bar of tqdm, which loads when one is asked for."""
+"""Show the progress of a solver in a tqdm bar; tqdm loads on first use."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from chainrule._src.arrays.types import AnyFunction
 
 @contextmanager
 def progress_bar(
-    wanted: bool, caller: str, how_far: Callable[..., tuple[float, str]], total: float | None = None
+    enabled: bool, caller: str, progress_of: Callable[..., tuple[float, str]], total: float | None = None
 ) -> Iterator[Callable[[AnyFunction], AnyFunction]]:
-    """What makes a solver's function move a bar at each call; a function is left as it is where none is wanted.
+    """Yield a decorator for the solver's function that advances a bar at each call (the identity if not ``enabled``).
 
     Args:
-        how_far: from what the function returned and its arguments, by how much the bar moves, and what stands beside it.
-        total: how far it is to the end, if that is known. Without it the bar counts calls.
+        progress_of: a function of the result and arguments of a call, which returns the progress and a text.
+        total: the total progress, if known. Without it the bar counts calls.
 
     Raises:
         ModuleNotFoundError: tqdm is not installed.
     """
-    if not wanted:
+    if not enabled:
         yield lambda function: function
         return
     try:
         tqdm = importlib.import_module("tqdm.auto").tqdm
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"chainrule.scipy.{caller}(progress=True) draws a bar of tqdm, which is not installed: pip install tqdm",
+            f"chainrule.scipy.{caller}(progress=True) shows a tqdm bar, and tqdm is not installed: pip install tqdm",
             name="tqdm",
         ) from error
-    drawn = (
+    bar_options = (
         {"unit": " calls"}
         if total is None
         else {"bar_format": "{l_bar}{bar}| {n:.4g}/{total:.4g} [{elapsed}<{remaining}]"}
     )
-    with tqdm(desc=caller, total=total, **drawn) as bar:
+    with tqdm(desc=caller, total=total, **bar_options) as bar:
 
-        def shown(function: AnyFunction) -> AnyFunction:
-            def moving(*args: object) -> object:
+        def tracked(function: AnyFunction) -> AnyFunction:
+            def call(*args: object) -> object:
                 found = function(*args)
-                amount, said = how_far(found, *args)
-                bar.set_postfix_str(said, refresh=False)
+                amount, text = progress_of(found, *args)
+                bar.set_postfix_str(text, refresh=False)
                 bar.update(amount)
                 return found
 
-            return moving
+            return call
 
-        yield shown
+        yield tracked

@@ -1,4 +1,4 @@
-"""``root``: SciPy's, of functions of containers, with the Jacobian filled in."""
+"""``root``: SciPy's solver for functions of containers, with an automatic Jacobian."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
-from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
+from chainrule.scipy.derivatives import JacobianFunction, maybe_compiled, scipy_module
 from chainrule.scipy.minimize import like_start
 from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_matrix, plain_vector
 
-#: Whether each method takes a Jacobian.
+#: Whether each method uses a Jacobian.
 METHODS = {
     "hybr": True,
     "lm": True,
@@ -40,27 +40,27 @@ def root(
     compile: bool = False,
     progress: bool = False,
 ) -> Any:
-    """``scipy.optimize.root`` with the Jacobian of ``fun`` filled in.
+    """Solve ``fun(x, *args) = 0`` by ``scipy.optimize.root``, with the Jacobian of ``fun`` computed automatically.
 
     Args:
         fun: ``fun(x, *args)`` returns as many numbers as x0 has: an array or tensor, or a container of them.
-        x0: where to start: an array or tensor of floating point numbers, or a container of them. A list or tuple of
-            numbers is an array, as for SciPy.
-        args: more arguments of ``fun``, which are constants.
-        method: as for SciPy. "hybr" and "lm" take a Jacobian; the others are told apart by getting none.
-        jac: in the place of what would be filled in: a function of what is like x0 that returns a matrix; True if
-            ``fun`` returns it beside its value; False for differences.
-        tol, callback, options: as for SciPy. ``callback`` gets what is like x0.
-        compile: replay ``fun`` and its Jacobian as compiled plans: for calls by the hundreds (see ``cr.compile``).
-        progress: draw a bar of tqdm (which must be installed), with the calls of ``fun`` and its largest number.
+        x0: the start: an array or tensor of floating-point numbers, or a container of them. A list or tuple of
+            numbers is an array, as in SciPy.
+        args: further arguments of ``fun``, which are constants.
+        method: as in SciPy. Only "hybr" and "lm" use a Jacobian.
+        jac: replaces the automatic Jacobian: a function that takes a value like x0 and returns a matrix; True if ``fun``
+            returns a pair of value and Jacobian; False for finite differences.
+        tol, callback, options: as in SciPy. ``callback`` gets values like x0.
+        compile: compile ``fun`` and its Jacobian; pays off for hundreds of calls (see ``cr.compile``).
+        progress: show a tqdm progress bar (tqdm must be installed), with the calls of ``fun`` and its largest residual.
 
     Returns:
-        SciPy's ``OptimizeResult``. ``x`` is like x0, ``fun`` the vector of what is left of the equations.
+        SciPy's ``OptimizeResult``. ``x`` is like x0; ``fun`` is the vector of residuals.
 
     Raises:
-        TypeError: x0 is not of floating point numbers.
-        ValueError: there is no such method; ``fun`` returns more or fewer numbers than x0 has.
-        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
+        TypeError: x0 is not of floating-point dtype.
+        ValueError: the method is unknown; ``fun`` returns more or fewer numbers than x0 has.
+        ModuleNotFoundError: SciPy is not installed, or tqdm for ``progress``.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -90,28 +90,28 @@ def root(
 
     given: Any = {"fun": equations, "jac": None}
     if jac is True:
-        given = {"fun": lambda x: _both(fun(packing.unpack(x), *args), what), "jac": True}
+        given = {"fun": lambda x: _value_and_jacobian(fun(packing.unpack(x), *args), what), "jac": True}
     elif callable(jac):
         given["jac"] = lambda x: plain_matrix(jac(packing.unpack(x), *args))
     elif jac is None and METHODS[method.lower()]:
-        given["jac"] = JacobianOf(flat, what, compile, False)
+        given["jac"] = JacobianFunction(flat, what, compile, False)
     if callback is not None and not packing.is_vector:
         given["callback"] = lambda x, f: callback(packing.results(x), f)
     elif callback is not None:
         given["callback"] = callback
-    with progress_bar(progress, "root", _how_far) as shown:
-        given["fun"] = shown(given["fun"])
+    with progress_bar(progress, "root", _progress) as tracked:
+        given["fun"] = tracked(given["fun"])
         found = optimize.root(x0=packing.start, method=method, tol=tol, options=options, **given)
     return like_start(found, packing, ("x",))
 
 
-def _how_far(found: object, *_: object) -> tuple[float, str]:
-    left = np.asarray(found[0] if isinstance(found, tuple) else found)
-    largest = np.max(np.abs(left), initial=0)
+def _progress(found: object, *_: object) -> tuple[float, str]:
+    residual = np.asarray(found[0] if isinstance(found, tuple) else found)
+    largest = np.max(np.abs(residual), initial=0)
     return 1, f"largest={largest:.3g}"
 
 
-def _both(found: tuple[AnyArray, ...], what: str) -> tuple[AnyArray, AnyArray]:
-    """Value and matrix of a function that returns both."""
+def _value_and_jacobian(found: tuple[AnyArray, ...], what: str) -> tuple[AnyArray, AnyArray]:
+    """Convert the value and Jacobian of a function that returns both."""
     value, matrix = found
     return plain_vector(value, what), plain_matrix(matrix)

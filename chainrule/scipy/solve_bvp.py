@@ -1,4 +1,4 @@
-"""``solve_bvp``: SciPy's, of functions of containers, with both Jacobians filled in."""
+"""``solve_bvp``: SciPy's solver for functions of containers, with both Jacobians computed automatically."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def solve_bvp(
     *,
     compile: bool = False,
 ) -> Any:
-    """``scipy.integrate.solve_bvp`` with the Jacobians of the equation and of the boundary conditions filled in.
+    """Solve a boundary value problem by ``scipy.integrate.solve_bvp``, with the Jacobians computed automatically.
 
     Args:
-        fun: ``fun(x, y)``, or ``fun(x, y, p)``, returns dy/dx at all points of the mesh: in the structure and shapes of y.
-        bc: ``bc(ya, yb)``, or ``bc(ya, yb, p)``, returns as many numbers as y (at one point) and p have, which are to be
-            0: an array, or a container of them.
-        x: the mesh to start from, of shape (m,).
+        fun: ``fun(x, y)``, or ``fun(x, y, p)``, returns dy/dx at all points of the mesh, in the structure and shapes of y.
+        bc: ``bc(ya, yb)``, or ``bc(ya, yb, p)``, returns the boundary residuals: an array or a container of arrays, with as
+            many numbers as y (at one point) and p have.
+        x: the initial mesh, of shape (m,).
         y: a guess at the solution: arrays or tensors whose last axis has length m.
         p: a guess at unknown parameters: an array, tensor or number, or a container of them.
-        fun_jac, bc_jac: in place of what would be filled in, as for SciPy, of arguments like y and p.
-        compile: replay all functions as compiled plans (see ``cr.compile``).
-        S, tol, max_nodes, verbose, bc_tol: as for SciPy.
+        fun_jac, bc_jac: replace the automatic Jacobians, as in SciPy; they take arguments like y and p.
+        compile: compile all functions (see ``cr.compile``).
+        S, tol, max_nodes, verbose, bc_tol: as in SciPy.
 
     Returns:
         SciPy's result. ``y``, ``yp`` and ``sol(x)`` are like y, ``p`` is like p.
 
     Raises:
-        TypeError: y or p is not of floating point numbers.
+        TypeError: y or p is not of floating-point dtype.
         ValueError: the last axis of y is not as long as the mesh.
 
     >>> import numpy as np
@@ -73,7 +73,7 @@ def solve_bvp(
         shape = np.shape(leaf)
         if not shape or shape[-1] != mesh.size:
             raise ValueError(
-                f"solve_bvp(): the arrays of y end with the axis of the mesh, of length {mesh.size}: got {shape}"
+                f"solve_bvp(): the last axis of the arrays of y must have the mesh's length {mesh.size}: got {shape}"
             )
     packing = Packing(tree_map(lambda leaf: leaf[..., 0], guess), "y")
     parameters = None if p is None else Packing(p, "p")
@@ -91,7 +91,7 @@ def solve_bvp(
         return flat_output(bc(packing.unpack(a), packing.unpack(b), *with_parameters(p)), g)
 
     def by_state(x: AnyArray, y: AnyArray, *p: object) -> AnyArray:
-        # The equation holds point by point, so a change that is the same at all points shows each point's Jacobian.
+        # The equation acts point by point, so one change shared by all points gives each point's Jacobian.
         return jacfwd(lambda change: flat_fun(x, y + change[:, None], *p))(np.zeros(packing.size))
 
     derivatives = maybe_compiled(flat_fun, compile)

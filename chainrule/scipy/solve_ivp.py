@@ -1,4 +1,4 @@
-"""``solve_ivp``: SciPy's, of functions of containers, with the Jacobian that implicit methods ask for filled in."""
+"""``solve_ivp``: SciPy's solver for functions of containers, with an automatic Jacobian for implicit methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
-from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
+from chainrule.scipy.derivatives import JacobianFunction, maybe_compiled, scipy_module
 from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import (
     FloatVector,
@@ -25,7 +25,7 @@ from chainrule.scipy.vectors import (
 ndarray = np.ndarray
 
 METHODS = ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")
-SPARSE = ("Radau", "BDF")  # these take sparse Jacobians
+SPARSE = ("Radau", "BDF")  # methods that accept sparse Jacobians
 
 
 def solve_ivp(
@@ -43,31 +43,31 @@ def solve_ivp(
     progress: bool = False,
     **options: Any,
 ) -> Any:
-    """``scipy.integrate.solve_ivp`` with the Jacobian of ``fun`` filled in where the method is an implicit one.
+    """Solve an initial value problem by ``scipy.integrate.solve_ivp``, with an automatic Jacobian for implicit methods.
 
     Args:
         fun: ``fun(t, y, *args)`` returns dy/dt, in the structure and shapes of y.
-        t_span, t_eval, dense_output: as for SciPy.
-        y0: the state to start from: an array or tensor of floating point (or complex) numbers, or a container of them. A
-            list or tuple of numbers is an array, as for SciPy.
-        method: as for SciPy. "Radau" and "BDF" get a Jacobian, which is sparse where it is large and most of it is zero;
-            "LSODA" gets a dense one, or a banded one if ``lband`` and ``uband`` say so.
-        events: as for SciPy; functions of ``(t, y, *args)`` with y like y0.
-        vectorized: ``fun`` takes states as columns. Nothing is gained by that here: the Jacobian needs no differences.
-        args: more arguments of ``fun`` and ``events``, which are constants.
-        compile: replay ``fun`` and its Jacobian as compiled plans: for calls by the hundreds (see ``cr.compile``).
-        progress: draw a bar of tqdm (which must be installed) from one end of ``t_span`` to the other.
-        options: those of the method. ``jac`` is used in place of what would be filled in: a matrix, a function of
-            ``(t, y, *args)`` that returns one, or None for differences.
+        t_span, t_eval, dense_output: as in SciPy.
+        y0: the initial state: an array or tensor of floating-point (or complex) numbers, or a container of them. A list
+            or tuple of numbers is an array, as in SciPy.
+        method: as in SciPy. "Radau" and "BDF" get a Jacobian that is sparse if it is large and mostly zero. "LSODA" gets
+            a dense one, or a banded one if ``lband`` and ``uband`` are given.
+        events: as in SciPy; functions of ``(t, y, *args)`` with y like y0.
+        vectorized: ``fun`` takes states as columns. This has no advantage here: the Jacobian needs no finite differences.
+        args: further arguments of ``fun`` and ``events``, which are constants.
+        compile: compile ``fun`` and its Jacobian; pays off for hundreds of calls (see ``cr.compile``).
+        progress: show a tqdm progress bar (tqdm must be installed) over ``t_span``.
+        options: options of the method. ``jac`` replaces the automatic Jacobian: a matrix, a function of ``(t, y, *args)``
+            that returns one, or None for finite differences.
 
     Returns:
-        SciPy's ``OdeResult``. ``y`` is like y0, with the points of time along one more axis, the last. So is what
-        ``sol(t)`` returns. ``y_events`` has for each event what is like y0 with its occurrences along the first axis.
+        SciPy's ``OdeResult``. ``y`` and the results of ``sol(t)`` are like y0, with time as an additional last axis.
+        ``y_events`` contains for each event a value like y0, with the occurrences along the first axis.
 
     Raises:
-        TypeError: y0 is not of floating point numbers.
-        ValueError: there is no such method; ``fun`` returns something else than is like y0.
-        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
+        TypeError: y0 is not of floating-point dtype.
+        ValueError: the method is unknown; the result of ``fun`` is not like y0.
+        ModuleNotFoundError: SciPy is not installed, or tqdm for ``progress``.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -87,7 +87,7 @@ def solve_ivp(
     args = () if args is None else tuple(args)
     what = f"{function_name(fun)}()"
     if vectorized and not packing.is_vector:
-        raise ValueError("solve_ivp(): vectorized=True is for a state that is one vector, and y0 is none")
+        raise ValueError("solve_ivp(): vectorized=True requires a state that is one vector, and y0 is not")
 
     @functools.wraps(fun)
     def flat(x: AnyArray, t: TensorLike) -> AnyArray:
@@ -97,7 +97,7 @@ def solve_ivp(
         banded = options.get("lband") is not None or options.get("uband") is not None
         bands = (options.get("lband") or 0, options.get("uband") or 0)
         padding = bands[0] if _version() < (1, 16) else 0
-        jacobian = JacobianOf(flat, what, compile, name in SPARSE or banded)
+        jacobian = JacobianFunction(flat, what, compile, name in SPARSE or banded)
 
         def matrix(t: float, x: FloatVector) -> object:
             found = jacobian(x, float(t))
@@ -118,14 +118,14 @@ def solve_ivp(
     start, end = (float(t) for t in t_span)
     reached = start
 
-    def how_far(_: object, t: float, x: object) -> tuple[float, str]:
+    def progress_of(_: object, t: float, x: object) -> tuple[float, str]:
         nonlocal reached
         before, reached = reached, max(reached, t) if start < end else min(reached, t)
         return abs(reached - before), ""
 
-    with progress_bar(progress, "solve_ivp", how_far, abs(end - start)) as shown:
+    with progress_bar(progress, "solve_ivp", progress_of, abs(end - start)) as tracked:
         found = integrate.solve_ivp(
-            shown(derivative),
+            tracked(derivative),
             t_span,
             packing.start,
             method,
@@ -139,22 +139,22 @@ def solve_ivp(
 
 
 def _version() -> tuple[int, int]:
-    """SciPy's. Before 1.16 LSODA wanted as many more rows in banded matrices as there are bands below the diagonal."""
+    """Return SciPy's version. Before 1.16, LSODA needed extra rows in banded matrices, one for each lower band."""
     major, minor = scipy_module("scipy", "solve_ivp").__version__.split(".")[:2]
     return int(major), int(minor)
 
 
 def _in_bands(matrix: Any, lower: int, upper: int, padding: int) -> ndarray:
-    """A matrix as LSODA takes banded ones: element (i, j) at [i - j + upper, j].
+    """Return a matrix in LSODA's banded layout: element (i, j) at [i - j + upper, j].
 
     Raises:
-        ValueError: there is something outside of the bands.
+        ValueError: the matrix has entries outside of the bands.
     """
     rows, columns = matrix.nonzero()
     below, above = int(np.max(rows - columns, initial=0)), int(np.max(columns - rows, initial=0))
     if below > lower or above > upper:
         raise ValueError(
-            f"solve_ivp(): the Jacobian has entries {below} below and {above} above the diagonal, and the call says "
+            f"solve_ivp(): the Jacobian has entries {below} below and {above} above the diagonal, but the call has "
             f"lband={lower} and uband={upper}"
         )
     packed = np.zeros((lower + upper + 1 + padding, matrix.shape[1]))
@@ -163,7 +163,7 @@ def _in_bands(matrix: Any, lower: int, upper: int, padding: int) -> ndarray:
 
 
 def _events(events: Any, packing: Packing, args: tuple[Any, ...]) -> list[AnyFunction] | None:
-    """The user's events as functions of the vector."""
+    """Return the user's events as functions of the vector."""
     if events is None:
         return None
     several = [events] if callable(events) else events
@@ -188,7 +188,7 @@ def _like_start(found: Any, packing: Packing) -> Any:
 
 
 class Path:
-    """A solution as a function: what is like the start, with the axes of t at the end. ``of_vector`` is SciPy's own."""
+    """A solution as a function of t: values like the start, with the axes of t last. ``of_vector`` is SciPy's function."""
 
     def __init__(self, of_vector: Any, packing: Packing) -> None:
         self.of_vector = of_vector

@@ -1,6 +1,6 @@
-"""``scipy.special``: its ufuncs answer to tensors and Arrays themselves, and so do the functions here that SciPy wrote in Python.
+"""Differentiable versions of the ``scipy.special`` functions that are not ufuncs.
 
-For plain arrays they are SciPy's own.
+SciPy's ufuncs accept tensors and Arrays themselves. For plain arrays, the functions here call SciPy.
 
 >>> import numpy as np
 >>> import chainrule as cr
@@ -16,35 +16,35 @@ import numpy as np
 
 from chainrule import special
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, IntoArray
-from chainrule.scipy.along import is_differentiated, recorded
+from chainrule.scipy.along import is_differentiated, record_call
 from chainrule.scipy.derivatives import scipy_module
 
-_scipys = scipy_module("scipy.special", "special")
+_scipy_special = scipy_module("scipy.special", "special")
 __all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]
 
 
-def _or_scipys(name: str, ours: AnyFunction, *args: object, **options: object) -> Any:
-    """A function of ours where its arguments are differentiated, else SciPy's."""
-    function = getattr(_scipys, name)
+def _dispatch_scipy(name: str, rule: AnyFunction, *args: object, **options: object) -> Any:
+    """Call ``rule`` if an argument is differentiated, else SciPy's function."""
+    function = getattr(_scipy_special, name)
     if not any(map(is_differentiated, (*args, *options.values()))):
         return function(*args, **options)
-    found = recorded(function, *args, **options)
-    return ours(*args, **options) if found is None else found
+    found = record_call(function, *args, **options)
+    return rule(*args, **options) if found is None else found
 
 
 def logsumexp(
     a: IntoArray, axis: Dims = None, b: IntoArray | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
-    """``scipy.special.logsumexp``: log Σ b·exp(a) over an axis, several, or (None) everything, without overflow.
+    """Return log Σ b·exp(a) over one axis, several, or all (None), without overflow, as ``scipy.special.logsumexp``.
 
     Args:
-        b: factors, which broadcast with a; they may be 0 or negative, and are differentiated, too.
-        return_sign: give the logarithm of the sum's magnitude, and its sign.
+        b: differentiable factors that broadcast with a; they may be 0 or negative.
+        return_sign: return the logarithm of the sum's magnitude, and its sign.
 
     Returns:
-        An array without the axes (with them, of length 1, if ``keepdims``). The sum of negative sign is nan without ``return_sign``.
+        An array without the axes (with axes of length 1 if ``keepdims``). Without ``return_sign``, a negative sum gives nan.
     """
-    return _or_scipys("logsumexp", _logsumexp, a, axis=axis, b=b, keepdims=keepdims, return_sign=return_sign)
+    return _dispatch_scipy("logsumexp", _logsumexp, a, axis=axis, b=b, keepdims=keepdims, return_sign=return_sign)
 
 
 def _logsumexp(a: Any, axis: Dims, b: Any, keepdims: bool, return_sign: bool) -> Any:
@@ -52,25 +52,25 @@ def _logsumexp(a: Any, axis: Dims, b: Any, keepdims: bool, return_sign: bool) ->
         return special.logsumexp(a, axis, keepdims)
     if b is not None:
         a = np.where(np.equal(b, 0), -np.inf, np.add(a, np.zeros(np.shape(b))))
-    top = np.max(a.detach() if is_differentiated(a) else a, axis=axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    terms = np.exp(a - top)
+    shift = np.max(a.detach() if is_differentiated(a) else a, axis=axis, keepdims=True)
+    shift = np.where(np.isfinite(shift), shift, 0.0)
+    terms = np.exp(a - shift)
     total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=True)
     sign = np.sign(total.detach())
-    found = np.log(np.abs(total) if return_sign else total) + top
+    found = np.log(np.abs(total) if return_sign else total) + shift
     if not keepdims:
         found, sign = np.squeeze(found, axis), np.squeeze(sign, axis)
     return (found, sign) if return_sign else found
 
 
 def softmax(x: IntoArray, axis: Dims = None) -> AnyArray:
-    """``scipy.special.softmax``: exp(x) / Σ exp(x) over an axis, several, or (None) everything."""
-    return _or_scipys("softmax", lambda x, axis: np.exp(_log_softmax(x, axis)), x, axis=axis)
+    """Return exp(x) / Σ exp(x) over one axis, several, or all (None), as ``scipy.special.softmax``."""
+    return _dispatch_scipy("softmax", lambda x, axis: np.exp(_log_softmax(x, axis)), x, axis=axis)
 
 
 def log_softmax(x: IntoArray, axis: Dims = None) -> AnyArray:
-    """``scipy.special.log_softmax``: the logarithm of the softmax, without overflow."""
-    return _or_scipys("log_softmax", _log_softmax, x, axis=axis)
+    """Return the logarithm of the softmax without overflow, as ``scipy.special.log_softmax``."""
+    return _dispatch_scipy("log_softmax", _log_softmax, x, axis=axis)
 
 
 def _log_softmax(x: Any, axis: Dims) -> AnyArray:
@@ -80,21 +80,21 @@ def _log_softmax(x: Any, axis: Dims) -> AnyArray:
 
 
 def polygamma(n: IntoArray, x: IntoArray) -> AnyArray:
-    """``scipy.special.polygamma``: the n-th derivative of the digamma function at x."""
-    return _or_scipys("polygamma", special.polygamma, n, x)
+    """Return the n-th derivative of the digamma function at x, as ``scipy.special.polygamma``."""
+    return _dispatch_scipy("polygamma", special.polygamma, n, x)
 
 
 def multigammaln(a: IntoArray, d: int) -> AnyArray:
-    """``scipy.special.multigammaln``: the logarithm of the gamma function of d dimensions at a."""
-    return _or_scipys("multigammaln", special.multigammaln, a, d)
+    """Return the logarithm of the d-dimensional gamma function at a, as ``scipy.special.multigammaln``."""
+    return _dispatch_scipy("multigammaln", special.multigammaln, a, d)
 
 
 def __getattr__(name: str) -> object:
-    """The other names are SciPy's."""
+    """Return SciPy's function for any other name."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_scipys, name)
+    return getattr(_scipy_special, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_scipys.__all__})
+    return sorted({*__all__, *_scipy_special.__all__})

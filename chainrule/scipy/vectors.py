@@ -1,4 +1,4 @@
-"""Between the user's containers of arrays and the vectors of float64 that SciPy works with."""
+"""Convert between the user's containers of arrays and the float64 vectors of SciPy's solvers."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ FloatVector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _real(x: TensorLike) -> Any:
-    """A Python integer as the number it is: integers are what arrays are of."""
+    """Convert a Python int to float; integer arrays are rejected later."""
     return float(x) if type(x) is int else x
 
 
 class Packing:
-    """How the arrays of a tree are laid out, one behind the other, in one vector.
+    """The layout of a tree's arrays, concatenated to one vector.
 
     Args:
         tree: an array, tensor or number, or a container of them. A list or tuple of numbers is an array.
-        what: what the caller calls it, for messages.
-        kinds: letters of the dtypes that it may have.
+        what: its name in error messages.
+        kinds: the dtype kinds that the arrays may have.
 
     Raises:
-        TypeError: a leaf is not of floating point dtype, or no array at all.
-        ValueError: there are no numbers in the tree.
+        TypeError: a leaf is not an array, or not of floating-point dtype.
+        ValueError: the tree has no elements.
     """
 
     def __init__(self, tree: object, what: str, kinds: str = "f") -> None:
@@ -50,8 +50,8 @@ class Packing:
         for value, path in zip(values, self.paths, strict=True):
             if value.dtype.kind not in kinds:
                 raise TypeError(
-                    f"{what}{path} is of dtype {value.dtype}: the solver moves it in steps that are no whole numbers. Start "
-                    "from floating point numbers, such as x0.astype(float)"
+                    f"{what}{path} is of dtype {value.dtype}: the solver takes non-integer steps. Start "
+                    "from floating-point numbers, such as x0.astype(float)"
                     + (" (complex numbers as two real ones)" if value.dtype.kind == "c" else "")
                 )
         self.values = values
@@ -64,15 +64,13 @@ class Packing:
             raise ValueError(f"{what} holds no numbers: there is nothing to solve for")
         complexes = [dtype.kind == "c" for dtype in self.dtypes]
         if any(complexes) and not all(complexes):
-            raise TypeError(
-                f"{what} has complex and real arrays: the solver works in one or the other; make all complex"
-            )
+            raise TypeError(f"{what} has complex and real arrays, but the solver needs one kind: make all complex")
         self.dtype = np.dtype(complex if any(complexes) else float)
         self.start = self.pack(values)
 
     @property
     def is_vector(self) -> bool:
-        """Whether the tree is one vector of float64 itself."""
+        """Return whether the tree is one vector of float64 itself."""
         return (
             self.spec.kind is None
             and len(self.shapes[0]) == 1
@@ -81,30 +79,30 @@ class Packing:
         )
 
     def pack(self, values: Sequence[AnyArray]) -> FloatVector:
-        """Plain arrays, one for each leaf, as one vector."""
+        """Concatenate plain arrays, one for each leaf, to one vector."""
         return np.concatenate([np.reshape(value, -1) for value in values]).astype(self.dtype)
 
     def pack_like(self, tree: object, what: str) -> FloatVector:
-        """A tree of the same structure and shapes as one vector.
+        """Convert a tree of the same structure and shapes to one vector.
 
         Raises:
-            ValueError: it has another structure, or a leaf another shape.
+            ValueError: the structure, or the shape of a leaf, differs.
         """
         leaves, spec = tree_flatten(array_like(tree))
         if spec != self.spec:
-            raise ValueError(f"{what} has the structure {spec}, and {self.what} has {self.spec}")
+            raise ValueError(f"{what} has the structure {spec}, but {self.what} has {self.spec}")
         values = []
         for x, shape, path in zip(leaves, self.shapes, self.paths, strict=True):
             value = plain_value(x, what + path)
             if value.shape != shape:
-                raise ValueError(f"{what}{path} has shape {value.shape}, and {self.what}{path} has {shape}")
+                raise ValueError(f"{what}{path} has shape {value.shape}, but {self.what}{path} has {shape}")
             values.append(value)
         return self.pack(values)
 
     def unpack(self, x: Any) -> Any:
-        """A vector as the tree: of arrays and tensors as the user gave them; of what is recorded if the vector is.
+        """Convert a vector to the tree, with leaves of the user's types (recorded if the vector is).
 
-        Axes of ``x`` after the first come after those of each leaf.
+        Axes of ``x`` after the first follow the axes of each leaf.
         """
         if self.is_vector:
             return x
@@ -115,28 +113,28 @@ class Packing:
         ):
             part = x if size == self.size else x[end - size : end]
             part = part.reshape((*shape, *more)) if shape != (size,) else part
-            parts.append(_with_face(part if dtype == self.dtype else part.astype(dtype), leaf))
+            parts.append(_like_leaf(part if dtype == self.dtype else part.astype(dtype), leaf))
         return tree_unflatten(parts, self.spec)
 
     def results(self, x: ndarray, axis: int = 0, dtype: DTypeLike = None) -> Any:
-        """An array of SciPy's, one axis of which is laid out as the vector, as the tree, in memory of its own.
+        """Convert an array with the vector's layout along ``axis`` to the tree, as copies.
 
-        Each leaf has its own axes in the place of that one. With ``dtype`` all have that dtype.
+        In each leaf, the leaf's own axes replace that axis. ``dtype`` overrides the dtypes of the leaves.
         """
         parts = np.split(x, self.ends[:-1], axis)
         found = []
         for part, shape, own, leaf in zip(parts, self.shapes, self.dtypes, self.leaves, strict=True):
             full = part.reshape((*x.shape[:axis], *shape, *x.shape[axis + 1 :]))
-            found.append(_with_face(np.array(full, dtype or own), leaf))
+            found.append(_like_leaf(np.array(full, dtype or own), leaf))
         return tree_unflatten(found, self.spec)
 
 
 def plain_value(x: object, what: str) -> ndarray:
-    """The numbers of an array, tensor or number, without its history.
+    """Return the values of an array, tensor or number as a plain array, without derivatives.
 
     Raises:
-        TypeError: it is none of these, or another library's array, which is not in memory or not of NumPy's numbers.
-        RuntimeError: it is inside a transformation, and so has no numbers.
+        TypeError: the value is none of these, or another library's array that cannot be converted to NumPy's.
+        RuntimeError: the value is inside a transformation.
     """
     tensor = unfaced(x)
     value = tensor._raw if isinstance(tensor, Tensor) else tensor
@@ -146,8 +144,8 @@ def plain_value(x: object, what: str) -> ndarray:
         raise errors.foreign_to_numpy(value)
     if isinstance(value, ArrayLike):
         raise RuntimeError(
-            f"{what} is inside a transformation (vmap, jvp, compile ...), and SciPy needs numbers. Solvers whose solutions "
-            "can be differentiated and batched are in chainrule.implicit"
+            f"{what} is inside a transformation (vmap, jvp, compile ...), but SciPy needs concrete values. Use "
+            "chainrule.implicit, whose solutions can be differentiated and batched"
         )
     if isinstance(value, ndarray):
         return value
@@ -159,8 +157,8 @@ def plain_value(x: object, what: str) -> ndarray:
     raise TypeError(f"{what} is a {type(x).__name__}: expected arrays, tensors or numbers, or containers of them")
 
 
-def _with_face(part: TensorLike, leaf: AnyArray) -> AnyArray:
-    """A part of the vector as the user gave that leaf: a tensor or an array."""
+def _like_leaf(part: TensorLike, leaf: AnyArray) -> AnyArray:
+    """Convert a part of the vector to the type of the user's leaf: a tensor or an array."""
     if type(part) is Array:
         return faced(part._tensor, leaf)
     if isinstance(part, Tensor):
@@ -169,12 +167,12 @@ def _with_face(part: TensorLike, leaf: AnyArray) -> AnyArray:
 
 
 def flat_output(y: TensorLike, what: str, *more: int) -> AnyArray:
-    """What a function returned (an array, or a container of them), as one vector that is recorded if they are.
+    """Concatenate a function's result (an array or a container of arrays) to one vector, with recording.
 
-    With ``more``, the lengths of axes that all arrays end with, these stay axes of their own.
+    ``more`` are the lengths of trailing axes that all arrays share; these axes are kept.
 
     Raises:
-        TypeError: it returned something that is no array, or nothing.
+        TypeError: the result contains no arrays, or values that are not arrays.
     """
     leaves = in_memory(tree_flatten(y)[0])
     if not leaves:
@@ -191,10 +189,10 @@ def flat_output(y: TensorLike, what: str, *more: int) -> AnyArray:
 
 
 def output_value(y: TensorLike, what: str) -> ndarray:
-    """The numbers of what a function returned, or of anything else that the solution depends on.
+    """Return a value that the solution depends on, such as a function's result, as a plain array.
 
     Raises:
-        RuntimeError: it has a derivative by something else than what is solved for, which would be lost.
+        RuntimeError: the value has derivatives, which SciPy's solver would drop.
     """
     tensor = unfaced(y)
     if isinstance(tensor, Tensor) and (
@@ -202,27 +200,27 @@ def output_value(y: TensorLike, what: str) -> ndarray:
         or (tensor._edge is not None and recording())
     ):
         raise RuntimeError(
-            f"{what} depends on something that is differentiated, and no derivative goes through SciPy's solvers: call the solver "
-            "with detach()ed tensors or in no_grad(), or use chainrule.implicit, whose solutions have derivatives"
+            f"{what} depends on a differentiated value, but SciPy's solvers are not differentiable: call the solver with "
+            "detach()ed tensors or in no_grad(), or use chainrule.implicit, whose solutions have derivatives"
         )
     return plain_value(in_memory([tensor._raw if isinstance(tensor, Tensor) else tensor])[0], what)
 
 
 def plain_vector(y: TensorLike, what: str) -> FloatVector:
-    """What a function returned as a vector of float64 for SciPy."""
+    """Convert a function's result to a float64 (or complex) vector for SciPy."""
     vector = output_value(flat_output(y, what), what)
     return vector if vector.dtype.kind == "c" else np.asarray(vector, float)
 
 
 def plain_matrix(matrix: object) -> Any:
-    """A matrix that a function of the user's returned; those of SciPy's own classes stay as they are."""
+    """Convert a user's matrix for SciPy; SciPy's own classes are returned unchanged."""
     if isinstance(matrix, (Tensor, Array, ArrayLike)):
         return plain_value(matrix, "the matrix")
     return np.asarray(matrix) if isinstance(matrix, (list, tuple)) else matrix
 
 
 def flat_function(fun: AnyFunction, packing: Packing, args: tuple[object, ...], what: str) -> AnyFunction:
-    """A function of the tree as a function from vector to vector, which can be differentiated."""
+    """Convert a function of the tree to a differentiable function from vector to vector."""
 
     @functools.wraps(fun)
     def flat(x: AnyArray) -> AnyArray:
@@ -232,7 +230,7 @@ def flat_function(fun: AnyFunction, packing: Packing, args: tuple[object, ...], 
 
 
 def arguments(args: object) -> tuple[TensorLike, ...]:
-    """SciPy's ``args``: a tuple, or the one argument."""
+    """Return SciPy's ``args`` as a tuple; a single argument may be given without one."""
     return args if type(args) is tuple else (args,)
 
 

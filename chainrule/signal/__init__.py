@@ -1,4 +1,4 @@
-"""``torch.signal``: windows for signals."""
+"""Signal processing, with the names of ``torch.signal``: window functions."""
 
 from chainrule.signal import windows
 

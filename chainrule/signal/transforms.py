@@ -1,4 +1,4 @@
-"""Fourier transforms of short pieces of a signal, and back (``torch.stft``, ``torch.istft``)."""
+"""The short-time Fourier transform and its inverse (``torch.stft``, ``torch.istft``)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.convolution import fold
 
 
-def _pieces(
+def _frame_parameters(
     name: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None, like: Tensor
 ) -> tuple[int, Tensor]:
-    """The step between pieces, and the window, with zeros around it up to ``n_fft``."""
+    """Return the step between frames, and the window padded with zeros to ``n_fft``."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if n_fft <= 0 or hop <= 0 or not 0 < length <= n_fft:
@@ -44,17 +44,17 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """The Fourier transforms of windowed pieces of ``n_fft`` points, every ``hop_length``.
+    """Return the Fourier transforms of windowed frames of ``n_fft`` points, one every ``hop_length`` points.
 
     Args:
         input: (..., points), with at most one leading axis.
         window: (win_length,); ones by default.
-        center: pad the signal so that piece t is around point t·hop_length.
-        align_to_window: without ``center``, begin where the window does, and not the zeros around it.
-        onesided: leave out frequencies that follow from the others (by default where all is real).
+        center: pad the signal so that frame t is centered at point t·hop_length.
+        align_to_window: without ``center``, start the first frame at the window instead of its zero padding.
+        onesided: omit redundant frequencies (by default for a real signal and window).
 
     Returns:
-        (..., frequencies, pieces), complex; or pairs of real numbers, with ``return_complex=False``.
+        A complex tensor (..., frequencies, frames), or pairs of real numbers with ``return_complex=False``.
 
     >>> import chainrule as cr
     >>> cr.stft(cr.ones(8), 4, return_complex=True).shape
@@ -62,10 +62,10 @@ def stft(
     """
     x = tensor_of("stft", input, "fc")
     if x.ndim not in (1, 2):
-        raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {x.ndim}D: fold leading axes into one")
+        raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {x.ndim}D: reshape leading axes to one")
     if return_complex is None and not x.is_complex():
         raise RuntimeError("stft requires the return_complex parameter be given for real inputs: return_complex=True")
-    hop, w = _pieces("stft", n_fft, hop_length, win_length, window, x)
+    hop, w = _frame_parameters("stft", n_fft, hop_length, win_length, window, x)
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     if center:
@@ -94,41 +94,41 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal that has a short-time Fourier transform: the least squares estimate from all pieces.
+    """Return the inverse short-time Fourier transform: the least-squares estimate of the signal from all frames.
 
     Args:
-        input: what :func:`stft` returns, complex.
-        length: how many points the signal has.
+        input: the complex result of :func:`stft`.
+        length: the number of points of the signal.
 
     Raises:
-        RuntimeError: a point lies in no window.
+        RuntimeError: no window covers some point.
     """
     x = tensor_of("istft", input, "c")
-    hop, w = _pieces("istft", n_fft, hop_length, win_length, window, x)
+    hop, w = _frame_parameters("istft", n_fft, hop_length, win_length, window, x)
     if onesided is None:
         onesided = x.shape[-2] != n_fft
     if x.shape[-2] != (n_fft // 2 + 1 if onesided else n_fft):
         raise RuntimeError(f"istft: the number of frequencies, {x.shape[-2]}, does not fit n_fft={n_fft}")
-    x, back = (x, fft.ifft) if return_complex else (x[..., : n_fft // 2 + 1, :], fft.irfft)
-    pieces = back(x.transpose(-1, -2), n=n_fft, norm="ortho" if normalized else None) * w
+    x, inverse_fft = (x, fft.ifft) if return_complex else (x[..., : n_fft // 2 + 1, :], fft.irfft)
+    frames = inverse_fft(x.transpose(-1, -2), n=n_fft, norm="ortho" if normalized else None) * w
 
-    batch = pieces.reshape(-1, *pieces.shape[-2:])
+    batch = frames.reshape(-1, *frames.shape[-2:])
     start = n_fft // 2 if center else 0
-    whole = n_fft + hop * (batch.shape[1] - 1)
-    stop = whole - start if length is None else min(start + length, whole)
-    envelope = _overlapped((w * w).expand(1, *batch.shape[1:]), hop)[:, start:stop]
+    full_length = n_fft + hop * (batch.shape[1] - 1)
+    stop = full_length - start if length is None else min(start + length, full_length)
+    envelope = _overlap_add((w * w).expand(1, *batch.shape[1:]), hop)[:, start:stop]
     if float(envelope.detach().abs().min()) < 1e-11:
-        raise RuntimeError("istft: window overlap add min is 0: some point of the signal lies in no window")
-    signal = _overlapped(batch, hop)[:, start:stop] / envelope
+        raise RuntimeError("istft: window overlap add min is 0: no window covers some point of the signal")
+    signal = _overlap_add(batch, hop)[:, start:stop] / envelope
     if length is not None and signal.shape[-1] < length:
         signal = pad(signal, (0, length - signal.shape[-1]))
     return signal.reshape(*x.shape[:-2], signal.shape[-1])
 
 
-def _overlapped(pieces: Tensor, hop: int) -> Tensor:
-    """The sum of pieces that begin ``hop`` points apart: (batch, pieces, n_fft) to (batch, points)."""
-    if pieces.is_complex():
-        return complex_(*[_overlapped(part, hop) for part in view_as_real(pieces).unbind(-1)])
-    n_fft = pieces.shape[2]
-    points = n_fft + hop * (pieces.shape[1] - 1)
-    return fold(pieces.transpose(1, 2), (1, points), (1, n_fft), stride=(1, hop))[:, 0, 0]
+def _overlap_add(frames: Tensor, hop: int) -> Tensor:
+    """Add up overlapping frames that start ``hop`` points apart: (batch, frames, n_fft) to (batch, points)."""
+    if frames.is_complex():
+        return complex_(*[_overlap_add(part, hop) for part in view_as_real(frames).unbind(-1)])
+    n_fft = frames.shape[2]
+    points = n_fft + hop * (frames.shape[1] - 1)
+    return fold(frames.transpose(1, 2), (1, points), (1, n_fft), stride=(1, hop))[:, 0, 0]

@@ -1,8 +1,8 @@
-"""``torch.signal.windows``: weights that fade a piece of a signal in and out.
+"""Window functions, with the names of ``torch.signal.windows``.
 
-In every function ``M`` is the number of points, and ``sym=False`` leaves out the last of M + 1, so that the window
-repeats without a seam, as a Fourier transform takes it to. Further keywords: ``dtype``, float32 or float64 (the default
-dtype if not given), ``device``, ``layout`` and ``requires_grad``, as of other functions that make tensors.
+``M`` is the number of points. ``sym=False`` computes M + 1 points and drops the last, which gives a periodic window for
+Fourier transforms. Other keywords, as in functions that create tensors: ``dtype`` (float32 or float64; the default dtype if
+not given), ``device``, ``layout`` and ``requires_grad``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def _window(formula: AnyFunction) -> Callable[..., Tensor]:
-    """The user's function for a formula of the points k = 0 … M − 1, the number of steps, and keywords of its own."""
+    """Return the public function for a formula of the points k = 0 … M − 1, the number of steps, and its own keywords."""
     name = formula.__name__
 
     def call(M: int, *, sym: bool = True, dtype: DTypeLike = None, layout: object = None, device: DeviceLike = None,
@@ -58,7 +58,7 @@ def _require(ok: bool, message: str) -> None:
 
 @_window
 def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.0) -> Any:
-    """exp(−|k − center| / tau); the center is the middle by default, and may be another with ``sym=False``.
+    """Return exp(−|k − center| / tau); another center than the middle requires ``sym=False``.
 
     >>> import chainrule as cr
     >>> cr.signal.windows.exponential(3)
@@ -71,20 +71,20 @@ def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.
 
 @_window
 def gaussian(k: Any, steps: int, std: float = 1.0) -> Any:
-    """exp(−(k − middle)² / (2·std²))."""
+    """Return exp(−(k − middle)² / (2·std²))."""
     _require(std > 0, f"Standard deviation must be positive, got: {std} instead.")
     return np.exp(-0.5 * ((k - steps / 2) / std) ** 2)
 
 
 @_window
 def cosine(k: Any, steps: int) -> Any:
-    """Half a period of a sine, sampled in the middle of each step."""
+    """Return half a period of a sine, sampled in the middle of each step."""
     return np.sin(np.pi * (k + 0.5) / (steps + 1))
 
 
 @_window
 def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
-    """I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
+    """Return I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
     _require(beta >= 0, f"beta must be non-negative, got: {beta} instead.")
     x = 2 * k / max(steps, 1) - 1
     return np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta)
@@ -92,7 +92,7 @@ def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
 
 @_window
 def bartlett(k: Any, steps: int) -> Any:
-    """A triangle: 1 − |2k / steps − 1|."""
+    """Return a triangle: 1 − |2k / steps − 1|."""
     return 1 - np.abs(2 * k / max(steps, 1) - 1)
 
 
@@ -103,7 +103,7 @@ def _cosines(k: Any, steps: int, a: Iterable[float]) -> Any:
 
 @_window
 def general_cosine(k: IntoArray, steps: int, a: Iterable[float]) -> Any:
-    """Σ (−1)ⁱ·aᵢ·cos(2πik / steps): a sum of cosines."""
+    """Return the sum of cosines Σ (−1)ⁱ·aᵢ·cos(2πik / steps)."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     weights = [float(c) for c in a]
@@ -113,13 +113,13 @@ def general_cosine(k: IntoArray, steps: int, a: Iterable[float]) -> Any:
 
 @_window
 def general_hamming(k: object, steps: int, alpha: float = 0.54) -> Any:
-    """alpha − (1 − alpha)·cos(2πk / steps)."""
+    """Return alpha − (1 − alpha)·cos(2πk / steps)."""
     return _cosines(k, steps, [alpha, 1 - alpha])
 
 
 @_window
 def hann(k: IntoArray, steps: int) -> Any:
-    """sin²(πk / steps).
+    """Return sin²(πk / steps).
 
     >>> import chainrule as cr
     >>> cr.signal.windows.hann(5)
@@ -136,30 +136,30 @@ def _weighted(name: str, doc: str, *weights: float) -> Callable[..., Tensor]:
     return _window(formula)
 
 
-hamming = _weighted("hamming", "0.54 − 0.46·cos(2πk / steps).", 0.54, 1 - 0.54)
-blackman = _weighted("blackman", "Three cosines, with the weights 0.42, 0.5 and 0.08.", 0.42, 0.5, 0.08)
+hamming = _weighted("hamming", "Return 0.54 − 0.46·cos(2πk / steps).", 0.54, 1 - 0.54)
+blackman = _weighted("blackman", "Return a sum of 3 cosines with the weights 0.42, 0.5 and 0.08.", 0.42, 0.5, 0.08)
 nuttall = _weighted(
-    "nuttall", "Four cosines, with Nuttall's weights of 1981.", 0.3635819, 0.4891775, 0.1365995, 0.0106411
+    "nuttall", "Return a sum of 4 cosines with Nuttall's weights (1981).", 0.3635819, 0.4891775, 0.1365995, 0.0106411
 )
 
 
-# -- the older names, at the top level -------------------------------------------------------------------------------
+# -- the older names, in the top-level namespace ---------------------------------------------------------------------
 
 
-def _older(name: str, window: Callable[..., Tensor]) -> Any:
+def _deprecated_window(name: str, window: Callable[..., Tensor]) -> Any:
     def call(window_length: int, periodic: bool = True, *shape: float, **options: object) -> Tensor:
         options.pop("pin_memory", None)
         return window(window_length, *shape, sym=not periodic, **options)
 
     call.__name__ = call.__qualname__ = name
     new_name = name.removesuffix("_window")
-    call.__doc__ = f"As :func:`signal.windows.{new_name}`; periodic unless the caller says otherwise."
+    call.__doc__ = f"Like :func:`signal.windows.{new_name}`; periodic by default."
     return call
 
 
-hann_window, blackman_window = _older("hann_window", hann), _older("blackman_window", blackman)
-bartlett_window = _older("bartlett_window", bartlett)
-kaiser_window = _older("kaiser_window", lambda n, beta=12.0, **options: kaiser(n, beta=beta, **options))
-hamming_window = _older(
+hann_window, blackman_window = _deprecated_window("hann_window", hann), _deprecated_window("blackman_window", blackman)
+bartlett_window = _deprecated_window("bartlett_window", bartlett)
+kaiser_window = _deprecated_window("kaiser_window", lambda n, beta=12.0, **options: kaiser(n, beta=beta, **options))
+hamming_window = _deprecated_window(
     "hamming_window", lambda n, alpha=0.54, beta=0.46, **options: general_cosine(n, a=[alpha, beta], **options)
 )

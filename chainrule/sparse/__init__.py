@@ -1,9 +1,9 @@
-"""Sparse matrices whose places are fixed, and whose entries can be differentiated.
+"""Sparse matrices with a fixed sparsity pattern and differentiable entries.
 
-A :class:`SparseArray` holds a vector of entries, an array, an ``Array`` or a ``Tensor``, and where they are. Derivatives with
-respect to entries are at these places alone. :func:`like` takes the places of a matrix of SciPy's, :func:`csr` and :func:`coo`
-take them as SciPy does, and so do its own names (``csr_array``, ``coo_matrix`` ...). (Constant matrices need none of this:
-``A @ u`` is differentiable for SciPy's own.)
+A :class:`SparseArray` holds a vector of entries (an array, an ``Array`` or a ``Tensor``) and a sparsity pattern. Derivatives
+with respect to the entries have the same pattern. :func:`like` takes the pattern of one of SciPy's matrices. :func:`csr`,
+:func:`coo` and SciPy's names (``csr_array``, ``coo_matrix`` ...) take SciPy's arguments. (Constant matrices do not need this
+package: ``A @ u`` is differentiable for SciPy's matrices.)
 
 >>> import numpy as np
 >>> import scipy.sparse
@@ -17,7 +17,7 @@ array([-0.184, -0.061, -0.111, -0.061, -0.02 ])
 """
 
 from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like
-from chainrule.sparse.making import (
+from chainrule.sparse.constructors import (
     coo_array,
     coo_matrix,
     csc_array,

@@ -1,4 +1,4 @@
-"""The class of sparse matrices with entries that are differentiated, and what it is made from."""
+"""``SparseArray``, a sparse matrix with differentiable entries, and functions that construct it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def applied(row: Primitive, operands: tuple[object, ...], **params: object) -> Any:
-    """A row, of operands of both faces and of plain arrays: the result has the face of the operands."""
-    opened = [_opened(x) for x in operands]
+def apply_primitive(row: Primitive, operands: tuple[object, ...], **params: object) -> Any:
+    """Apply a primitive to tensors, Arrays and plain arrays. The result is an Array unless an operand is a tensor."""
+    opened = [_unwrap(x) for x in operands]
     result = bind(row, opened, params)
     return as_arrays(result) if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands) else result
 
 
-def _opened(x: object) -> Tensor | ArrayLike | NumpyArray:
+def _unwrap(x: object) -> Tensor | ArrayLike | NumpyArray:
     if type(x) is Array:
         return x._tensor
     if isinstance(x, (Tensor, ArrayLike)):
@@ -40,17 +40,17 @@ def _opened(x: object) -> Tensor | ArrayLike | NumpyArray:
     return as_array(x) if numbers is None else numbers
 
 
-_INSTEAD = (
-    "chainrule.scipy.sparse.linalg has spsolve, splu, cg, eigsh ... that take it, A.toarray() is dense, and A.to_scipy() has the "
-    "numbers for SciPy"
+_ALTERNATIVES = (
+    "chainrule.scipy.sparse.linalg has spsolve, splu, cg, eigsh ... that accept it, A.toarray() is dense, and A.to_scipy() "
+    "converts the values for SciPy"
 )
 
 
 class SparseArray:
-    """A sparse matrix with fixed places. :func:`like`, :func:`csr_array`, :func:`coo_array`, :func:`diags` ... make it.
+    """A sparse matrix with a fixed pattern. :func:`like`, :func:`csr_array`, :func:`coo_array`, :func:`diags` ... create it.
 
-    It is a container of its entries: ``cr.grad(f)(A)`` is a matrix with the same places. ``*`` goes by elements, and indices
-    are those of SciPy's sparse arrays; what they make one-dimensional is a dense vector.
+    It is a pytree of its entries: ``cr.grad(f)(A)`` is a matrix with the same pattern. ``*`` is elementwise, and indexing
+    works as for SciPy's sparse arrays; one-dimensional results are dense vectors.
 
     Attributes:
         data: the entries, a vector: an array, an ``Array`` or a ``Tensor``.
@@ -58,7 +58,7 @@ class SparseArray:
     """
 
     __slots__ = ("_places", "_transposed", "data")
-    __array_ufunc__ = None  # so that ``array @ A`` comes here
+    __array_ufunc__ = None  # makes ``array @ A`` call this class
     ndim = 2
 
     def __init__(self, data: Any, places: Places, transposed: bool = False) -> None:
@@ -81,68 +81,68 @@ class SparseArray:
 
     @property
     def dtype(self) -> NumpyDType:
-        """The dtype of the entries."""
+        """Return the dtype of the entries."""
         return dtype_of(self.data)
 
     @property
     def nnz(self) -> int:
-        """The number of entries."""
+        """Return the number of entries."""
         return len(self._places.indices)
 
     @property
     def coords(self) -> tuple[NumpyArray, NumpyArray]:
-        """Row and column of each entry, in the order of ``data``."""
+        """Return the row and column of each entry, in the order of ``data``."""
         return self._places.coordinates(self._transposed)
 
     @property
     def T(self) -> SparseArray:
-        """The transpose, with the same entries in the same order."""
+        """Return the transpose, with the same entries in the same order."""
         return type(self)(self.data, self._places, not self._transposed)
 
     def transpose(self) -> SparseArray:
-        """The transpose."""
+        """Return the transpose."""
         return self.T
 
     @property
     def row(self) -> NumpyArray:
-        """The row of each entry, in the order of ``data``."""
+        """Return the row of each entry, in the order of ``data``."""
         return self.coords[0]
 
     @property
     def col(self) -> NumpyArray:
-        """The column of each entry, in the order of ``data``."""
+        """Return the column of each entry, in the order of ``data``."""
         return self.coords[1]
 
     @property
     def indices(self) -> NumpyArray:
-        """The column of each entry in the format csr, its row in csc."""
+        """Return the column of each entry in the csr format, its row in the csc format."""
         return self._places.indices
 
     @property
     def indptr(self) -> NumpyArray:
-        """Where the entries of each row begin in the format csr, of each column in csc."""
+        """Return the start of each row's entries in the csr format, of each column's in the csc format."""
         return self._places.indptr
 
     @property
     def format(self) -> str:
-        """Whether the entries are in the order of the rows, "csr", or of the columns, "csc"."""
+        """Return "csr" if the entries are ordered by rows, "csc" if by columns."""
         return "csc" if self._transposed else "csr"
 
     def with_data(self, data: object) -> SparseArray:
-        """Other entries at the same places."""
+        """Return a matrix with the same pattern and other entries."""
         if tuple(shape_of(data)) != (self.nnz,):
-            raise ValueError(f"there are {self.nnz} places for entries, and data has the shape {tuple(shape_of(data))}")
+            raise ValueError(f"the pattern has {self.nnz} entries, but data has the shape {tuple(shape_of(data))}")
         return type(self)(data, self._places, self._transposed)
 
     # -- products and systems ------------------------------------------------------------------------------------------
 
     def __matmul__(self, x: object) -> Any:
-        """The product with a vector, with the columns of a dense matrix, or with a sparse matrix (which is one)."""
+        """Return the product with a vector, a dense matrix, or a sparse matrix (then the result is sparse)."""
         if isinstance(x, SparseArray) or is_sparse(x):
-            return self._times(_sparse(x))
-        x = _opened(x) if isinstance(x, (list, tuple)) or numbers_of(x) is not None else x
+            return self._sparse_product(_sparse(x))
+        x = _unwrap(x) if isinstance(x, (list, tuple)) or numbers_of(x) is not None else x
         check_product(self.shape, x, "A @ x")
-        return applied(rows.sparse_matmul, (self.data, x), places=self._places, transposed=self._transposed)
+        return apply_primitive(rows.sparse_matmul, (self.data, x), places=self._places, transposed=self._transposed)
 
     dot = __matmul__
 
@@ -152,44 +152,44 @@ class SparseArray:
         x = x if hasattr(x, "ndim") else np.asarray(x)
         return self.T @ x if x.ndim == 1 else np.swapaxes(self.T @ np.swapaxes(x, -1, -2), -1, -2)
 
-    def _times(self, other: SparseArray) -> SparseArray:
+    def _sparse_product(self, other: SparseArray) -> SparseArray:
         if self.shape[1] != other.shape[0]:
             raise ValueError(f"A @ B: the shapes are {self.shape} and {other.shape}")
-        mine, theirs = self.coords, other.coords
-        counts = np.bincount(theirs[0], minlength=other.shape[0])
+        coords, other_coords = self.coords, other.coords
+        counts = np.bincount(other_coords[0], minlength=other.shape[0])
         starts = np.cumsum(counts) - counts
-        each = counts[mine[1]]  # the entries of other that each of mine meets
-        left = np.repeat(np.arange(self.nnz), each)
-        among = np.arange(len(left)) - np.repeat(np.cumsum(each) - each, each)
-        right = np.argsort(theirs[0], kind="stable")[starts[mine[1]][left] + among]
+        match_counts = counts[coords[1]]  # number of entries of other that each entry multiplies
+        left = np.repeat(np.arange(self.nnz), match_counts)
+        rank = np.arange(len(left)) - np.repeat(np.cumsum(match_counts) - match_counts, match_counts)
+        right = np.argsort(other_coords[0], kind="stable")[starts[coords[1]][left] + rank]
         data = np.take(self.data, left) * np.take(other.data, right)
-        return self._coo(data, mine[0][left], theirs[1][right], (self.shape[0], other.shape[1]))
+        return self._coo(data, coords[0][left], other_coords[1][right], (self.shape[0], other.shape[1]))
 
     def _coo(self, data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
-        """A matrix of the same kind."""
+        """Return a matrix of the same class from coordinates."""
         made = coo(data, row, col, shape)
         return type(self)(made.data, made._places, made._transposed)
 
     def solve(self, b: object) -> Any:
-        """x with ``A @ x = b``, for a vector or the columns of a dense matrix, by SuperLU.
+        """Solve ``A @ x = b`` for a vector or the columns of a dense matrix, by SuperLU.
 
-        The factors are kept for other right-hand sides, and serve the derivatives, with respect to ``data`` and to b.
+        The factors are cached for other right-hand sides and for the derivatives with respect to ``data`` and b.
 
         Raises:
             ValueError: the matrix is not square, or b has another length.
-            numpy.linalg.LinAlgError: it is singular.
+            numpy.linalg.LinAlgError: the matrix is singular.
         """
         m, n = self.shape
         if m != n:
-            raise ValueError(f"A.solve(b) is for square matrices, and A has the shape {self.shape}")
+            raise ValueError(f"A.solve(b) requires a square matrix, but A has the shape {self.shape}")
         check_product(self.shape, b, "A.solve(b)")
-        return applied(rows.sparse_solve, (self.data, b), places=self._places, transposed=self._transposed)
+        return apply_primitive(rows.sparse_solve, (self.data, b), places=self._places, transposed=self._transposed)
 
-    # -- by elements ---------------------------------------------------------------------------------------------------
+    # -- elementwise operations ----------------------------------------------------------------------------------------
 
     def multiply(self, x: object) -> SparseArray:
-        """Element by element, with a number or a dense array that broadcasts to the shape of A."""
-        return self.with_data(self.data * self._at_places(x, "*"))
+        """Multiply elementwise by a number or a dense array that broadcasts to the shape of A."""
+        return self.with_data(self.data * self._at_entries(x, "*"))
 
     def __mul__(self, x: object) -> SparseArray:
         return self.multiply(x)
@@ -198,29 +198,29 @@ class SparseArray:
         return self.multiply(x)
 
     def __truediv__(self, x: object) -> SparseArray:
-        return self.with_data(self.data / self._at_places(x, "/"))
+        return self.with_data(self.data / self._at_entries(x, "/"))
 
     def __neg__(self) -> SparseArray:
         return self.with_data(-self.data)
 
     def conj(self) -> SparseArray:
-        """The complex conjugate."""
+        """Return the complex conjugate."""
         return self.with_data(np.conj(self.data))
 
     conjugate = conj
 
     def astype(self, dtype: DTypeLike) -> SparseArray:
-        """The entries in another dtype."""
+        """Return the matrix with entries of another dtype."""
         return self.with_data(self.data.astype(dtype))
 
     def copy(self) -> SparseArray:
-        """A matrix with a copy of the entries."""
+        """Return a matrix with a copy of the entries."""
         return self.with_data(np.copy(self.data))
 
-    def _at_places(self, x: Any, sign: str) -> AnyArray:
-        """The elements of a dense array, broadcast to this shape, at the places of the entries."""
+    def _at_entries(self, x: Any, sign: str) -> AnyArray:
+        """Return the elements of a dense array, broadcast to this shape, at the coordinates of the entries."""
         if isinstance(x, SparseArray) or is_sparse(x):
-            raise TypeError(f"{sign} of two sparse matrices is none of the operations here: compute with their data")
+            raise TypeError(f"{sign} of two sparse matrices is not supported: compute with their data")
         numbers = numbers_of(x)
         x = x if numbers is None else numbers
         shape = np.shape(x)
@@ -230,7 +230,7 @@ class SparseArray:
         return x[tuple(index)] if shape else x
 
     def __add__(self, other: Any) -> SparseArray:
-        """The sum of two sparse matrices, with entries where one of them has one."""
+        """Return the sum of two sparse matrices; its pattern is the union of both."""
         if not (isinstance(other, SparseArray) or is_sparse(other)):
             return NotImplemented
         other = _sparse(other)
@@ -249,13 +249,13 @@ class SparseArray:
     def __rsub__(self, other: TensorLike) -> SparseArray:
         return -self + other
 
-    # -- other forms ---------------------------------------------------------------------------------------------------
+    # -- indexing and conversion ---------------------------------------------------------------------------------------
 
     def __getitem__(self, index: object) -> Any:
-        """An element, a matrix of rows and columns, or a dense vector of elements, as SciPy's arrays take the index."""
+        """Return an element, a submatrix, or a dense vector of elements, with the indices of SciPy's sparse arrays."""
         if not self._places.unique:
             return self._coo(self.data, *self.coords, self.shape)[index]
-        at: Any = self._places.numbered(self._of_scipy, self._transposed)[index]
+        at: Any = self._places.numbered(self._scipy_class, self._transposed)[index]
         if not is_sparse(at):  # one element, or one for each pair of a row and a column
             at = np.asarray(at)
             found = np.take(self.data, np.maximum(at - 1, 0))
@@ -263,14 +263,14 @@ class SparseArray:
         at = at.tocoo()
         entries = np.take(self.data, at.data - 1)
         if at.ndim == 1:
-            return applied(take_add, (entries, at.coords[0].astype(np.intp)), axis=-1, length=at.shape[0])
+            return apply_primitive(take_add, (entries, at.coords[0].astype(np.intp)), axis=-1, length=at.shape[0])
         row, col = at.coords
         return self._coo(entries, row, col, at.shape)
 
     def __setitem__(self, index: object, value: object) -> None:
         raise TypeError(
-            "the places of a SparseArray are fixed: make one with the entry, by coo_array((data, (row, col)), shape), which "
-            "adds up entries at one place, or A.with_data(data) for other entries at the same places"
+            "the pattern of a SparseArray is fixed: create a matrix with the entry by coo_array((data, (row, col)), shape), "
+            "which adds up duplicate entries, or call A.with_data(data) for other entries in the same pattern"
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -280,34 +280,36 @@ class SparseArray:
         raise TypeError("the length of a sparse matrix is ambiguous: A.nnz entries, A.shape[0] rows")
 
     def __array__(self, dtype: DTypeLike = None, copy: object = None) -> NoReturn:
-        raise TypeError(f"a SparseArray is no array of NumPy's, and its entries may carry derivatives: {_INSTEAD}")
+        raise TypeError(
+            f"a SparseArray cannot be converted to a NumPy array, as its entries may carry derivatives: {_ALTERNATIVES}"
+        )
 
     def matvec(self, x: object) -> NumpyArray:
-        """``A @ x`` of plain numbers, which is all that SciPy's own ``cg``, ``eigsh`` ... ask for.
+        """Return ``A @ x`` for plain values. SciPy's ``cg``, ``eigsh`` ... call this method.
 
         Raises:
-            TypeError: the entries carry derivatives, which would be lost.
+            TypeError: the entries carry derivatives, which SciPy would drop.
         """
         data = unfaced(self.data)
         if isinstance(data, Tensor) and (data._edge is not None or type(data._raw) is not ndarray):
             raise TypeError(
-                f"the entries of a SparseArray carry derivatives, which a function of SciPy's loses: {_INSTEAD}"
+                f"the entries of a SparseArray carry derivatives, which SciPy's function would drop: {_ALTERNATIVES}"
             )
         return self.to_scipy() @ x
 
     def rmatvec(self, x: TensorLike) -> NumpyArray:
-        """``A.conj().T @ x`` of plain numbers; see ``matvec``."""
+        """Return ``A.conj().T @ x`` for plain values; see ``matvec``."""
         return np.conj(self.T.matvec(np.conj(x)))
 
     def tocsr(self) -> SparseArray:
-        """The matrix with its entries in the order of the rows."""
-        return self._in_order(False)
+        """Return the matrix with its entries ordered by rows."""
+        return self._sort_entries(False)
 
     def tocsc(self) -> SparseArray:
-        """The matrix with its entries in the order of the columns."""
-        return self._in_order(True)
+        """Return the matrix with its entries ordered by columns."""
+        return self._sort_entries(True)
 
-    def _in_order(self, of_columns: bool) -> SparseArray:
+    def _sort_entries(self, of_columns: bool) -> SparseArray:
         if self._transposed == of_columns:
             return self
         row, col = self.coords if of_columns else self.coords[::-1]
@@ -318,68 +320,68 @@ class SparseArray:
         return type(self)(np.take(self.data, order), places, of_columns)
 
     def tocoo(self) -> SparseArray:
-        """The matrix itself, which has ``row``, ``col`` and ``coords``."""
+        """Return the matrix unchanged; it has ``row``, ``col`` and ``coords``."""
         return self
 
     def asformat(self, format: str | None) -> SparseArray:
-        """The matrix in the format "csr" or "csc"; "coo" is the matrix itself."""
+        """Return the matrix in the format "csr" or "csc"; for "coo", return it unchanged."""
         forms = {None: self.tocoo, "coo": self.tocoo, "csr": self.tocsr, "csc": self.tocsc}
         if format not in forms:
-            raise ValueError(f"A.asformat({format!r}): a SparseArray is in the format 'csr' or 'csc'")
+            raise ValueError(f"A.asformat({format!r}): a SparseArray has the format 'csr' or 'csc'")
         return forms[format]()
 
     def todense(self) -> Any:
-        """The dense matrix, as ``toarray``."""
+        """Return the dense matrix, as ``toarray``."""
         return self.toarray()
 
     def toarray(self) -> Any:
-        """The dense matrix."""
+        """Return the dense matrix."""
         rows_at, columns = self.coords
         places = rows_at.astype(np.intp) * self.shape[1] + columns
-        return np.reshape(self._added(places, self.shape[0] * self.shape[1]), self.shape)
+        return np.reshape(self._scatter_add(places, self.shape[0] * self.shape[1]), self.shape)
 
     def diagonal(self, k: int = 0) -> Any:
-        """The elements on the k-th diagonal, above the main one where k > 0."""
+        """Return the elements on the k-th diagonal, above the main one where k > 0."""
         rows_at, columns = self.coords
         length = max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
         on = np.flatnonzero(columns - rows_at == k)
-        return applied(take_add, (np.take(self.data, on), rows_at[on] + min(k, 0)), axis=-1, length=length)
+        return apply_primitive(take_add, (np.take(self.data, on), rows_at[on] + min(k, 0)), axis=-1, length=length)
 
     def trace(self, offset: int = 0) -> Any:
-        """The sum of a diagonal."""
+        """Return the sum of a diagonal."""
         return np.sum(self.diagonal(offset))
 
     def sum(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
-        """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        """Return the sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         if dtype is not None or out is not None:
             raise NotImplementedError("A.sum(dtype=, out=) of a SparseArray: cast the entries, A.astype(dtype)")
         if axis is None:
             return np.sum(self.data)
         if axis not in (-2, -1, 0, 1):
-            raise ValueError(f"A.sum(axis={axis!r}): axis is 0 or 1")
-        kept = 1 - axis % 2
-        return self._added(self.coords[kept], self.shape[kept])
+            raise ValueError(f"A.sum(axis={axis!r}): axis must be 0 or 1")
+        kept_axis = 1 - axis % 2
+        return self._scatter_add(self.coords[kept_axis], self.shape[kept_axis])
 
     def mean(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
-        """The mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        """Return the mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         return self.sum(axis, dtype, out) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
-    def _added(self, places: NumpyArray, length: int) -> AnyArray:
-        return applied(take_add, (self.data, places.astype(np.intp)), axis=-1, length=length)
+    def _scatter_add(self, places: NumpyArray, length: int) -> AnyArray:
+        return apply_primitive(take_add, (self.data, places.astype(np.intp)), axis=-1, length=length)
 
     def to_scipy(self) -> Any:
-        """The numbers as a ``scipy.sparse`` array, without their derivatives.
+        """Return the matrix as a ``scipy.sparse`` array, without derivatives.
 
         Raises:
-            TypeError: there are none, inside a transformation.
+            TypeError: called inside a transformation.
         """
         tensor = unfaced(self.data)
         data = tensor._raw if isinstance(tensor, Tensor) else tensor
         if type(data) is not ndarray:
-            raise TypeError("the entries are inside a transformation, and SciPy needs numbers")
+            raise TypeError("the entries are inside a transformation, but SciPy needs concrete values")
         return self._places.matrix(data, self._transposed)
 
-    _of_scipy = "csr_array"
+    _scipy_class = "csr_array"
 
     def __format__(self, spec: str) -> str:
         raise_what_scipy_caught()
@@ -390,13 +392,13 @@ class SparseArray:
 
 
 class SparseMatrix(SparseArray):
-    """A sparse matrix as ``scipy.sparse.coo_matrix``, ``csr_matrix`` and ``csc_matrix`` make it: ``*`` is the product of matrices.
+    """A sparse matrix like ``scipy.sparse.coo_matrix``, ``csr_matrix`` and ``csc_matrix``: ``*`` is the matrix product.
 
-    Sums of its rows and columns, and what is taken from it, have two dimensions.
+    Sums over rows or columns, and the results of indexing, have two dimensions.
     """
 
     __slots__ = ()
-    _of_scipy = "csr_matrix"
+    _scipy_class = "csr_matrix"
 
     def __mul__(self, x: Any) -> Any:
         return self.multiply(x) if not isinstance(x, SparseArray) and not np.ndim(x) else self @ x
@@ -405,32 +407,32 @@ class SparseMatrix(SparseArray):
         return self.multiply(x) if not np.ndim(x) else x @ self
 
     def sum(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
-        """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        """Return the sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         found = super().sum(axis, dtype, out)
         return found if axis is None else np.reshape(found, (1, -1) if axis % 2 == 0 else (-1, 1))
 
     def todense(self) -> NoReturn:
-        raise TypeError("a numpy.matrix cannot carry derivatives: A.toarray() is dense, and its * goes by elements")
+        raise TypeError("a numpy.matrix cannot carry derivatives: use the dense A.toarray(), whose * is elementwise")
 
 
-def _taken_apart(A: SparseArray) -> Any:
+def _flatten(A: SparseArray) -> Any:
     return (A.data,), (A._places, A._transposed)
 
 
-register_pytree_node(SparseArray, _taken_apart, lambda leaves, places: SparseArray(*leaves, *places))
-register_pytree_node(SparseMatrix, _taken_apart, lambda leaves, places: SparseMatrix(*leaves, *places))
+register_pytree_node(SparseArray, _flatten, lambda leaves, places: SparseArray(*leaves, *places))
+register_pytree_node(SparseMatrix, _flatten, lambda leaves, places: SparseMatrix(*leaves, *places))
 
 
 def csr(data: object, indices: object, indptr: object, shape: tuple[int, int]) -> SparseArray:
-    """A sparse matrix by its rows, as ``scipy.sparse.csr_array((data, indices, indptr), shape)`` takes it.
+    """Return a sparse matrix from the arguments of ``scipy.sparse.csr_array((data, indices, indptr), shape)``.
 
     Args:
-        data: the entries, (nnz,): an array, an ``Array`` or a ``Tensor``. Entries at one place add up.
-        indices: the column of each.
-        indptr: where the entries of each row begin, and where those of the last one end.
+        data: the entries, (nnz,): an array, an ``Array`` or a ``Tensor``. Duplicate entries add up.
+        indices: the column of each entry.
+        indptr: the start of each row's entries, and the end of the last row's.
 
     Raises:
-        ValueError: these are no places in a matrix of that shape.
+        ValueError: the indices are invalid for the shape.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -441,21 +443,21 @@ def csr(data: object, indices: object, indptr: object, shape: tuple[int, int]) -
     indices, indptr = np.asarray(indices), np.asarray(indptr)
     m, n = shape
     if indptr.shape != (m + 1,) or indptr[0] != 0 or (np.diff(indptr) < 0).any():
-        raise ValueError(f"indptr of a matrix with {m} rows has {m + 1} ascending integers, the first of them 0")
+        raise ValueError(f"indptr of a matrix with {m} rows must have {m + 1} ascending integers, starting with 0")
     if indices.shape != (indptr[-1],) or (indices.size and not 0 <= indices.min() <= indices.max() < n):
-        raise ValueError(f"indices has {indptr[-1]} columns, each from 0 to {n - 1}, by what indptr and shape say")
+        raise ValueError(f"indices must have {indptr[-1]} columns (indptr[-1]), each from 0 to {n - 1}")
     return SparseArray(None, Places(indices, indptr, (m, n))).with_data(data)
 
 
 def coo(data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
-    """A sparse matrix by the row and the column of each entry, as ``scipy.sparse.coo_array`` takes it. Its entries are by rows.
+    """Return a sparse matrix from entries, rows and columns, as ``scipy.sparse.coo_array``. Entries are sorted by rows.
 
     Args:
-        data: the entries, (nnz,). Those at one place add up.
-        row, col: where they are.
+        data: the entries, (nnz,). Duplicate entries add up.
+        row, col: the row and column of each entry.
 
     Raises:
-        ValueError: these are no places in a matrix of that shape.
+        ValueError: the indices are invalid for the shape.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -468,28 +470,28 @@ def coo(data: object, row: object, col: object, shape: tuple[int, int]) -> Spars
     inside = not row.size or (0 <= row.min() <= row.max() < m and 0 <= col.min() <= col.max() < n)
     if not (shape_of(data) == row.shape == col.shape and row.ndim == 1 and inside):
         raise ValueError(
-            f"row and col have one integer for each entry, those of row from 0 to {m - 1}, of col from 0 to {n - 1}"
+            f"row and col must have one integer for each entry, from 0 to {m - 1} in row and from 0 to {n - 1} in col"
         )
     places = row.astype(np.intp) * n + col
     if ascending(places):
-        back = np.arange(len(places))
+        inverse = np.arange(len(places))
     else:
-        places, back = np.unique(places, return_inverse=True)
-    added = applied(take_add, (data, back), axis=-1, length=len(places))
+        places, inverse = np.unique(places, return_inverse=True)
+    summed = apply_primitive(take_add, (data, inverse), axis=-1, length=len(places))
     indptr = np.append(0, np.cumsum(np.bincount(places // max(n, 1), minlength=m)))
-    return csr(added, places % max(n, 1), indptr, shape)
+    return csr(summed, places % max(n, 1), indptr, shape)
 
 
 def like(A: Any, data: Any = None) -> SparseArray:
-    """A sparse matrix with the places of another.
+    """Return a sparse matrix with the pattern of another.
 
     Args:
-        A: one of SciPy's, or a SparseArray.
-        data: the entries, in the order of ``A.data`` (for SciPy's in the formats csr and csc, and coo without duplicates).
-            Without it, those of A.
+        A: one of SciPy's matrices, or a SparseArray.
+        data: the entries, in the order of ``A.data`` (for SciPy's formats csr and csc, and coo without duplicates). By
+            default, the entries of A.
 
     Raises:
-        ValueError: the format has no such order, or data has another length.
+        ValueError: the format does not define an order of entries, or data has another length.
     """
     if isinstance(A, SparseArray):
         return A if data is None else A.with_data(data)
@@ -497,12 +499,10 @@ def like(A: Any, data: Any = None) -> SparseArray:
         raise TypeError(f"like(A): A is a {type(A).__name__}, not a sparse matrix")
     if data is not None and A.format == "coo":
         if tuple(shape_of(data)) != A.data.shape:
-            raise ValueError(f"A has {A.nnz} entries, and data has the shape {tuple(shape_of(data))}")
+            raise ValueError(f"A has {A.nnz} entries, but data has the shape {tuple(shape_of(data))}")
         return coo(data, A.row, A.col, A.shape)
     if data is not None and A.format not in ("csr", "csc"):
-        raise ValueError(
-            f"the entries of a matrix in the format {A.format} are in no order of their own: take A.tocsr()"
-        )
+        raise ValueError(f"the format {A.format} does not define an order of entries: use A.tocsr()")
     found, places, transposed = entries_of(A)
     return SparseArray(None, places, transposed).with_data(found if data is None else data)
 

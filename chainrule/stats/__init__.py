@@ -1,4 +1,6 @@
-"""SciPy's distributions with derivatives, under SciPy's names: by the point, by loc and scale, and by the shape parameters.
+"""Differentiable distributions with the names of ``scipy.stats``.
+
+Methods are differentiable with respect to the point, loc, scale and the shape parameters.
 
 >>> import numpy as np
 >>> import chainrule as cr

@@ -1,9 +1,9 @@
-"""What distributions share: SciPy's signatures, location and scale, the edges of the support, frozen parameters.
+"""The base classes of distributions: SciPy's signatures, location and scale, the support's ends, frozen parameters.
 
-A distribution is declared once, in its standard form, by formulas in NumPy and ``scipy.special`` that carry nan through. They
-are only evaluated at finite points of the support: elsewhere a point inside stands in, so that neither a value nor a
-derivative of what is not chosen can be seen. From ``_logpdf`` and ``_cdf`` the other methods follow, unless a distribution
-has a better formula.
+A subclass declares a distribution in its standard form, by formulas in NumPy and ``scipy.special`` that propagate nan. The
+formulas are only evaluated at finite points of the support; points outside are replaced by a point inside, so that their
+values and derivatives never reach the result. The other methods follow from ``_logpdf`` and ``_cdf``, unless a subclass has
+a more accurate formula.
 """
 
 from __future__ import annotations
@@ -24,10 +24,18 @@ from chainrule._src.ops.scipy_special import NAMES
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, detached
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule.stats.operands import array_like, certain, choose, finished, operands, plain, values_of
-from chainrule.stats.rows import functions, in_scipy_stats
+from chainrule.stats.operands import (
+    array_like,
+    as_scalar,
+    choose,
+    concrete_values,
+    known_true,
+    operands,
+    without_derivatives,
+)
+from chainrule.stats.rows import functions, scipy_stats_method
 
-#: SciPy's special functions, and ours beside them, of whatever carries derivatives.
+#: Differentiable special functions: SciPy's, and those of ``stats.rows``.
 sc: Any = SimpleNamespace(**(NAMES | functions))
 inf, nan = np.inf, np.nan
 DEFAULTS = {"loc": 0, "scale": 1}
@@ -37,15 +45,15 @@ DEFAULTS = {"loc": 0, "scale": 1}
 
 
 def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any) -> AnyArray | None:
-    """Numbers that SciPy draws from one of its distributions, of the size that parameters (and others) ask for.
+    """Draw numbers from one of SciPy's distributions, with the shape that the parameters (and others) broadcast to.
 
     Raises:
-        ValueError: a parameter is out of its range, or ``size`` is none that the parameters broadcast to.
-        RuntimeError: a parameter has no one value to draw with, or the numbers are drawn inside ``vmap``.
+        ValueError: a parameter is out of its range, or does not broadcast to ``size``.
+        RuntimeError: a parameter is batched by ``vmap``.
     """
-    values = [values_of(x) for x in parameters]
+    values = [concrete_values(x) for x in parameters]
     if LOCAL.recorder is not None:
-        LOCAL.recorder.drawing_from(None)  # which says that this program cannot be recorded
+        LOCAL.recorder.drawing_from(None)  # raises: this program cannot be recorded
     if any(value is None for value in values):
         raise RuntimeError(
             f"{name}.rvs inside vmap would draw with parameters that differ between the examples: draw outside of it, or use "
@@ -56,21 +64,21 @@ def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any
     fits = len(least) <= len(shape) and all(n in (1, m) for n, m in zip(least[::-1], shape[::-1], strict=False))
     if not fits:
         raise ValueError(f"{name}.rvs: size={size} does not match the parameters, which broadcast to {least}")
-    rvs, state = in_scipy_stats(name, "rvs"), random_state_of(random_state)
+    rvs, state = scipy_stats_method(name, "rvs"), random_state_of(random_state)
     drawn = _drawn(shape, lambda shape: np.asarray(rvs(*values, size=shape, random_state=state)))
     return array_of(wrap(drawn)) if isinstance(drawn, ArrayLike) else drawn
 
 
 def random_state_of(x: object) -> Any:
-    """A seed or a generator, as SciPy takes it."""
+    """Return a seed or generator in a form that SciPy accepts."""
     return x._rng if isinstance(x, Generator) else x
 
 
 # -- distributions -----------------------------------------------------------------------------------------------------
 
 
-class Named:
-    """A distribution by SciPy's name, which is its class's: how it prints, and what it says of methods that it lacks."""
+class NamedDistribution:
+    """The base of distributions: ``repr``, and the error for missing methods. The class name is SciPy's name."""
 
     name: str
 
@@ -87,31 +95,31 @@ class Named:
         )
 
 
-#: what a distribution computes of a point of its standard form, and of its shape parameters
+#: A formula of a point in standard form and the shape parameters.
 StandardFormula: TypeAlias = Callable[..., Any]
 
 
-def _missing(method: str) -> AnyFunction:
-    """The formula of a distribution that has none."""
+def _no_formula(method: str) -> AnyFunction:
+    """Return a formula that raises NotImplementedError, for a method without one."""
 
     def formula(self: RandomVariable, *args: object) -> Any:
         raise NotImplementedError(
-            f"chainrule.stats.{self.name} has no {method}: no formula for it has derivatives by all parameters. "
+            f"chainrule.stats.{self.name} has no {method}: there is no formula that is differentiable in all parameters. "
             f"scipy.stats.{self.name}.{method} computes it for plain arrays"
         )
 
     return formula
 
 
-class RandomVariable(Named):
-    """A distribution of SciPy's with gradients by the point and by all parameters. See the modules of its two kinds."""
+class RandomVariable(NamedDistribution):
+    """A differentiable version of one of SciPy's distributions; the base of :class:`Continuous` and :class:`Discrete`."""
 
-    #: the ends of the support in the standard form, whether the formulas hold at the lower one, and a point inside
+    #: The ends of the support in standard form, whether the formulas hold at the lower end, and a point inside.
     low: Any = -inf
     high: Any = inf
     closed = True
     inner = 0.5
-    #: what is looked up for the names of the shape parameters, and whether there is a scale
+    #: The method whose signature names the shape parameters, and the location parameters.
     _density = "_logpdf"
     _located: tuple[str, ...] = ("loc", "scale")
 
@@ -124,29 +132,29 @@ class RandomVariable(Named):
         self.__signature__ = inspect.Signature(parameters)
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
-        """The distribution with its parameters fixed: ``norm(loc, scale).logpdf(x)``."""
+        """Return the frozen distribution: ``norm(loc, scale).logpdf(x)``."""
         self._bound("", args, kwds)
         return Frozen(self, args, kwds)
 
-    # What a distribution may say of itself, beside its formulas.
+    # Properties that a distribution may override, besides its formulas.
 
-    #: whether the shape parameters are in their domain: by default, positive
+    #: Whether the shape parameters are in their domain; by default, positive.
     _valid: StandardFormula = lambda self, *shapes: _all(*(shape > 0 for shape in shapes))
-    #: the ends of the support, and a point of it
+    #: The ends of the support, and a point inside.
     _ends: StandardFormula = lambda self, *shapes: (self.low, self.high)
     _inner: StandardFormula = lambda self, *shapes: self.inner
 
-    _cdf: StandardFormula = _missing("cdf")
+    _cdf: StandardFormula = _no_formula("cdf")
     _sf: StandardFormula = lambda self, x, *shapes: 1 - self._cdf(x, *shapes)
     _logcdf: StandardFormula = lambda self, x, *shapes: log_of_share(self._cdf(x, *shapes), self._sf(x, *shapes))
     _logsf: StandardFormula = lambda self, x, *shapes: log_of_share(self._sf(x, *shapes), self._cdf(x, *shapes))
-    _mean: StandardFormula = _missing("mean")
-    _var: StandardFormula = _missing("var")
+    _mean: StandardFormula = _no_formula("mean")
+    _var: StandardFormula = _no_formula("var")
 
     # Arguments
 
     def _bound(self, method: str, args: tuple[IntoArray, ...], kwds: Params, also: tuple[str, ...] = ()) -> Params:
-        """Arguments by their names, with SciPy's defaults."""
+        """Return the arguments by name, with SciPy's defaults."""
         names = (*self.shapes, *self._located, *also)
         signature = f"{self.name}{'.' * bool(method)}{method}({', '.join(names)})"
         if len(args) > len(names):
@@ -166,26 +174,26 @@ class RandomVariable(Named):
     def _parameters(
         self, method: str, x: IntoArray, args: tuple[IntoArray, ...], kwds: Params
     ) -> tuple[AnyArray, list[AnyArray], AnyArray, AnyArray]:
-        """x, the shapes, loc and scale as arrays; x is nan where a parameter is invalid."""
+        """Return x, the shapes, loc and scale as arrays; x is nan at invalid parameters."""
         bound = self._bound(method, args, kwds)
         point, loc, scale, *shapes = operands(
             f"{self.name}.{method}", [x, bound["loc"], bound["scale"], *(bound[name] for name in self.shapes)]
         )
         valid = self._valid(*shapes) & (scale > 0)
-        if not certain(valid):
+        if not known_true(valid):
             point, scale = np.where(valid, point, nan), np.where(valid, scale, nan)
             shapes = [np.where(valid, shape, nan) for shape in shapes]
         return point, shapes, loc, scale
 
-    def _at(
+    def _standard_point(
         self, method: str, x: IntoArray, args: tuple[IntoArray, ...], kwds: Params
     ) -> tuple[Any, list[Any], Any, Any, Any]:
-        """A point of the standard form, made one inside where x is not; shapes, scale; where x is below, and above."""
+        """Return the standardized point (moved inside the support), the shapes, the scale, and masks of x below and above."""
         point, shapes, loc, scale = self._parameters(method, x, args, kwds)
         y = self._standard(method, point, loc, scale)
         low, high = self._ends(*shapes)
         inside = ((y >= low) if self.closed else (y > low)) & (y <= high) & np.isfinite(y)
-        if certain(inside):
+        if known_true(inside):
             return y, shapes, scale, None, None
         below = ~inside & (y <= low)
         above = ~inside & (y > low)
@@ -195,108 +203,108 @@ class RandomVariable(Named):
         return (x - loc) / scale
 
     def _check_domain(self, valid: AnyArray) -> None:
-        if certain(~np.all(valid)):
+        if known_true(~np.all(valid)):
             raise ValueError(f"{self.name}.rvs: a parameter is out of its range")
 
-    # What both kinds have
+    # Methods of both kinds
 
     def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of at most x."""
-        y, shapes, _, below, above = self._at("cdf", x, args, kwds)
-        return _with_ends(self._cdf(y, *shapes), below, 0, above, 1)
+        """Return the probability of at most x."""
+        y, shapes, _, below, above = self._standard_point("cdf", x, args, kwds)
+        return _fill_outside(self._cdf(y, *shapes), below, 0, above, 1)
 
     def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of at most x."""
-        y, shapes, _, below, above = self._at("logcdf", x, args, kwds)
-        return _with_ends(self._logcdf(y, *shapes), below, -inf, above, 0)
+        """Return the logarithm of the probability of at most x."""
+        y, shapes, _, below, above = self._standard_point("logcdf", x, args, kwds)
+        return _fill_outside(self._logcdf(y, *shapes), below, -inf, above, 0)
 
     def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of more than x, 1 − cdf."""
-        y, shapes, _, below, above = self._at("sf", x, args, kwds)
-        return _with_ends(self._sf(y, *shapes), below, 1, above, 0)
+        """Return the probability of more than x, 1 − cdf."""
+        y, shapes, _, below, above = self._standard_point("sf", x, args, kwds)
+        return _fill_outside(self._sf(y, *shapes), below, 1, above, 0)
 
     def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of more than x."""
-        y, shapes, _, below, above = self._at("logsf", x, args, kwds)
-        return _with_ends(self._logsf(y, *shapes), below, 0, above, -inf)
+        """Return the logarithm of the probability of more than x."""
+        y, shapes, _, below, above = self._standard_point("logsf", x, args, kwds)
+        return _fill_outside(self._logsf(y, *shapes), below, 0, above, -inf)
 
     def mean(self, *args: Any, **kwds: Any) -> TensorLike:
-        """The mean."""
+        """Return the mean."""
         _, shapes, loc, scale = self._parameters("mean", 0.0, args, kwds)
-        return finished(loc + scale * self._mean(*shapes))
+        return as_scalar(loc + scale * self._mean(*shapes))
 
     def var(self, *args: Any, **kwds: Any) -> TensorLike:
-        """The variance."""
+        """Return the variance."""
         _, shapes, _, scale = self._parameters("var", 0.0, args, kwds)
-        return finished(np.square(scale) * self._var(*shapes))
+        return as_scalar(np.square(scale) * self._var(*shapes))
 
     def std(self, *args: IntoArray, **kwds: IntoArray) -> TensorLike:
-        """The standard deviation."""
+        """Return the standard deviation."""
         return np.sqrt(self.var(*args, **kwds))
 
 
 def _all(*conditions: IntoArray) -> AnyArray | bool:
-    """Whether all conditions hold, element by element."""
+    """Combine conditions by elementwise and."""
     out: Any = np.True_
     for condition in conditions:
         out = out & condition
     return out
 
 
-def _with_ends(out: object, below: object, left: float, above: object, right: float) -> TensorLike:
-    """A result with what it is below and above the support."""
-    return finished(out if below is None else choose(below, left, choose(above, right, out)))
+def _fill_outside(out: object, below: object, left: float, above: object, right: float) -> TensorLike:
+    """Replace a result below and above the support by constants."""
+    return as_scalar(out if below is None else choose(below, left, choose(above, right, out)))
 
 
 class Continuous(RandomVariable):
-    """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
+    """A continuous distribution. Subclasses define ``_logpdf(x, *shapes)`` and, if there are formulas, ``_cdf``, ``_ppf``, …"""
 
-    _logpdf: StandardFormula = _missing("logpdf")
-    _ppf: StandardFormula = _missing("ppf")
+    _logpdf: StandardFormula = _no_formula("logpdf")
+    _ppf: StandardFormula = _no_formula("ppf")
     _isf: StandardFormula = lambda self, q, *shapes: self._ppf(1 - q, *shapes)
-    _entropy: StandardFormula = _missing("entropy")
-    #: drawn numbers as functions of the shape parameters
-    _resampled: StandardFormula = _missing("derivative of rvs by its shape parameters")
+    _entropy: StandardFormula = _no_formula("entropy")
+    #: Drawn numbers as a differentiable function of the shape parameters.
+    _reparameterized: StandardFormula = _no_formula("derivative of rvs by its shape parameters")
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the density; −inf outside of the support."""
-        y, shapes, scale, below, above = self._at("logpdf", x, args, kwds)
-        return _with_ends(self._logpdf(y, *shapes) - np.log(scale), below, -inf, above, -inf)
+        """Return the logarithm of the density; −inf outside of the support."""
+        y, shapes, scale, below, above = self._standard_point("logpdf", x, args, kwds)
+        return _fill_outside(self._logpdf(y, *shapes) - np.log(scale), below, -inf, above, -inf)
 
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The density; 0 outside of the support."""
-        y, shapes, scale, below, above = self._at("pdf", x, args, kwds)
-        return _with_ends(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
+        """Return the density; 0 outside of the support."""
+        y, shapes, scale, below, above = self._standard_point("pdf", x, args, kwds)
+        return _fill_outside(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
 
     def ppf(self, q: object, *args: object, **kwds: object) -> TensorLike:
-        """The point below which the share q lies: the inverse of the cdf."""
+        """Return the quantile of q, the inverse of the cdf."""
         return self._quantile("ppf", self._ppf, q, args, kwds)
 
     def isf(self, q: IntoArray, *args: object, **kwds: object) -> TensorLike:
-        """The point above which the share q lies: the inverse of the sf."""
+        """Return the upper quantile of q, the inverse of the sf."""
         return self._quantile("isf", self._isf, q, args, kwds)
 
     def _quantile(self, method: str, inverse: Any, q: Any, args: Any, kwds: dict[str, Any]) -> Any:
         q, shapes, loc, scale = self._parameters(method, q, args, kwds)
         share = (q >= 0) & (q <= 1)
-        with np.errstate(divide="ignore"):  # 0 and 1 have the ends of the support, which may be infinite
+        with np.errstate(divide="ignore"):  # the quantiles of 0 and 1 may be infinite
             out = inverse(choose(~share & ~np.isnan(q), 0.5, q), *shapes) * scale + loc
-        return finished(choose(~share, nan, out))
+        return as_scalar(choose(~share, nan, out))
 
     def median(self, *args: IntoArray, **kwds: IntoArray) -> Any:
-        """The median."""
+        """Return the median."""
         return self.ppf(0.5, *args, **kwds)
 
     def entropy(self, *args: Any, **kwds: Any) -> Any:
-        """The differential entropy, in nats."""
+        """Return the differential entropy, in nats."""
         _, shapes, _, scale = self._parameters("entropy", 0.0, args, kwds)
-        return finished(self._entropy(*shapes) + np.log(scale))
+        return as_scalar(self._entropy(*shapes) + np.log(scale))
 
     def rvs(self, *args: Any, random_state: Seed = None, **kwds: Any) -> Any:
-        """Random numbers, which are SciPy's for a ``random_state``, and have derivatives by all parameters.
+        """Draw random numbers, differentiable with respect to all parameters. The numbers for a seed are SciPy's.
 
-        ``size`` is the shape of the result; without it, that of the parameters. ``random_state`` is a seed, a generator of
-        NumPy's or a ``chainrule.Generator``.
+        ``size`` is the shape of the result, by default that of the parameters. ``random_state`` is a seed, a NumPy
+        generator or a ``chainrule.Generator``.
         """
         bound = self._bound("rvs", args, kwds, ("size",))
         size = bound.pop("size", None)
@@ -307,76 +315,76 @@ class Continuous(RandomVariable):
         drawn = draw(self.name, shapes, size, random_state, loc, scale)
         if isinstance(drawn, np.ndarray):
             drawn = drawn.astype(dtype_of(loc), copy=False)
-        if not plain(*shapes):
-            drawn = self._resampled(drawn, *shapes)
-        return finished(drawn * scale + loc)
+        if not without_derivatives(*shapes):
+            drawn = self._reparameterized(drawn, *shapes)
+        return as_scalar(drawn * scale + loc)
 
 
 class Discrete(RandomVariable):
-    """A distribution of whole numbers: a subclass gives ``_logpmf(k, *shapes)``. There is no derivative by k and by loc."""
+    """A distribution of integers. Subclasses define ``_logpmf(k, *shapes)``. k and loc are not differentiable."""
 
     low = 0.0
     inner = 1.0
     _density = "_logpmf"
     _located = ("loc",)
 
-    _logpmf: StandardFormula = _missing("logpmf")
+    _logpmf: StandardFormula = _no_formula("logpmf")
 
     def _standard(self, method: str, x: AnyArray, loc: AnyArray, scale: AnyArray) -> AnyArray:
         y = detached(x) - detached(loc)
         return y if method == "logpmf" else np.floor(y)
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of k; −inf for what is not a whole number of the support."""
-        y, shapes, _, below, above = self._at("logpmf", k, args, kwds)
+        """Return the logarithm of the probability of k; −inf for other values than integers of the support."""
+        y, shapes, _, below, above = self._standard_point("logpmf", k, args, kwds)
         whole = np.floor(y) == y
-        out = _with_ends(self._logpmf(y, *shapes), below, -inf, above, -inf)
-        return finished(choose(~whole & ~np.isnan(y), -inf, out))
+        out = _fill_outside(self._logpmf(y, *shapes), below, -inf, above, -inf)
+        return as_scalar(choose(~whole & ~np.isnan(y), -inf, out))
 
     def pmf(self, k: IntoArray, *args: object, **kwds: object) -> AnyArray:
-        """The probability of k."""
+        """Return the probability of k."""
         return np.exp(self.logpmf(k, *args, **kwds))
 
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> AnyArray:
-        """The least k of which the cdf is at least q. There are no derivatives."""
+        """Return the least k with cdf(k) ≥ q. Not differentiable."""
         return self._step("ppf", q, args, kwds)
 
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
-        """The least k of which the sf is at most q. There are no derivatives."""
+        """Return the least k with sf(k) ≤ q. Not differentiable."""
         return self._step("isf", q, args, kwds)
 
     def _step(self, method: str, q: TensorLike, args: tuple[IntoArray, ...], kwds: Params) -> Any:
         bound = self._bound(method, args, kwds)
-        given = operands(f"{self.name}.{method}", [q, *(bound[name] for name in (*self.shapes, "loc"))])
-        return finished(sc.steps(*np.broadcast_arrays(*given), name=self.name, method=method))
+        parameters_given = operands(f"{self.name}.{method}", [q, *(bound[name] for name in (*self.shapes, "loc"))])
+        return as_scalar(sc.steps(*np.broadcast_arrays(*parameters_given), name=self.name, method=method))
 
     def rvs(self, *args: Any, random_state: Seed = None, **kwds: Any) -> Any:
-        """Random whole numbers, SciPy's for a ``random_state``. There are no derivatives."""
+        """Draw random integers; those for a ``random_state`` are SciPy's. Not differentiable."""
         bound = self._bound("rvs", args, kwds, ("size",))
         size = bound.pop("size", None)
-        given = [array_like(bound[name]) for name in (*self.shapes, "loc")]  # whole numbers are to stay such
-        self._check_domain(self._valid(*given[:-1]))
-        drawn = draw(self.name, given, size, random_state)
-        faces = [type(x) for x in given if isinstance(x, (Tensor, Array))]
-        if not isinstance(drawn, np.ndarray) or not faces:
-            return finished(drawn)
-        return wrap(drawn) if Tensor in faces else array_of(wrap(drawn))
+        parameters_given = [array_like(bound[name]) for name in (*self.shapes, "loc")]  # integers stay integers
+        self._check_domain(self._valid(*parameters_given[:-1]))
+        drawn = draw(self.name, parameters_given, size, random_state)
+        types = [type(x) for x in parameters_given if isinstance(x, (Tensor, Array))]
+        if not isinstance(drawn, np.ndarray) or not types:
+            return as_scalar(drawn)
+        return wrap(drawn) if Tensor in types else array_of(wrap(drawn))
 
 
 class Frozen:
-    """A distribution whose parameters are fixed: its methods without them."""
+    """A distribution with fixed parameters; its methods take only the other arguments."""
 
     def __init__(self, dist: Any, args: tuple[IntoArray, ...], kwds: Params) -> None:
         self.dist, self.args, self.kwds = dist, args, kwds
 
     def __repr__(self) -> str:
-        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwds.items())]
-        return f"chainrule.stats.{self.dist.name}({', '.join(given)})"
+        parameters_given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwds.items())]
+        return f"chainrule.stats.{self.dist.name}({', '.join(parameters_given)})"
 
     def rvs(self, size: ShapeLike | None = None, random_state: Seed = None) -> AnyArray:
-        """Random numbers, of the parameters' shape or of ``size``."""
-        given = {} if size is None else {"size": size}
-        return self.dist.rvs(*self.args, **self.kwds, **given, random_state=random_state)
+        """Draw random numbers of the shape ``size``, by default that of the parameters."""
+        parameters_given = {} if size is None else {"size": size}
+        return self.dist.rvs(*self.args, **self.kwds, **parameters_given, random_state=random_state)
 
     def __getattr__(self, name: str) -> AnyFunction:
         if name.startswith("_"):

@@ -1,4 +1,4 @@
-"""SciPy's discrete distributions: derivatives by their parameters, and none by k."""
+"""SciPy's discrete distributions, differentiable with respect to their parameters, but not k."""
 
 from __future__ import annotations
 
@@ -27,22 +27,24 @@ class poisson(Discrete):
 
 
 def _takes_logits(kind: type[Discrete]) -> Any:
-    """Let the methods of a distribution take ``logits`` in the place of p, and hand them to a distribution of these."""
+    """Make the methods of a distribution accept ``logits`` instead of p, and call a distribution parameterized by them."""
 
     def decorate(cls: type[Discrete]) -> type[Discrete]:
         other = kind()
         other.name = cls.__name__
         for name in ("_bound", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "mean", "var", "std"):
-            setattr(cls, name, _or_by_logits(getattr(cls, name), getattr(other, name), 2 if name == "_bound" else None))
+            setattr(
+                cls, name, _dispatch_logits(getattr(cls, name), getattr(other, name), 2 if name == "_bound" else None)
+            )
         for name in ("ppf", "isf", "rvs"):
-            setattr(cls, name, _with_share(getattr(cls, name)))
+            setattr(cls, name, _convert_logits(getattr(cls, name)))
         return cls
 
     return decorate
 
 
-def _or_by_logits(method: Any, by_logits: Any, at: int | None = None) -> Any:
-    """A method, or that of the other distribution if logits are among the keywords (which ``_bound`` has at a place)."""
+def _dispatch_logits(method: Any, by_logits: Any, at: int | None = None) -> Any:
+    """Wrap a method to call ``by_logits`` if the keywords contain logits (for ``_bound`` they are positional argument ``at``)."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwds: Any) -> Any:
@@ -52,8 +54,8 @@ def _or_by_logits(method: Any, by_logits: Any, at: int | None = None) -> Any:
     return call
 
 
-def _with_share(method: Any) -> Any:
-    """A method without derivatives, of p = 1 / (1 + exp(−logits))."""
+def _convert_logits(method: Any) -> Any:
+    """Wrap a non-differentiable method to convert logits to p = 1 / (1 + exp(−logits))."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwds: Any) -> Any:
@@ -64,12 +66,12 @@ def _with_share(method: Any) -> Any:
     return call
 
 
-def _share(p: AnyArray) -> AnyArray | bool:
+def _is_probability(p: AnyArray) -> AnyArray | bool:
     return (p >= 0) & (p <= 1)
 
 
 class _bernoulli_of_logits(Discrete):
-    """The Bernoulli distribution, by log(p / (1 − p))."""
+    """The Bernoulli distribution, parameterized by log(p / (1 − p))."""
 
     high = 1.0
 
@@ -85,32 +87,35 @@ class _bernoulli_of_logits(Discrete):
 
 @_takes_logits(_bernoulli_of_logits)
 class bernoulli(Discrete):
-    """1 with probability p, else 0. ``logits`` in the place of p is log(p / (1 − p)), from which both shares have all digits."""
+    """The Bernoulli distribution: 1 with probability p, else 0.
+
+    Instead of p, ``logits`` = log(p / (1 − p)) may be given; then the probabilities of 0 and 1 are both accurate.
+    """
 
     high = 1.0
 
-    _valid = lambda self, p: _share(p)
+    _valid = lambda self, p: _is_probability(p)
     _logpmf = lambda self, k, p: sc.xlogy(k, p) + sc.xlog1py(1 - k, -p)
-    _cdf = lambda self, k, p: np.where(k < 1, 1 - p, k)  # where k is nan, so is this
+    _cdf = lambda self, k, p: np.where(k < 1, 1 - p, k)  # nan if k is nan
     _sf = lambda self, k, p: np.where(k < 1, p, k - 1)
     _mean = lambda self, p: p
     _var = lambda self, p: p * (1 - p)
 
 
 class binom(Discrete):
-    """The binomial distribution: how many of n trials succeed, each with probability p. There is no derivative by n."""
+    """The binomial distribution: the number of successes in n trials of probability p. n is not differentiable."""
 
-    _valid = lambda self, n, p: (n >= 0) & (np.floor(n) == n) & _share(p)
+    _valid = lambda self, n, p: (n >= 0) & (np.floor(n) == n) & _is_probability(p)
     _ends = lambda self, n, p: (0.0, n)
     _inner = lambda self, n, p: 0 * np.floor(n)
 
     def _logpmf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         n = np.floor(n)
-        ways = sc.gammaln(n + 1) - sc.gammaln(k + 1) - sc.gammaln(n - k + 1)
-        return ways + sc.xlogy(k, p) + sc.xlog1py(n - k, -p)
+        log_count = sc.gammaln(n + 1) - sc.gammaln(k + 1) - sc.gammaln(n - k + 1)
+        return log_count + sc.xlogy(k, p) + sc.xlog1py(n - k, -p)
 
     def _at_most(self, function: AnyFunction, at_n: float, k: AnyArray, n: AnyArray, p: AnyArray) -> Any:
-        """A function of the incomplete beta function's arguments, which has a value of its own for k = n."""
+        """Call a function with the incomplete beta function's arguments; return ``at_n`` for k = n."""
         rest = np.floor(n) - k
         return choose(rest <= 0, at_n, function(k + 1, choose(rest <= 0, 1, rest), p))
 
@@ -123,7 +128,7 @@ class binom(Discrete):
 
 
 class geom(Discrete):
-    """The geometric distribution: how many trials it takes to succeed, each with probability p."""
+    """The geometric distribution: the number of trials until the first success, each with probability p."""
 
     low = 1.0
 
@@ -138,13 +143,13 @@ class geom(Discrete):
 
 
 class nbinom(Discrete):
-    """The negative binomial distribution: how many trials fail until n succeed, each with probability p."""
+    """The negative binomial distribution: the number of failures before n successes, each with probability p."""
 
     _valid = lambda self, n, p: (n > 0) & (p > 0) & (p <= 1)
 
     def _logpmf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        ways = sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n)
-        return ways + n * np.log(p) + sc.xlog1py(k, -p)
+        log_count = sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n)
+        return log_count + n * np.log(p) + sc.xlog1py(k, -p)
 
     _cdf = lambda self, k, n, p: sc.betainc(n, k + 1, p)
     _logcdf = lambda self, k, n, p: sc.log_betainc(n, k + 1, p)

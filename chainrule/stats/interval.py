@@ -1,4 +1,4 @@
-"""SciPy's continuous distributions of an interval."""
+"""SciPy's continuous distributions on an interval."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class beta(Continuous):
     _logsf = lambda self, x, a, b: sc.log_betaincc(a, b, x)
     _ppf = lambda self, q, a, b: sc.betaincinv(a, b, q)
     _isf = lambda self, q, a, b: sc.betainccinv(a, b, q)
-    _resampled = lambda self, drawn, a, b: sc.expit(sc.beta_logit_sample(a, b, sc.logit(drawn)))
+    _reparameterized = lambda self, drawn, a, b: sc.expit(sc.beta_logit_sample(a, b, sc.logit(drawn)))
 
     def _entropy(self, a: AnyArray, b: AnyArray) -> AnyArray:
         inside = (a - 1) * sc.psi(a) + (b - 1) * sc.psi(b) - (a + b - 2) * sc.psi(a + b)
@@ -51,12 +51,12 @@ class beta(Continuous):
 
 
 def _finite(end: AnyArray) -> Any:
-    """An end of an interval, and 0 for an infinite one, where the density that it is multiplied with is 0."""
+    """Return an interval's end, with 0 for an infinite one (the density that multiplies it is 0 there)."""
     return choose(np.isinf(end), 0, end)
 
 
 class truncnorm(Continuous):
-    """The normal distribution between a and b, which are counted in scales from loc."""
+    """The normal distribution truncated to [a, b], in units of scale relative to loc."""
 
     _valid = lambda self, a, b: a < b
     _ends = lambda self, a, b: (a, b)
@@ -68,7 +68,7 @@ class truncnorm(Continuous):
     _logsf = lambda self, x, a, b: sc.truncnorm_logcdf(-x, -b, -a)
     _ppf = lambda self, q, a, b: sc.truncnorm_ppf(q, a, b)
     _isf = lambda self, q, a, b: -sc.truncnorm_ppf(q, -b, -a)
-    _resampled = lambda self, drawn, a, b: sc.truncnorm_sample(a, b, drawn)
+    _reparameterized = lambda self, drawn, a, b: sc.truncnorm_sample(a, b, drawn)
     _mean = lambda self, a, b: np.exp(log_truncnorm_density(a, a, b)) - np.exp(log_truncnorm_density(b, a, b))
 
     def _var(self, a: AnyArray, b: AnyArray) -> AnyArray:

@@ -1,7 +1,6 @@
-"""SciPy's continuous distributions of the whole line, each in its standard form: loc and scale are the base's.
+"""SciPy's continuous distributions on the whole line, in standard form; the base class applies loc and scale.
 
-Where two formulas are equal on paper, here (and beside this module) is the one that stays accurate: in the tails of a distribution,
-and next to 0 and 1.
+Of equivalent formulas, this package uses the one that is accurate in the tails and near 0 and 1.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ class t(Continuous):
     _logsf = lambda self, x, df: sc.log_stdtr(df, -x)
 
     def _ppf(self, q: AnyArray, df: AnyArray) -> Any:
-        inside = sc.stdtrit(df, choose((q == 0) | (q == 1), 0.5, q))  # at the ends SciPy's function has inf or nan
+        inside = sc.stdtrit(df, choose((q == 0) | (q == 1), 0.5, q))  # SciPy's function returns inf or nan at the ends
         return choose(q == 0, -inf, choose(q == 1, inf, inside))
 
     _isf = lambda self, q, df: -self._ppf(q, df)
-    _resampled = lambda self, drawn, df: sc.t_sample(df, drawn)
+    _reparameterized = lambda self, drawn, df: sc.t_sample(df, drawn)
 
     def _entropy(self, df: AnyArray) -> AnyArray:
         half, whole = 0.5 * df, 0.5 * (df + 1)
@@ -66,12 +65,12 @@ class t(Continuous):
 
 
 class laplace(Continuous):
-    """The Laplace distribution: two exponential ones, back to back."""
+    """The Laplace (double exponential) distribution."""
 
     _logpdf = lambda self, x: -np.abs(x) - LOG_2
 
     def _cdf(self, x: AnyArray) -> AnyArray:
-        left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)  # of |x| there would be no derivative at 0
+        left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)  # |x| would have no derivative at 0
         return np.where(x > 0, 1 - 0.5 * np.exp(-right), 0.5 * np.exp(left))
 
     _sf = lambda self, x: self._cdf(-x)
@@ -113,7 +112,7 @@ class cauchy(Continuous):
 
     def _isf(self, q: AnyArray) -> AnyArray:
         upper = q < 0.5
-        near = math.pi * np.where(upper, q, 1 - q)  # the tangent of what is far from 0 would lose its digits
+        near = math.pi * np.where(upper, q, 1 - q)  # the tangent is inaccurate far from 0
         return np.where(upper, 1, -1) / np.tan(near)
 
     _entropy = lambda self: math.log(4 * math.pi)
@@ -122,7 +121,7 @@ class cauchy(Continuous):
 
 
 class gumbel_r(Continuous):
-    """The right-skewed Gumbel distribution, of largest values."""
+    """The right-skewed Gumbel distribution (of maxima)."""
 
     inner = 0.0
 
@@ -139,7 +138,7 @@ class gumbel_r(Continuous):
 
 
 class skewnorm(Continuous):
-    """The skew-normal distribution: a > 0 leans to the right, a < 0 to the left."""
+    """The skew-normal distribution: skewed to the right for a > 0, to the left for a < 0."""
 
     _valid = lambda self, a: np.isfinite(a)
     _logpdf = lambda self, x, a: LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x) + sc.log_ndtr(a * x)
@@ -149,13 +148,13 @@ class skewnorm(Continuous):
     _logsf = lambda self, x, a: sc.log_skewnorm_sf(x, a)
     _ppf = lambda self, q, a: sc.skewnorm_ppf(q, a)
     _isf = lambda self, q, a: -sc.skewnorm_ppf(q, -a)
-    _resampled = lambda self, drawn, a: sc.skewnorm_sample(a, drawn)
+    _reparameterized = lambda self, drawn, a: sc.skewnorm_sample(a, drawn)
     _mean = lambda self, a: math.sqrt(2 / math.pi) * a / np.sqrt(1 + np.square(a))
     _var = lambda self, a: 1 - np.square(self._mean(a))
 
 
 class vonmises(Continuous):
-    """The von Mises distribution of angles around loc. Of cdf, ppf and rvs there is no derivative by the concentration kappa."""
+    """The von Mises distribution of angles around loc. cdf, ppf and rvs are not differentiable in the concentration kappa."""
 
     _valid = lambda self, kappa: kappa >= 0
     _logpdf = lambda self, x, kappa: log_vonmises_density(x, kappa)
@@ -169,5 +168,5 @@ class vonmises(Continuous):
     _mean = lambda self, kappa: 0 * kappa
 
     def rvs(self, *args: IntoArray, random_state: Seed = None, **kwds: IntoArray) -> AnyArray:
-        """Random angles between −π and π, which are SciPy's for a ``random_state``, with a derivative by loc."""
+        """Draw random angles between −π and π, differentiable in loc; those for a ``random_state`` are SciPy's."""
         return np.mod(super().rvs(*args, random_state=random_state, **kwds) + math.pi, 2 * math.pi) - math.pi

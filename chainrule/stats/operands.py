@@ -1,4 +1,4 @@
-"""What distributions compute with: operands of one floating dtype, and conditions whose values may be known."""
+"""Helpers of distributions: conversion of operands to one floating dtype, and conditions with possibly known values."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def operands(name: str, values: Any) -> list[Any]:
-    """What is to be computed with: arrays of whatever kind, of floating dtypes; numbers take the dtype of the arrays.
+    """Convert values to arrays of floating dtype; Python numbers take the dtype of the arrays.
 
     Raises:
-        TypeError: something that is not made of real numbers.
+        TypeError: a value does not consist of real numbers.
     """
     given = [x if type(x) in (int, float) else array_like(x) for x in values]
     dtypes = [dtype_of(x) for x in given if type(x) not in (int, float)]
-    strange = next((dtype for dtype in dtypes if dtype.kind not in "biuf"), None)
-    if strange is not None:
-        raise TypeError(f"{name} is for real numbers, not for an array of {strange}")
+    unsupported = next((dtype for dtype in dtypes if dtype.kind not in "biuf"), None)
+    if unsupported is not None:
+        raise TypeError(f"{name} is for real numbers, not for an array of {unsupported}")
     if any(isinstance(x, Tensor) for x in given):
-        dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]  # counts do not widen what they meet, as in PyTorch
+        dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]  # integers do not promote floats, as in PyTorch
     common = np.result_type(*dtypes, 0.0) if dtypes else np.dtype(float)
     return [_as_float(x, common) for x in given]
 
 
 def array_like(x: Any) -> AnyArray | None:
-    """Arrays that NumPy's functions compute as they are; lists and columns of tables as arrays."""
+    """Return arrays that support NumPy's functions unchanged; convert others, such as lists and table columns."""
     check_kinds((type(x),))
     if isinstance(x, (Array, Tensor, ArrayLike)) or (hasattr(x, "__array_function__") and type(x) is not np.ndarray):
         return x
@@ -47,8 +47,8 @@ def _as_float(x: Any, dtype: DTypeLike) -> TensorLike:
     return x if dtype_of(x).kind == "f" else as_dtype(x, dtype)
 
 
-def values_of(x: AnyArray) -> Any:
-    """The plain array of the values, whatever derivative they carry; None where there is not one, or a program is recorded."""
+def concrete_values(x: AnyArray) -> Any:
+    """Return the plain array of a value, without derivatives; None for batched values and while compiling."""
     if isinstance(x, (Array, Tensor)):
         x = as_tensors(x)._raw
     if isinstance(x, ArrayLike):
@@ -56,24 +56,24 @@ def values_of(x: AnyArray) -> Any:
     return x if isinstance(x, (np.ndarray, np.generic)) and LOCAL.recorder is None else None
 
 
-def certain(condition: Any) -> bool:
-    """Whether a condition is known to hold everywhere."""
-    values = values_of(condition)
+def known_true(condition: Any) -> bool:
+    """Return whether a condition's values are concrete and all true."""
+    values = concrete_values(condition)
     return values is not None and bool(np.all(values))
 
 
 def choose(condition: Any, x: Any, y: Any) -> TensorLike:
-    """``np.where``, with a number for x in the dtype of y; y where the condition is known to hold nowhere."""
-    if certain(~condition):
+    """Like ``np.where``, with a number x in the dtype of y; return y if the condition is known to be false everywhere."""
+    if known_true(~condition):
         return y
     return np.where(condition, np.asarray(x, dtype_of(y)) if isinstance(x, (int, float)) else x, y)
 
 
-def finished(x: Any) -> TensorLike:
-    """A result as NumPy's functions return it: a scalar in the place of a 0-d array."""
+def as_scalar(x: Any) -> TensorLike:
+    """Convert a 0-d array to a scalar, as NumPy's functions do."""
     return x[()] if type(x) is np.ndarray else x
 
 
-def plain(*values: IntoArray) -> bool:
-    """Whether all are arrays that carry no derivative."""
+def without_derivatives(*values: IntoArray) -> bool:
+    """Return whether all values are plain arrays."""
     return all(isinstance(x, (np.ndarray, np.generic)) for x in values)

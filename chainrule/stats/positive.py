@@ -1,4 +1,4 @@
-"""SciPy's continuous distributions of positive numbers."""
+"""SciPy's continuous distributions on the positive numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Seed
 from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
 from chainrule.stats.line import t
-from chainrule.stats.operands import choose, finished, operands, values_of
+from chainrule.stats.operands import as_scalar, choose, concrete_values, operands
 from chainrule.stats.rows import log1mexp
 
 LOG_2 = math.log(2)
@@ -34,7 +34,7 @@ class gamma(Continuous):
     _logsf = lambda self, x, a: sc.log_gammaincc(a, x)
     _ppf = lambda self, q, a: sc.gammaincinv(a, q)
     _isf = lambda self, q, a: sc.gammainccinv(a, q)
-    _resampled = lambda self, drawn, a: sc.gamma_sample(a, drawn)
+    _reparameterized = lambda self, drawn, a: sc.gamma_sample(a, drawn)
     _entropy = lambda self, a: sc.psi(a) * (1 - a) + a + sc.gammaln(a)
     _mean = lambda self, a: a
     _var = lambda self, a: a
@@ -52,7 +52,7 @@ class chi2(Continuous):
     _logsf = lambda self, x, df: sc.log_gammaincc(0.5 * df, 0.5 * x)
     _ppf = lambda self, q, df: 2 * sc.gammaincinv(0.5 * df, q)
     _isf = lambda self, q, df: 2 * sc.gammainccinv(0.5 * df, q)
-    _resampled = lambda self, drawn, df: 2 * sc.gamma_sample(0.5 * df, 0.5 * drawn)
+    _reparameterized = lambda self, drawn, df: 2 * sc.gamma_sample(0.5 * df, 0.5 * drawn)
 
     def _entropy(self, df: AnyArray) -> AnyArray:
         half = 0.5 * df
@@ -63,7 +63,7 @@ class chi2(Continuous):
 
 
 class invgamma(Continuous):
-    """The distribution of 1/x where x has a gamma distribution of shape a."""
+    """The inverse gamma distribution: of 1/x, where x has a gamma distribution of shape a."""
 
     low, closed, inner = 0.0, False, 1.0
 
@@ -74,7 +74,7 @@ class invgamma(Continuous):
     _logsf = lambda self, x, a: sc.log_gammainc(a, 1 / x)
     _ppf = lambda self, q, a: 1 / sc.gammainccinv(a, q)
     _isf = lambda self, q, a: 1 / sc.gammaincinv(a, q)
-    _resampled = lambda self, drawn, a: 1 / sc.gamma_sample(a, 1 / drawn)
+    _reparameterized = lambda self, drawn, a: 1 / sc.gamma_sample(a, 1 / drawn)
     _entropy = lambda self, a: a + sc.gammaln(a) - (a + 1) * sc.psi(a)
     _mean = lambda self, a: choose(a <= 1, inf, 1 / choose(a <= 1, 1, a - 1))
 
@@ -84,7 +84,7 @@ class invgamma(Continuous):
 
 
 class expon(Continuous):
-    """The exponential distribution, of mean scale."""
+    """The exponential distribution with the mean ``scale``."""
 
     low, inner = 0.0, 1.0
 
@@ -112,14 +112,14 @@ class weibull_min(Continuous):
     _logsf = lambda self, x, c: -(x**c)
     _ppf = lambda self, q, c: (-np.log1p(-q)) ** (1 / c)
     _isf = lambda self, q, c: (-np.log(q)) ** (1 / c)
-    _resampled = lambda self, drawn, c: np.exp(np.log(drawn) * values_of(c) / c)
+    _reparameterized = lambda self, drawn, c: np.exp(np.log(drawn) * concrete_values(c) / c)
     _entropy = lambda self, c: EULER * (1 - 1 / c) - np.log(c) + 1
     _mean = lambda self, c: sc.gamma(1 + 1 / c)
     _var = lambda self, c: sc.gamma(1 + 2 / c) - np.square(sc.gamma(1 + 1 / c))
 
 
 class lognorm(Continuous):
-    """The distribution of exp(x) where x is normal with standard deviation s; scale is exp of its mean."""
+    """The log-normal distribution: of exp(x), where x is normal with standard deviation s and mean log(scale)."""
 
     low, closed, inner = 0.0, False, 1.0
 
@@ -133,14 +133,14 @@ class lognorm(Continuous):
     _logsf = lambda self, x, s: sc.log_ndtr(-np.log(x) / s)
     _ppf = lambda self, q, s: np.exp(s * sc.ndtri(q))
     _isf = lambda self, q, s: np.exp(-s * sc.ndtri(q))
-    _resampled = lambda self, drawn, s: np.exp(np.log(drawn) / values_of(s) * s)
+    _reparameterized = lambda self, drawn, s: np.exp(np.log(drawn) / concrete_values(s) * s)
     _entropy = lambda self, s: LOG_ROOT_2PI + 0.5 + np.log(s)
     _mean = lambda self, s: np.exp(0.5 * np.square(s))
     _var = lambda self, s: np.exp(np.square(s)) * np.expm1(np.square(s))
 
 
 class halfnorm(Continuous):
-    """The distribution of |x| where x is normal."""
+    """The half-normal distribution: of |x|, where x is normal."""
 
     low = 0.0
 
@@ -156,7 +156,7 @@ class halfnorm(Continuous):
 
 
 class halfcauchy(Continuous):
-    """The distribution of |x| where x has a Cauchy distribution."""
+    """The half-Cauchy distribution: of |x|, where x has a Cauchy distribution."""
 
     low = 0.0
 
@@ -166,7 +166,7 @@ class halfcauchy(Continuous):
 
     def _ppf(self, q: AnyArray) -> AnyArray:
         lower = q < 0.5
-        near = 0.5 * math.pi * np.where(lower, q, 1 - q)  # the tangent of what is far from 0 would lose its digits
+        near = 0.5 * math.pi * np.where(lower, q, 1 - q)  # the tangent is inaccurate far from 0
         return np.where(lower, np.tan(near), 1 / np.tan(np.where(lower, 1, near)))
 
     def _isf(self, q: AnyArray) -> AnyArray:
@@ -180,7 +180,7 @@ class halfcauchy(Continuous):
 
 
 class halft(Continuous):
-    """The distribution of |x| where x has Student's t distribution with df degrees of freedom. (SciPy has none of this name.)"""
+    """The half-t distribution: of |x|, where x has Student's t distribution with df degrees of freedom. (Not in SciPy.)"""
 
     low = 0.0
 
@@ -189,24 +189,24 @@ class halft(Continuous):
     _sf = lambda self, x, df: 2 * sc.stdtr(df, -x)
     _logsf = lambda self, x, df: LOG_2 + sc.log_stdtr(df, -x)
 
-    def _between(self, below: AnyArray, above: AnyArray, df: AnyArray) -> AnyArray:
-        """The point with these shares below and above it, found from the smaller one."""
+    def _from_shares(self, below: AnyArray, above: AnyArray, df: AnyArray) -> AnyArray:
+        """Return the point with the given probabilities below and above it, computed from the smaller one."""
         square = sc.betaincinv(0 * df + 0.5, 0.5 * df, choose((below > 0.5) | (below == 0), 0.5, below))
         near = choose(below == 0, 0, np.sqrt(df * square / (1 - square)))
         far = -sc.stdtrit(df, 0.5 * choose((above > 0.5) | (above == 0), 0.5, above))
         return np.where(below > 0.5, choose(above == 0, inf, far), near)
 
-    _ppf = lambda self, q, df: self._between(q, 1 - q, df)
-    _isf = lambda self, q, df: self._between(1 - q, q, df)
+    _ppf = lambda self, q, df: self._from_shares(q, 1 - q, df)
+    _isf = lambda self, q, df: self._from_shares(1 - q, q, df)
 
     def rvs(self, *args: Any, random_state: Seed = None, **kwds: Any) -> Any:
-        """Random numbers, which are the distances of ``t.rvs`` from loc, and have derivatives by all parameters."""
+        """Draw random numbers, differentiable in all parameters: absolute values of ``t.rvs``, scaled and shifted."""
         bound = self._bound("rvs", args, kwds, ("size",))
         loc, scale, df = operands("halft.rvs", [bound[name] for name in ("loc", "scale", "df")])
         least = np.broadcast_shapes(np.shape(loc), np.shape(scale), np.shape(df))
         self._check_domain(self._valid(df) & (scale >= 0))
         size = least if bound.get("size") is None else bound["size"]
-        return finished(np.abs(_t.rvs(df, size=size, random_state=random_state)) * scale + loc)
+        return as_scalar(np.abs(_t.rvs(df, size=size, random_state=random_state)) * scale + loc)
 
     _entropy = lambda self, df: _t._entropy(df) - LOG_2
 
@@ -221,7 +221,7 @@ class halft(Continuous):
 
 
 class pareto(Continuous):
-    """The Pareto distribution of shape b, from scale on."""
+    """The Pareto distribution of shape b, on [scale, ∞)."""
 
     low, inner = 1.0, 2.0
 
@@ -232,7 +232,7 @@ class pareto(Continuous):
     _logsf = lambda self, x, b: -b * np.log(x)
     _ppf = lambda self, q, b: np.exp(-np.log1p(-q) / b)
     _isf = lambda self, q, b: np.exp(-np.log(q) / b)
-    _resampled = lambda self, drawn, b: np.exp(np.log(drawn) * values_of(b) / b)
+    _reparameterized = lambda self, drawn, b: np.exp(np.log(drawn) * concrete_values(b) / b)
     _entropy = lambda self, b: 1 + 1 / b - np.log(b)
     _mean = lambda self, b: choose(b <= 1, inf, b / choose(b <= 1, 1, b - 1))
 
@@ -251,17 +251,17 @@ class f(Continuous):
         ratio = dfn / dfd
         return sc.xlogy(n - 1, x) + n * np.log(ratio) - (n + d) * np.log1p(ratio * x) - sc.betaln(n, d)
 
-    def _side(self, near: AnyFunction, far: AnyFunction, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> Any:
-        """A function of the smaller of the two shares that dfn·x and dfd have of their sum: of a share next to 1 the rest is lost."""
+    def _by_smaller_share(self, near: AnyFunction, far: AnyFunction, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> Any:
+        """Call ``near`` or ``far`` with the smaller of the fractions of dfn·x and dfd in their sum, for accuracy near 1."""
         total = dfd + dfn * x
         low = dfn * x <= dfd
         first, second = np.where(low, dfn * x / total, 0.25), np.where(low, 0.25, dfd / total)
         return np.where(low, near(0.5 * dfn, 0.5 * dfd, first), far(0.5 * dfd, 0.5 * dfn, second))
 
-    _cdf = lambda self, x, dfn, dfd: self._side(sc.betainc, sc.betaincc, x, dfn, dfd)
-    _logcdf = lambda self, x, dfn, dfd: self._side(sc.log_betainc, sc.log_betaincc, x, dfn, dfd)
-    _sf = lambda self, x, dfn, dfd: self._side(sc.betaincc, sc.betainc, x, dfn, dfd)
-    _logsf = lambda self, x, dfn, dfd: self._side(sc.log_betaincc, sc.log_betainc, x, dfn, dfd)
+    _cdf = lambda self, x, dfn, dfd: self._by_smaller_share(sc.betainc, sc.betaincc, x, dfn, dfd)
+    _logcdf = lambda self, x, dfn, dfd: self._by_smaller_share(sc.log_betainc, sc.log_betaincc, x, dfn, dfd)
+    _sf = lambda self, x, dfn, dfd: self._by_smaller_share(sc.betaincc, sc.betainc, x, dfn, dfd)
+    _logsf = lambda self, x, dfn, dfd: self._by_smaller_share(sc.log_betaincc, sc.log_betainc, x, dfn, dfd)
 
     def _ppf(self, q: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         above, below = sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q)
@@ -271,8 +271,8 @@ class f(Continuous):
         above, below = sc.betainccinv(0.5 * dfn, 0.5 * dfd, q), sc.betaincinv(0.5 * dfd, 0.5 * dfn, q)
         return dfd / dfn * above / below
 
-    def _resampled(self, drawn: Any, dfn: Any, dfd: Any) -> AnyArray:
-        logit = np.log(values_of(dfn) / values_of(dfd) * drawn)
+    def _reparameterized(self, drawn: Any, dfn: Any, dfd: Any) -> AnyArray:
+        logit = np.log(concrete_values(dfn) / concrete_values(dfd) * drawn)
         return dfd / dfn * np.exp(sc.beta_logit_sample(0.5 * dfn, 0.5 * dfd, logit))
 
     def _entropy(self, dfn: AnyArray, dfd: AnyArray) -> AnyArray:

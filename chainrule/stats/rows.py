@@ -1,6 +1,8 @@
-"""Rows that distributions are written with, beside those of ``scipy.special``: logarithms far in the tails, functions that SciPy
-has in its distributions only, and samples, which are drawn numbers with the derivative that they have at a fixed share:
-∂x/∂θ = −(∂F/∂θ) / f (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
+"""Primitives for distributions, in addition to those of ``scipy.special``.
+
+They are logarithms of distribution functions that are accurate in the tails, functions that SciPy has only as methods of
+distributions, and samples. A sample is a drawn number with its implicit derivative ∂x/∂θ = −(∂F/∂θ) / f (Figurnov, Mohamed
+and Mnih 2018, "Implicit reparameterization gradients").
 """
 
 from __future__ import annotations
@@ -39,18 +41,21 @@ POSITIVE, UNIT, REAL = (0.3, 3.0), (0.1, 0.9), (-2.0, 2.0)
 _OPTIONS: Any = {"promotion": "float", "accepts": "f", "listed": False}
 
 
-def in_scipy_stats(name: str, method: str) -> AnyFunction:
-    """A method of a distribution of SciPy's, for plain arrays. (``scipy.stats`` takes a while to load.)"""
+def scipy_stats_method(name: str, method: str) -> AnyFunction:
+    """Return a method of one of SciPy's distributions. (Loads ``scipy.stats``, which is slow, on first use.)"""
     return getattr(getattr(importlib.import_module("scipy.stats"), name), method)
 
 
-def _of_scipy(name: str, method: str) -> AnyFunction:
-    """A function of one of SciPy's distributions, in the dtype of its operands."""
-    return lambda *operands: np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
+def _scipy_value(name: str, method: str) -> AnyFunction:
+    """Return a value rule that calls a method of one of SciPy's distributions, in the dtype of the operands."""
+    return lambda *operands: np.asarray(scipy_stats_method(name, method)(*operands), np.result_type(*operands))
 
 
 def log1mexp(x: AnyArray) -> AnyArray:
-    """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
+    """Return log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas.
+
+    M. Mächler (2012), "Accurately computing log(1 − exp(−|a|))".
+    """
     near = x > -0.6931471805599453
     close, far = np.where(near, x, -1), np.where(near, -1, x)
     with np.errstate(divide="ignore"):
@@ -59,12 +64,12 @@ def log1mexp(x: AnyArray) -> AnyArray:
 
 @elementwise(d={"x": lambda x: -np.exp(x)}, domain=((-3.0, -0.1),), value=lambda x: -np.expm1(x), **_OPTIONS)
 def neg_expm1(x: TensorLike) -> None:
-    """1 − exp(x), with a derivative that keeps its digits where the value is next to 1."""
+    """Return 1 − exp(x), with a derivative that is accurate for values near 1."""
 
 
 @elementwise(d={"x": lambda x: expit(x) * expit(-x)}, domain=REAL, value=lambda x: NAMES["expit"](x), **_OPTIONS)
 def logistic_cdf(x: TensorLike) -> None:
-    """1 / (1 + exp(−x)), with a derivative that keeps its digits where the value is next to 1."""
+    """Return 1 / (1 + exp(−x)), with a derivative that is accurate for values near 1."""
 
 
 # -- logarithms of distribution functions ------------------------------------------------------------------------------
@@ -85,7 +90,7 @@ def _log_beta_density(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
     **_OPTIONS,
 )
 def log_gammainc(a: TensorLike, x: TensorLike) -> None:
-    """The logarithm of the regularised lower incomplete gamma function."""
+    """Return the logarithm of the regularised lower incomplete gamma function."""
 
 
 @elementwise(
@@ -95,7 +100,7 @@ def log_gammainc(a: TensorLike, x: TensorLike) -> None:
     **_OPTIONS,
 )
 def log_gammaincc(a: TensorLike, x: TensorLike) -> None:
-    """The logarithm of the regularised upper incomplete gamma function."""
+    """Return the logarithm of the regularised upper incomplete gamma function."""
 
 
 @elementwise(
@@ -109,7 +114,7 @@ def log_gammaincc(a: TensorLike, x: TensorLike) -> None:
     **_OPTIONS,
 )
 def log_betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> None:
-    """The logarithm of the regularised incomplete beta function."""
+    """Return the logarithm of the regularised incomplete beta function."""
 
 
 @elementwise(
@@ -123,7 +128,7 @@ def log_betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> None:
     **_OPTIONS,
 )
 def log_betaincc(a: TensorLike, b: TensorLike, x: TensorLike) -> None:
-    """The logarithm of the complement of the regularised incomplete beta function."""
+    """Return the logarithm of the complement of the regularised incomplete beta function."""
 
 
 @elementwise(
@@ -136,7 +141,7 @@ def log_betaincc(a: TensorLike, b: TensorLike, x: TensorLike) -> None:
     **_OPTIONS,
 )
 def log_stdtr(df: TensorLike, x: TensorLike) -> None:
-    """The logarithm of the distribution function of Student's t distribution."""
+    """Return the logarithm of the distribution function of Student's t distribution."""
 
 
 @elementwise(
@@ -146,7 +151,7 @@ def log_stdtr(df: TensorLike, x: TensorLike) -> None:
     **_OPTIONS,
 )
 def halft_cdf(df: TensorLike, x: TensorLike) -> None:
-    """The distribution function of |x| where x has Student's t distribution."""
+    """Return the distribution function of |x| where x has Student's t distribution."""
 
 
 # -- the skew-normal distribution --------------------------------------------------------------------------------------
@@ -157,7 +162,7 @@ def _skew_density(x: AnyArray, a: TensorLike) -> AnyArray:
 
 
 def _skew_by_a(x: TensorLike, a: AnyArray) -> AnyArray:
-    """Twice the derivative of Owen's function T."""
+    """Return the derivative of the cdf with respect to a: twice the derivative of Owen's function T, negated."""
     square = 1 + np.square(a)
     return -np.exp(-0.5 * np.square(x) * square) / (np.pi * square)
 
@@ -165,11 +170,11 @@ def _skew_by_a(x: TensorLike, a: AnyArray) -> AnyArray:
 @elementwise(
     d={"x": lambda x, a: _skew_density(x, a), "a": lambda x, a: _skew_by_a(x, a)},
     domain=(REAL, REAL),
-    value=_of_scipy("skewnorm", "cdf"),
+    value=_scipy_value("skewnorm", "cdf"),
     **_OPTIONS,
 )
 def skewnorm_cdf(x: TensorLike, a: TensorLike) -> None:
-    """The distribution function of the skew-normal distribution, which SciPy takes from Boost."""
+    """Return the distribution function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
 def _log_skew_density(x: AnyArray, a: TensorLike) -> AnyArray:
@@ -182,28 +187,28 @@ def _log_skew_density(x: AnyArray, a: TensorLike) -> AnyArray:
         "a": lambda x, a, out: np.exp(-0.5 * np.square(x) * (1 + np.square(a)) - out) / (np.pi * (1 + np.square(a))),
     },
     domain=(REAL, REAL),
-    value=lambda x, a: log_skewnorm_tail(x, a, _of_scipy("skewnorm", "cdf")).astype(np.result_type(x, a)),
+    value=lambda x, a: log_skewnorm_tail(x, a, _scipy_value("skewnorm", "cdf")).astype(np.result_type(x, a)),
     **_OPTIONS,
 )
 def log_skewnorm_sf(x: TensorLike, a: TensorLike) -> None:
-    """The logarithm of the probability of more than x, of the skew-normal distribution."""
+    """Return the logarithm of the probability of more than x, of the skew-normal distribution."""
 
 
 @elementwise(
     d={"q": lambda out, a: 1 / _skew_density(out, a), "a": lambda out, a: -_skew_by_a(out, a) / _skew_density(out, a)},
     domain=(UNIT, REAL),
-    value=_of_scipy("skewnorm", "ppf"),
+    value=_scipy_value("skewnorm", "ppf"),
     **_OPTIONS,
 )
 def skewnorm_ppf(q: AnyArray, a: TensorLike) -> None:
-    """The quantile function of the skew-normal distribution, which SciPy takes from Boost."""
+    """Return the quantile function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
 # -- the von Mises distribution ----------------------------------------------------------------------------------------
 
 
 def log_vonmises_density(x: AnyArray, kappa: TensorLike) -> AnyArray:
-    """The logarithm of the density of the von Mises distribution."""
+    """Return the logarithm of the density of the von Mises distribution."""
     return kappa * cosm1(x) - math.log(2 * math.pi) - np.log(i0e(kappa))
 
 
@@ -213,40 +218,42 @@ _UNKNOWN = unsupported("the von Mises distribution's cdf has no formula for it")
 @elementwise(
     d={"x": lambda x, kappa: np.exp(log_vonmises_density(x, kappa)), "kappa": _UNKNOWN},
     domain=(REAL, POSITIVE),
-    value=_of_scipy("vonmises", "cdf"),
+    value=_scipy_value("vonmises", "cdf"),
     **_OPTIONS,
 )
 def vonmises_cdf(x: TensorLike, kappa: TensorLike) -> None:
-    """The distribution function of the von Mises distribution, which SciPy computes."""
+    """Return the distribution function of the von Mises distribution, which SciPy computes."""
 
 
 @elementwise(
     d={"x": lambda x, kappa, out: -np.exp(log_vonmises_density(x, kappa) - out), "kappa": _UNKNOWN},
     domain=(REAL, POSITIVE),
-    value=lambda x, kappa: log_vonmises_tail(x, kappa, _of_scipy("vonmises", "cdf")).astype(np.result_type(x, kappa)),
+    value=lambda x, kappa: log_vonmises_tail(x, kappa, _scipy_value("vonmises", "cdf")).astype(
+        np.result_type(x, kappa)
+    ),
     **_OPTIONS,
 )
 def log_vonmises_sf(x: TensorLike, kappa: TensorLike) -> None:
-    """The logarithm of the probability of more than x, of the von Mises distribution."""
+    """Return the logarithm of the probability of more than x, of the von Mises distribution."""
 
 
 @elementwise(
     d={"q": lambda kappa, out: np.exp(-log_vonmises_density(out, kappa)), "kappa": _UNKNOWN},
     domain=(UNIT, POSITIVE),
-    value=_of_scipy("vonmises", "ppf"),
+    value=_scipy_value("vonmises", "ppf"),
     **_OPTIONS,
 )
 def vonmises_ppf(q: AnyArray, kappa: TensorLike) -> None:
-    """The quantile function of the von Mises distribution, which SciPy computes."""
+    """Return the quantile function of the von Mises distribution, which SciPy computes."""
 
 
 # -- the truncated normal distribution ---------------------------------------------------------------------------------
 
 
 def log_normal_mass(a: AnyArray, b: AnyArray) -> AnyArray:
-    """The logarithm of the normal probability between a and b, for a < b."""
+    """Return the logarithm of the normal probability between a and b, for a < b."""
     right = a > 0
-    a, b = np.where(right, -b, a), np.where(right, -a, b)  # the same on the left, where the smaller tail is
+    a, b = np.where(right, -b, a), np.where(right, -a, b)  # mirror to the left, the side of the smaller tail
     left = b <= 0
     upper = log_ndtr(np.where(left, b, 0))
     in_tail = upper + log1mexp(log_ndtr(np.where(left, a, -1)) - upper)
@@ -254,7 +261,7 @@ def log_normal_mass(a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 def log_truncnorm_density(x: AnyArray, a: AnyArray, b: AnyArray) -> TensorLike:
-    """The logarithm of the density at x of the normal distribution between a and b."""
+    """Return the logarithm of the density at x of the normal distribution between a and b."""
     return -0.5 * np.square(x) - math.log(NAMES["root2pi"]) - log_normal_mass(a, b)
 
 
@@ -267,11 +274,11 @@ _BETWEEN = {"domain": (UNIT, (-2.0, -0.5), (1.5, 2.0)), **_OPTIONS}
         "a": lambda x, a, b: -np.exp(log_truncnorm_density(a, a, b)) * functions["truncnorm_cdf"](-x, -b, -a),
         "b": lambda a, b, out: -np.exp(log_truncnorm_density(b, a, b)) * out,
     },
-    value=_of_scipy("truncnorm", "cdf"),
+    value=_scipy_value("truncnorm", "cdf"),
     **_BETWEEN,
 )
 def truncnorm_cdf(x: TensorLike, a: TensorLike, b: TensorLike) -> None:
-    """The distribution function of the normal distribution between a and b."""
+    """Return the distribution function of the normal distribution between a and b."""
 
 
 @elementwise(
@@ -280,20 +287,20 @@ def truncnorm_cdf(x: TensorLike, a: TensorLike, b: TensorLike) -> None:
         "a": lambda a, b, out: -np.exp(log_truncnorm_density(a, a, b)) * np.expm1(-out),
         "b": lambda a, b: -np.exp(log_truncnorm_density(b, a, b)),
     },
-    value=_of_scipy("truncnorm", "logcdf"),
+    value=_scipy_value("truncnorm", "logcdf"),
     **_BETWEEN,
 )
 def truncnorm_logcdf(x: TensorLike, a: TensorLike, b: TensorLike) -> None:
-    """The logarithm of the distribution function of the normal distribution between a and b."""
+    """Return the logarithm of the distribution function of the normal distribution between a and b."""
 
 
 def _truncnorm_by_a(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-    """The derivative by a of a quantile x."""
+    """Return the derivative of a quantile x with respect to a."""
     return np.exp(0.5 * (x - a) * (x + a)) * functions["truncnorm_cdf"](-x, -b, -a)
 
 
 def _truncnorm_by_b(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-    """The derivative by b of a quantile x."""
+    """Return the derivative of a quantile x with respect to b."""
     return np.exp(0.5 * (x - b) * (x + b)) * functions["truncnorm_cdf"](x, a, b)
 
 
@@ -303,24 +310,24 @@ def _truncnorm_by_b(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
         "a": lambda a, b, out: _truncnorm_by_a(out, a, b),
         "b": lambda a, b, out: _truncnorm_by_b(out, a, b),
     },
-    value=_of_scipy("truncnorm", "ppf"),
+    value=_scipy_value("truncnorm", "ppf"),
     **_BETWEEN,
 )
 def truncnorm_ppf(q: AnyArray, a: TensorLike, b: TensorLike) -> None:
-    """The quantile function of the normal distribution between a and b."""
+    """Return the quantile function of the normal distribution between a and b."""
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
 def _drawn(*operands: Any) -> AnyArray | None:
-    """What was drawn, the last operand."""
+    """Return the drawn numbers, the last operand."""
     return np.array(operands[-1], np.result_type(*operands))
 
 
 @elementwise(d={"a": lambda a, out: gamma_quantile_by_a(a, out)}, value=_drawn, **_OPTIONS)
 def gamma_sample(a: TensorLike, drawn: AnyArray) -> None:
-    """Numbers drawn from the gamma distribution."""
+    """Return numbers drawn from the gamma distribution."""
 
 
 @elementwise(
@@ -332,17 +339,17 @@ def gamma_sample(a: TensorLike, drawn: AnyArray) -> None:
     **_OPTIONS,
 )
 def beta_logit_sample(a: TensorLike, b: TensorLike, drawn: AnyArray) -> None:
-    """log(x / (1 − x)) of numbers drawn from the beta distribution."""
+    """Return log(x / (1 − x)) of numbers drawn from the beta distribution."""
 
 
 @elementwise(d={"df": lambda df, out: -stdtr_by_df(df, out) / student_density(df, out)}, value=_drawn, **_OPTIONS)
 def t_sample(df: TensorLike, drawn: AnyArray) -> None:
-    """Numbers drawn from Student's t distribution."""
+    """Return numbers drawn from Student's t distribution."""
 
 
 @elementwise(d={"a": lambda a, out: -_skew_by_a(out, a) / _skew_density(out, a)}, value=_drawn, **_OPTIONS)
 def skewnorm_sample(a: TensorLike, drawn: AnyArray) -> None:
-    """Numbers drawn from the skew-normal distribution."""
+    """Return numbers drawn from the skew-normal distribution."""
 
 
 @elementwise(
@@ -351,22 +358,22 @@ def skewnorm_sample(a: TensorLike, drawn: AnyArray) -> None:
     **_OPTIONS,
 )
 def truncnorm_sample(a: TensorLike, b: TensorLike, drawn: AnyArray) -> None:
-    """Numbers drawn from the normal distribution between a and b."""
+    """Return numbers drawn from the normal distribution between a and b."""
 
 
-# -- quantiles of whole numbers ----------------------------------------------------------------------------------------
+# -- quantiles of discrete distributions -------------------------------------------------------------------------------
 
 
 def _steps(*operands: Any, name: str, method: str) -> AnyArray:
-    return np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
+    return np.asarray(scipy_stats_method(name, method)(*operands), np.result_type(*operands))
 
 
 @discrete(
     value=_steps, samples=[call(np.array([0.3, 0.8]), np.array([2.0, 5.5]), name="poisson", method="ppf")], listed=False
 )
 def steps(*operands: IntoArray, name: str, method: str) -> Any:
-    """A function of a discrete distribution of SciPy's that is constant between its steps."""
+    """Call a piecewise constant method of one of SciPy's discrete distributions."""
 
 
-#: The rows as functions of whatever carries derivatives, for distributions to call.
+#: The primitives as differentiable functions, by name, for the distributions to call.
 functions: Params = {name: takes_arrays(row) for name, row in list(globals().items()) if isinstance(row, Primitive)}

@@ -1,7 +1,7 @@
-"""Logarithms of small probabilities of distributions whose distribution function has no formula: by quadrature.
+"""Compute logarithms of small tail probabilities by quadrature, for distributions without a formula for the cdf.
 
-The logarithm is that of the density at the point, and that of the integral, from there on, of how the density falls. It is
-integrated as far as it falls by a factor of exp(−40), where it is smooth: sixty Gaussian nodes have all digits.
+The log probability is the log density at the point plus the log of an integral of the density's relative decay. The integral
+extends to a decay of exp(−40). The integrand is smooth, so 60 Gauss nodes give full precision.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ cosm1, i0e, log_ndtr = (NAMES[name] for name in ("cosm1", "i0e", "log_ndtr"))
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _NODES, _WEIGHTS = 0.5 * (_NODES + 1), 0.5 * _WEIGHTS
-_FALL = 40.0  # exp(-40) of what is left is not seen
+_FALL = 40.0  # exp(-40) is below double precision
 
 
 def log_mass(fall: Callable[[AnyArray], AnyArray], width: AnyArray) -> AnyArray:
-    """The logarithm of the integral of exp(−fall(u)) for u from 0 to a width; nodes are along the last axis."""
+    """Return the logarithm of the integral of exp(−fall(u)) over u in [0, width]; nodes are along the last axis."""
     u = width[..., None] * _NODES
     return np.log(width * np.sum(_WEIGHTS * np.exp(-fall(u)), -1))
 
 
-def _by_tails(
+def _combine_tails(
     share: AnyArray, rest: AnyArray, small: float, tail: AnyFunction, other: AnyFunction, *operands: Any
 ) -> AnyArray:
-    """log of a share: ``tail`` where it is small, and where the rest is, by ``other``'s logarithm of that."""
+    """Return the log of a probability: by ``tail`` if it is small, by ``other`` if its complement ``rest`` is small."""
     with np.errstate(all="ignore"):
         out = np.array(log_of_share(share, rest))
         operands = np.broadcast_arrays(*operands)
@@ -51,13 +51,15 @@ def _log1mexp_small(x: AnyArray) -> AnyArray:
 
 
 def _skew_tail(x: AnyArray, a: AnyArray) -> AnyArray:
-    """The logarithm of the probability of more than x, which is small; nan where the density has not begun to fall."""
+    """Return the logarithm of a small probability of more than x; nan where the density does not decay yet."""
     at = a * x
     log_density = np.log(2) - np.log(NAMES["root2pi"]) - 0.5 * np.square(x) + log_ndtr(at)
     hazard = np.exp(-0.5 * np.square(at) - np.log(NAMES["root2pi"]) - log_ndtr(at))
     slope = x - a * hazard
-    bend = np.where(a < 0, 1 + 0.6 * np.square(a), 1)  # at least: log Φ bends by 0.64 at 0, and by 1 far on the left
-    width = 2 * _FALL / (slope + np.sqrt(np.square(slope) + 2 * _FALL * bend))
+    curvature = np.where(
+        a < 0, 1 + 0.6 * np.square(a), 1
+    )  # lower bound: log Φ has the curvature 0.64 at 0, and 1 in the left tail
+    width = 2 * _FALL / (slope + np.sqrt(np.square(slope) + 2 * _FALL * curvature))
     x, a, at = x[..., None], a[..., None], at[..., None]
 
     def fall(u: AnyArray) -> AnyArray:
@@ -67,19 +69,19 @@ def _skew_tail(x: AnyArray, a: AnyArray) -> AnyArray:
 
 
 def log_skewnorm_sf(x: Any, a: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
-    """The logarithm of the probability of more than x, given the distribution function."""
+    """Return the logarithm of the probability of more than x, given the distribution function."""
 
     def other(x: AnyArray, a: AnyArray) -> AnyArray:
         return _skew_tail(-x, -a)
 
-    return _by_tails(cdf(-x, -a), cdf(x, a), 0.01, _skew_tail, other, x, a)
+    return _combine_tails(cdf(-x, -a), cdf(x, a), 0.01, _skew_tail, other, x, a)
 
 
 # -- the von Mises distribution ----------------------------------------------------------------------------------------
 
 
 def _vonmises_tail(x: AnyArray, kappa: AnyArray) -> AnyArray:
-    """The logarithm of the probability between x and π, which is small; nan if x is not in the right half."""
+    """Return the logarithm of a small probability between x and π; nan if x is not in [0, π)."""
     log_density = kappa * cosm1(x) - np.log(2 * np.pi * i0e(kappa))
     sine, cosine = np.sin(x), np.cos(x)
     width = np.arccos(np.maximum(cosine - _FALL / kappa, -1)) - x
@@ -91,11 +93,11 @@ def _vonmises_tail(x: AnyArray, kappa: AnyArray) -> AnyArray:
 
 
 def log_vonmises_sf(x: Any, kappa: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
-    """The logarithm of the probability of more than x, given the distribution function."""
+    """Return the logarithm of the probability of more than x, given the distribution function."""
 
     def other(x: AnyArray, kappa: AnyArray) -> AnyArray:
         return _vonmises_tail(-x, kappa)
 
     lower = cdf(x, kappa)
     upper = np.where(np.abs(x) <= np.pi, cdf(-x, kappa), 1 - lower)
-    return _by_tails(upper, lower, 0.6, _vonmises_tail, other, x, kappa)
+    return _combine_tails(upper, lower, 0.6, _vonmises_tail, other, x, kappa)

@@ -1,4 +1,4 @@
-"""Tools for tests: of derivatives (gradcheck), of rows of the table (rulecheck), and of closeness (assert_close)."""
+"""Test utilities: check derivatives (gradcheck), op definitions (rulecheck), and closeness (assert_close)."""
 
 from chainrule._src.transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from chainrule.testing.close import assert_allclose, assert_close

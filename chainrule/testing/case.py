@@ -1,4 +1,4 @@
-"""A row of the table with one sample of it, and the machinery run on them: where every check of a row starts."""
+"""``Case``: an op definition with one sample input, and the tape and interpreters run on it. Every check takes a Case."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from chainrule._src.transforms.differences import normal_like, worst
 from chainrule.testing.samples import Sample
 
 ndarray = np.ndarray
-LEVEL = 10**7  # above every transformation the caller can have entered
+LEVEL = 10**7  # higher than the level of any transformation of the caller
 
 
 class Case:
-    """A row and a sample of it, with what all checks need."""
+    """An op definition (primitive) and a sample input, with the helpers of the checks."""
 
     def __init__(self, prim: Primitive, sample: Sample, seed: int = 0) -> None:
         self.prim = prim
@@ -65,9 +65,9 @@ class Case:
             self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)
 
     def value(self, operands: Any) -> tuple[Any, ...]:
-        """The outputs on raw arrays, by the value column alone."""
+        """Return the outputs for raw arrays, by the value rule."""
         outs = as_tuple(self.prim.value(*operands, **self.params))
-        # Before 2.1, NumPy counts in plain ints.
+        # Before 2.1, NumPy's counting functions return plain ints.
         return tuple(np.int64(out) if type(out) is int else out for out in outs)
 
     def differentiable_outputs(self) -> tuple[int, ...]:
@@ -80,7 +80,7 @@ class Case:
         return [normal_like(np.asarray(outs[i]), seed + i) for i in self.differentiable_outputs()]
 
     def run(self, operands: Any, wanted: Iterable[int]) -> tuple[list[Tensor], list[Any]]:
-        """Apply the row with the wanted operands on the tape: their tensors, and the differentiable outputs."""
+        """Apply the op with the wanted operands on the tape; return their tensors and the differentiable outputs."""
         wanted = tuple(wanted)
         given = [on_tape(x) if i in wanted else x for i, x in enumerate(operands)]
         outs = as_tuple(self.prim(*given, **self.params))
@@ -89,14 +89,14 @@ class Case:
     def pull(
         self, operands: Sequence[object], gs: Sequence[object], wanted: tuple[int, ...] | None = None
     ) -> list[Any]:
-        """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
+        """Return the gradients of the wanted operands, computed by tape, engine and VJP rules."""
         leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
         return sweep(leaves, outs, gs, False)
 
     def moved(self, i: int, x: TensorLike) -> tuple[Any, ...]:
         return (*self.operands[:i], x, *self.operands[i + 1 :])
 
-    def moved_along(self, tangents: dict[int, AnyArray], s: TensorLike) -> list[TensorLike]:
+    def displaced(self, tangents: dict[int, AnyArray], s: TensorLike) -> list[TensorLike]:
         return [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(self.operands)]
 
 
@@ -137,7 +137,7 @@ def duals(operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[A
 
 
 def push(case: Case, operands: object, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
-    """The differentiable outputs' tangents (zeros for None), by forward mode."""
+    """Return the differentiable outputs' tangents (zeros for None), by forward mode."""
     outs = as_tuple(case.prim(*duals(operands, tangents, level), **case.params))
     return [
         or_zeros(outs[i].tangent, outs[i]) if isinstance(outs[i], Dual) else np.zeros(np.shape(outs[i]))

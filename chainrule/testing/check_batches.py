@@ -1,4 +1,4 @@
-"""Checks of batching: whatever runs on a batch gives what a loop over its examples gives."""
+"""Check batching rules: the result for a batch must equal that of a loop over its examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCH = 3
 
 
 def _payload(x: TensorLike, size: int = _BATCH, level: int = LEVEL) -> Any:
-    """What a result holds for all examples: its payload, or itself repeated."""
+    """Return a result's values for all examples: its payload, or the result repeated if it is not batched."""
     if isinstance(x, Tensor):
         x = x._raw
     if isinstance(x, Batched) and x.level == level:
@@ -37,12 +37,12 @@ def _batched(case: Case, subset: tuple[int, ...], draws: tuple[tuple[AnyArray, .
 
 
 def _chosen(subset: tuple[int, ...], draws: tuple[tuple[AnyArray, ...], ...]) -> list[list[Any]]:
-    """The operands of each example of a batch over the operands of a subset."""
+    """Return the operands of each example of a batch over the operands of a subset."""
     return [[d[i] if i in subset else x for i, x in enumerate(draws[0])] for d in draws]
 
 
 def check_batch(case: Case) -> None:
-    """A batch against a loop: over each subset of the operands, two nested batches, and no examples at all."""
+    """Compare batches over each subset of the operands, nested batches and empty batches with loops."""
     draws = _examples(case)
     operands = case.sample.arrays
     for subset in subsets(operands):
@@ -60,8 +60,8 @@ def check_batch(case: Case) -> None:
         ]
         for out, one in zip(as_tuple(case.prim(*given, **case.params)), case.value(draws[0]), strict=True):
             if tuple(out.payload.shape) != (0, *one.shape):
-                case.fail("the shape of a batch of nothing", tuple(out.payload.shape), (0, *one.shape))
-    if operands:  # the batch axis last, going in and coming out
+                case.fail("the shape of an empty batch", tuple(out.payload.shape), (0, *one.shape))
+    if operands:  # the batch axis is the last one of operands and results
         dims = tuple(-1 if i in operands else None for i in range(len(draws[0])))
         given = [np.stack([d[i] for d in draws], axis=-1) if i in operands else x for i, x in enumerate(draws[0])]
         outs = as_tuple(
@@ -118,7 +118,7 @@ def _check_nested_batch(
 
 
 def check_batched_derivatives(case: Case) -> None:
-    """VJP and JVP of a batch, batches of cotangents and tangents, and the other nestings, against a loop."""
+    """Compare VJPs and JVPs of batches, of batched cotangents and tangents, and of other nestings, with loops."""
     if not case.wanted:
         return
     draws = _examples(case)
@@ -127,7 +127,7 @@ def check_batched_derivatives(case: Case) -> None:
     stacked = [Batched(np.stack(parts), LEVEL) for parts in zip(*gs, strict=True)]
     everything = tuple(subsets(case.sample.arrays))
     for subset in ((), *everything):
-        # An operand that every example shares has a gradient for each only where nothing else is batched.
+        # An operand shared by all examples has a gradient per example only if no operand is batched.
         wanted = tuple(i for i in case.wanted if i in subset) if subset else case.wanted
         loop = [
             [or_zeros(r, draws[0][i]) for i, r in zip(wanted, case.pull(chosen, g, wanted))]
@@ -140,17 +140,17 @@ def check_batched_derivatives(case: Case) -> None:
                 f"VJP of a batch over operands {subset}", got, np.stack([row[n] for row in loop]), ROUNDING_TOLERANCE, i
             )
     tangents = [{i: case.sample.direction(i, draws[b][i], 3 + b) for i in case.wanted} for b in range(_BATCH)]
-    together = {i: np.stack([t[i] for t in tangents]) for i in case.wanted}
+    stacked_tangents = {i: np.stack([t[i] for t in tangents]) for i in case.wanted}
     for subset in ((), *everything):
         loop = [push(case, chosen, t) for chosen, t in zip(_chosen(subset, draws), tangents)]
         given = _batched(case, subset, draws)
-        above = push(case, given, {i: Batched(t, LEVEL) for i, t in together.items()}, LEVEL + 1)
-        for n, got in enumerate(above):
+        batched_tangents = push(case, given, {i: Batched(t, LEVEL) for i, t in stacked_tangents.items()}, LEVEL + 1)
+        for n, got in enumerate(batched_tangents):
             expected = np.stack([row[n] for row in loop])
             case.agree(f"JVP of a batch over operands {subset}", _payload(got), expected, ROUNDING_TOLERANCE)
-    # a batch of duals: the batch is the outer transformation's inside
+    # a batch of duals: vmap around jvp
     given = [
-        Batched(Dual(np.stack([d[i] for d in draws]), together[i], LEVEL), LEVEL + 1) if i in case.wanted else x
+        Batched(Dual(np.stack([d[i] for d in draws]), stacked_tangents[i], LEVEL), LEVEL + 1) if i in case.wanted else x
         for i, x in enumerate(draws[0])
     ]
     results = as_tuple(case.prim(*given, **case.params))

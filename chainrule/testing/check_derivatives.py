@@ -1,4 +1,4 @@
-"""Checks of derivatives: each mode against differences of the values, against the other mode, and a second time."""
+"""Check derivatives: VJP and JVP against finite differences, against each other, and to second order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chainrule.testing.case import LEVEL, Case, as_tuple, duals, on_tape, or_zer
 
 
 def check_vjp(case: Case) -> None:
-    """The VJP against central differences of the value, operand by operand."""
+    """Compare the VJP with central differences of the value, for each operand."""
     gs = case.cotangents(case.operands, 1)
     floats = case.differentiable_outputs()
     for i, got in zip(case.wanted, case.pull(case.operands, gs)):
@@ -41,7 +41,7 @@ def check_vjp(case: Case) -> None:
 
 
 def check_jvp(case: Case) -> None:
-    """The JVP against central differences along a direction: each operand alone, and all together."""
+    """Compare the JVP with central differences along a direction, for each operand and all together."""
     if not case.wanted or case.prim.jvp is None:
         return
     floats = case.differentiable_outputs()
@@ -49,7 +49,7 @@ def check_jvp(case: Case) -> None:
         tangents = {i: case.sample.direction(i, case.operands[i], 3) for i in which}
 
         def outputs(s: AnyArray, tangents: dict[int, AnyArray] = tangents) -> list[Any]:
-            outs = case.value(case.moved_along(tangents, s))
+            outs = case.value(case.displaced(tangents, s))
             return [outs[k] for k in floats]
 
         for got, expected in zip(push(case, case.operands, tangents), all_of(outputs, 0.0, 1.0), strict=True):
@@ -57,7 +57,7 @@ def check_jvp(case: Case) -> None:
 
 
 def check_adjoint(case: Case) -> None:
-    """⟨g, J·t⟩ = ⟨Jᵀ·g, t⟩."""
+    """Check the adjoint identity ⟨g, J·t⟩ = ⟨Jᵀ·g, t⟩."""
     if not case.wanted:
         return
     gs = case.cotangents(case.operands, 1)
@@ -68,15 +68,15 @@ def check_adjoint(case: Case) -> None:
     case.agree("adjoint identity (JVP, VJP)", forward, backward, ROUNDING_TOLERANCE)
 
 
-def _shortened(direction: AnyArray) -> AnyArray:
-    """A direction along which no element moves by more than the step of the differences."""
+def _normalized(direction: AnyArray) -> AnyArray:
+    """Scale a direction so that no element is larger than 1, i.e. moves by more than the difference step."""
     return direction / max(1.0, np.abs(direction).max(initial=0.0))
 
 
 def check_second_order(case: Case) -> None:
-    """Derivatives of the VJP, by reverse over reverse, forward over reverse and reverse over forward.
+    """Check second derivatives: reverse over reverse, forward over reverse, forward over forward, reverse over forward.
 
-    Compared along one random direction of each operand: an element that is wrong changes the derivative along it.
+    Derivatives are compared along one random direction per operand; any wrong element changes the result.
     """
     gs = case.cotangents(case.operands, 1)
     if not case.wanted or not gs:
@@ -99,7 +99,7 @@ def check_second_order(case: Case) -> None:
         False,
     )
     for n, i in enumerate(case.wanted):
-        x, direction = case.operands[i], _shortened(tangents[i])
+        x, direction = case.operands[i], _normalized(tangents[i])
 
         def at_operand(moved: AnyArray, i: int = i) -> float:
             return pulled(case.moved(i, moved), gs)
@@ -122,7 +122,7 @@ def check_second_order(case: Case) -> None:
 
     def gradients(s: AnyArray) -> list[Any]:
         g_moved = [np.asarray(g + s * t) for g, t in zip(gs, g_tangents)]
-        pulled = case.pull(case.moved_along(tangents, s), g_moved)
+        pulled = case.pull(case.displaced(tangents, s), g_moved)
         return [or_zeros(r, case.operands[i]) for i, r in zip(case.wanted, pulled)]
 
     for i, r, expected in zip(case.wanted, found, all_of(gradients, 0.0, 1.0), strict=True):
@@ -133,7 +133,7 @@ def check_second_order(case: Case) -> None:
     twice = {i: Dual(case.operands[i], tangents[i], LEVEL + 1) for i in case.wanted}
     given = [Dual(twice[i], tangents[i], LEVEL + 2) if i in twice else x for i, x in enumerate(case.operands)]
     outs_ = as_tuple(case.prim(*given, **case.params))
-    moved_tangents = all_of(lambda s: push(case, case.moved_along(tangents, s), tangents), 0.0, 1.0)
+    moved_tangents = all_of(lambda s: push(case, case.displaced(tangents, s), tangents), 0.0, 1.0)
     for k, expected in zip(case.differentiable_outputs(), moved_tangents, strict=True):
         first_tangent = outs_[k].tangent if isinstance(outs_[k], Dual) else None
         second_tangent = first_tangent.tangent if isinstance(first_tangent, Dual) else None
@@ -145,13 +145,13 @@ def check_second_order(case: Case) -> None:
     given = [Dual(by_position[i], tangents[i], LEVEL) if i in by_position else x for i, x in enumerate(case.operands)]
     outs_ = as_tuple(case.prim(*given, **case.params))
     parts = [outs_[k].tangent for k in case.differentiable_outputs()]
-    kept = [(p, g) for p, g in zip(parts, gs) if isinstance(p, Tensor)]
-    back = sweep(leaves, [p for p, _ in kept], [g for _, g in kept], False)
+    tensors = [(p, g) for p, g in zip(parts, gs) if isinstance(p, Tensor)]
+    gradients_back = sweep(leaves, [p for p, _ in tensors], [g for _, g in tensors], False)
     for n, i in enumerate(case.wanted):
-        x, direction = case.operands[i], _shortened(weights[n])
+        x, direction = case.operands[i], _normalized(weights[n])
 
         def pushed(moved: AnyArray, i: int = i) -> float:
             return sum(inner(g, t) for g, t in zip(gs, push(case, case.moved(i, moved), tangents)))
 
-        got = inner(or_zeros(back[n], x), direction)
+        got = inner(or_zeros(gradients_back[n], x), direction)
         case.agree("VJP of the JVP", got, along(pushed, x, direction), DIFFERENCE_TOLERANCE, i)

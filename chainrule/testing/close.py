@@ -1,4 +1,4 @@
-"""``assert_close``: equality of tensors up to rounding, and a message that says how far off they are."""
+"""``assert_close``: compare tensors up to rounding, with an error message that reports the differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 
-#: (rtol, atol) by dtype; everything else must be equal.
+#: (rtol, atol) by dtype; values of other dtypes must be equal.
 TOLERANCES: dict[NumpyDType, tuple[float, float]] = {
     np.dtype(np.float16): (1e-3, 1e-5),
     np.dtype(np.float32): (1.3e-6, 1e-5),
@@ -26,7 +26,7 @@ _BOOLS = (bool, np.bool_)
 
 
 def default_tolerances(*dtypes: NumpyDType) -> tuple[float, float]:
-    """The widest default (rtol, atol) of the dtypes."""
+    """Return the widest default (rtol, atol) of the dtypes."""
     pairs = [TOLERANCES.get(np.dtype(dtype), (0.0, 0.0)) for dtype in dtypes]
     return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
 
@@ -48,19 +48,19 @@ def assert_close(
     """Assert that ``actual`` and ``expected`` are close: |actual − expected| ≤ atol + rtol·|expected| everywhere.
 
     Args:
-        actual, expected: tensors, arrays or numbers; or sequences or mappings of them, which are compared item by item.
-        allow_subclasses: compare also where the types differ, if one is a subclass of the other.
-        rtol, atol: give both or neither; without them the dtype decides (1.3e-6 and 1e-5 for float32, 1e-7 both for
+        actual, expected: tensors, arrays or numbers, or sequences or mappings of them, compared item by item.
+        allow_subclasses: allow different types if one is a subclass of the other.
+        rtol, atol: give both or neither; the defaults depend on the dtype (1.3e-6 and 1e-5 for float32, 1e-7 both for
             float64).
-        equal_nan: nan equals nan.
-        check_dtype: the dtypes must be the same; without it both are promoted first.
-        check_device, check_layout: accepted as in PyTorch; there is one device and one layout here.
-        check_stride: the strides must be the same, too.
-        msg: the error's message, or a function that makes it from the usual one.
+        equal_nan: treat nan as equal to nan.
+        check_dtype: require equal dtypes; otherwise both are promoted first.
+        check_device, check_layout: accepted as in PyTorch; there is only one device and one layout.
+        check_stride: require equal strides.
+        msg: the error message, or a function that creates it from the default message.
 
     Raises:
-        AssertionError: they are not close, or differ in shape, dtype, length or keys.
-        TypeError: something cannot be compared at all.
+        AssertionError: the values are not close, or differ in shape, dtype, length or keys.
+        TypeError: the values cannot be compared.
         ValueError: only one of ``rtol`` and ``atol`` was given.
 
     >>> import chainrule as cr
@@ -77,16 +77,16 @@ def assert_close(
         raise AssertionError(problem if msg is None else msg(problem) if callable(msg) else msg)
 
 
-#: what :func:`assert_allclose` takes for these
+#: The default (rtol, atol) of :func:`assert_allclose`.
 _WIDER = {np.dtype(np.float16): (1e-3, 1e-3), np.dtype(np.float32): (1e-4, 1e-5), np.dtype(np.float64): (1e-5, 1e-8)}
 
 
 def assert_allclose(
     actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
 ) -> None:  # fmt: skip
-    """What :func:`assert_close` was before: nan equals nan, dtypes may differ, and tolerances are wider (float64: 1e-5, 1e-8).
+    """Assert closeness with wider tolerances (float64: 1e-5, 1e-8), equal nans, and without a check of dtypes.
 
-    PyTorch calls it deprecated.
+    Deprecated in PyTorch: use :func:`assert_close`.
     """
     actual = actual if isinstance(actual, Tensor) else creation.tensor(actual)
     expected = expected if isinstance(expected, Tensor) else creation.tensor(expected, dtype=actual.dtype)
@@ -96,40 +96,40 @@ def assert_allclose(
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def _compare(actual: Any, expected: Any, where: str, how: tuple[object, ...]) -> str | None:
-    """What is wrong, or None."""
-    place = f"\n\nThe failure occurred for item {where}" if where else ""
+def _compare(actual: Any, expected: Any, where: str, options: tuple[object, ...]) -> str | None:
+    """Return a description of the mismatch, or None."""
+    location = f"\n\nThe failure occurred for item {where}" if where else ""
     if _both(actual, expected, Sequence) and not isinstance(actual, str):
         if len(actual) != len(expected):
-            return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}{place}"
-        problems = (_compare(a, e, f"{where}[{i}]", how) for i, (a, e) in enumerate(zip(actual, expected)))
+            return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}{location}"
+        problems = (_compare(a, e, f"{where}[{i}]", options) for i, (a, e) in enumerate(zip(actual, expected)))
         return next((p for p in problems if p is not None), None)
     if _both(actual, expected, Mapping):
         if set(actual) != set(expected):
             missing, extra = sorted(set(expected) - set(actual), key=str), sorted(set(actual) - set(expected), key=str)
             return (
                 "The keys of the mappings do not match:\n"
-                f"Missing keys in the actual mapping: {missing}\nAdditional keys in the actual mapping: {extra}{place}"
+                f"Missing keys in the actual mapping: {missing}\nAdditional keys in the actual mapping: {extra}{location}"
             )
-        problems = (_compare(actual[key], expected[key], f"{where}[{key!r}]", how) for key in actual)
+        problems = (_compare(actual[key], expected[key], f"{where}[{key!r}]", options) for key in actual)
         return next((p for p in problems if p is not None), None)
     if actual is None or expected is None:
-        return None if actual is expected else f"None mismatch: {actual} is not {expected}{place}"
+        return None if actual is expected else f"None mismatch: {actual} is not {expected}{location}"
     if isinstance(actual, _BOOLS) and isinstance(expected, _BOOLS):
-        return None if actual == expected else f"Booleans mismatch: {actual} is not {expected}{place}"
+        return None if actual == expected else f"Booleans mismatch: {actual} is not {expected}{location}"
     try:
-        problem = _compare_arrays(actual, expected, how)
+        problem = _compare_arrays(actual, expected, options)
     except TypeError as error:
-        raise TypeError(f"{error}{place}") from None
-    return None if problem is None else problem + place
+        raise TypeError(f"{error}{location}") from None
+    return None if problem is None else problem + location
 
 
 def _both(actual: AnyArray, expected: AnyArray, kind: type) -> bool:
     return isinstance(actual, kind) and isinstance(expected, kind)
 
 
-def _compare_arrays(actual: Any, expected: Any, how: tuple[Any, ...]) -> str | None:
-    allow_subclasses, rtol, atol, equal_nan, check_dtype, check_stride = how
+def _compare_arrays(actual: Any, expected: Any, options: tuple[Any, ...]) -> str | None:
+    allow_subclasses, rtol, atol, equal_nan, check_dtype, check_stride = options
     number = all(isinstance(x, numbers.Number) for x in (actual, expected))
     related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
     if not number and (not related or (not allow_subclasses and type(actual) is not type(expected))):
@@ -162,13 +162,13 @@ def _size(x: AnyArray) -> str:
 
 
 def _difference(a: NumpyArray, e: NumpyArray, rtol: float, atol: float, equal_nan: bool, what: str) -> str | None:
-    """How far two arrays of a shape are apart, as text; None if they are close."""
+    """Return the differences between two arrays of equal shape as text; None if they are close."""
     common = np.promote_types(a.dtype, e.dtype)
     wide = np.complex128 if common.kind == "c" else np.float64
     exact = common.kind in "biu"
     x, y = (a.astype(common), e.astype(common)) if exact else (a.astype(wide), e.astype(wide))
     with np.errstate(all="ignore"):
-        if exact:  # unsigned differences are right also where signed ones overflow
+        if exact:  # unsigned differences do not overflow
             error = np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)
         else:
             error = np.absolute(x - y)
@@ -197,5 +197,5 @@ def _difference(a: NumpyArray, e: NumpyArray, rtol: float, atol: float, equal_na
 
 
 def _greatest(error: NumpyArray, exact: bool = False) -> str:
-    index = tuple(int(i) for i in np.unravel_index(int(error.argmax()), error.shape))  # (argmax finds nan first)
+    index = tuple(int(i) for i in np.unravel_index(int(error.argmax()), error.shape))  # (argmax prefers nan)
     return f"{int(error[index]) if exact else float(error[index])} at index {index}"

@@ -1,8 +1,7 @@
-"""Does a row of the table tell the truth? Every column of it, checked against the value column.
+"""``rulecheck``: check all rules of an op definition (primitive) against its value rule.
 
-``rulecheck(row)`` runs the checks of ``CHECKS`` on all samples of the row (see ``samples``). What a rule says is never
-compared with the same formula written again: derivatives are compared with differences of the values, the two modes
-with each other, a batch with a loop.
+``rulecheck(primitive)`` runs the checks in ``CHECKS`` on all samples of the op (see ``samples``). Derivatives are compared
+with finite differences of the values, forward mode with reverse mode, and batches with loops; no formula is repeated.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ import numpy as np
 from chainrule._src.rules.primitive import Primitive
 from chainrule.testing.case import Case
 from chainrule.testing.check_batches import check_batch, check_batched_derivatives
-from chainrule.testing.check_columns import (
+from chainrule.testing.check_derivatives import check_adjoint, check_jvp, check_second_order, check_vjp
+from chainrule.testing.check_properties import (
     check_dtype,
-    check_face,
     check_formula,
+    check_function,
     check_moves,
     check_saves,
     check_value,
 )
-from chainrule.testing.check_derivatives import check_adjoint, check_jvp, check_second_order, check_vjp
 from chainrule.testing.samples import Sample, samples_of, with_numbers
 
-#: What ``rulecheck`` checks, by name.
+#: The checks of ``rulecheck``, by name.
 CHECKS: dict[str, Callable[[Case], None]] = {
     "value": check_value,
     "vjp": check_vjp,
@@ -40,12 +39,12 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "formula": check_formula,
     "moves": check_moves,
     "saves": check_saves,
-    "face": check_face,
+    "face": check_function,
 }
 
 
 def accepts_complex(prim: Primitive) -> bool:
-    """Whether the row is for complex numbers, too: it does not say otherwise, and its value function takes them."""
+    """Return whether the op accepts complex numbers: by its declaration, and by calling its value rule."""
     if "c" not in prim.accepts or not prim.differentiable:
         return False
     for sample in samples_of(prim)[:1]:
@@ -63,7 +62,7 @@ def _complex(sample: Sample) -> Sample:
 
 
 def every_sample(prim: Primitive) -> list[Sample]:
-    """Real and complex samples, and those with a Python number for an operand."""
+    """Return real and complex samples, and samples with a Python number as operand."""
     plain = samples_of(prim)
     if prim.domain == "complex":
         return [_complex(s) for s in plain]
@@ -75,16 +74,16 @@ def every_sample(prim: Primitive) -> list[Sample]:
 
 
 def rulecheck(prim: Primitive, checks: Iterable[str] | None = None, samples: Iterable[Sample] | None = None) -> None:
-    """Check a row of the table: yours, or one of chainrule's.
+    """Check the rules of an op: yours, or one of chainrule's.
 
     Args:
-        prim: the row, as the decorators of ``rules.kinds`` return it, or a function that those of
-            ``chainrule.primitive`` return.
-        checks: names from ``CHECKS``; all of them without it.
-        samples: inputs to check with, instead of the row's own.
+        prim: a primitive, from the decorators of ``rules.kinds``, or a function from the decorators of
+            ``chainrule.primitive``.
+        checks: names from ``CHECKS``; by default all.
+        samples: inputs to check with, instead of the op's own samples.
 
     Raises:
-        AssertionError: naming the row, the operand, the sample and the two numbers that differ.
+        AssertionError: a check failed; the message names the op, the operand, the sample and the two numbers.
 
     >>> from chainrule._src.rules.primitive import TABLE
     >>> from chainrule.testing import rulecheck

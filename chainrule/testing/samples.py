@@ -1,20 +1,20 @@
-"""Concrete inputs for a row of the table, from what the row says about them.
+"""Generate sample inputs for an op, from the ``samples`` and ``domain`` of its definition.
 
-A row's ``samples`` is a list of dicts, which ``kinds.call`` makes. One dict is one way to call the operation:
+``samples`` is a list of dicts, from ``kinds.call``. Each dict is one call of the op:
 
 ==============  =====================================================================================
-``"shapes"``    one entry for each operand: a shape (its elements are drawn), an array (an index, say; used as it is)
-                or a number. An elementwise row leaves it out: the usual shapes are tried.
-``"make"``      what kind of matrix the drawn operands are: "general" (well conditioned), "spd", "symmetric",
-                "hermitian", "lower", "upper", "unit_lower", "unit_upper" or "normal" (nothing special); one word for
-                the first operand, or one for each
-``"complex"``   False keeps complex numbers out of the sample (the row must tell why)
-the others      parameters, by name
+``"shapes"``    one entry for each operand: a shape (its elements are drawn), an array (such as an index; used unchanged)
+                or a number. Elementwise ops omit it and are called with default shapes.
+``"make"``      the kind of matrix of the drawn operands: "general" (well conditioned), "spd", "symmetric",
+                "hermitian", "lower", "upper", "unit_lower", "unit_upper" or "normal" (no structure); one for the first
+                operand, or one for each operand
+``"complex"``   False excludes complex numbers (the definition must state the reason)
+other keys      parameters, by name
 ==============  =====================================================================================
 
-The row's ``domain`` says where the elements lie: ``(low, high)``, ``"bool"`` or ``"int"``, or one of these for each
-operand. Elements of a sample are all different and keep away from each other, from 0 and from whole and half numbers:
-there lie the kinks and steps, which central differences must not straddle.
+``domain`` is the range of the elements: ``(low, high)``, ``"bool"`` or ``"int"``, or one of these for each operand.
+All elements of a sample are distinct and keep a distance from each other, from 0, and from integers and half-integers.
+Functions may have kinks and steps there, which central differences must not cross.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.transforms.differences import normal
 
 ndarray = np.ndarray
-_KINK = 0.02  # samples stay that far from multiples of a half
+_KINK = 0.02  # minimal distance of samples from multiples of 1/2
 
-#: Shapes for elementwise rows of one, two and three operands: 0-d, 1-d, 2-d, empty, broadcast.
+#: Shapes for elementwise ops of one, two and three operands: 0-d, 1-d, 2-d, empty, broadcast.
 _ELEMENTWISE: dict[int, list[tuple[Any, ...]]] = {
     1: [((),), ((3,),), ((2, 3),), ((0, 3),)],
     2: [
@@ -55,16 +55,16 @@ _ELEMENTWISE: dict[int, list[tuple[Any, ...]]] = {
 
 @dataclass(frozen=True)
 class Sample:
-    """A way to call a row. ``draw`` makes operands for it.
+    """A specification of one call of an op. ``draw`` generates its operands.
 
     Attributes:
-        shapes: for each operand a shape, an array or a number.
-        params: the operation's parameters.
-        domains: for each operand where its elements lie.
-        makes: for each operand what kind of matrix it is.
+        shapes: a shape, an array or a number for each operand.
+        params: the op's parameters.
+        domains: the range of the elements, for each operand.
+        makes: the kind of matrix, for each operand.
         layout: "C" (contiguous), "F" (transposed memory) or "strided" (every other element of a larger array).
-        complex: the drawn elements are complex numbers.
-        may_be_complex: whether there is a complex form of the sample, too.
+        complex: whether the drawn elements are complex numbers.
+        may_be_complex: whether the sample also has a complex form.
     """
 
     shapes: tuple[Any, ...]
@@ -85,24 +85,24 @@ class Sample:
 
     @property
     def floating(self) -> tuple[int, ...]:
-        """The positions of the operands that may be differentiated: the drawn ones, less booleans and integers."""
+        """Return the positions of the differentiable operands: drawn ones that are not booleans or integers."""
         return tuple(
             i for i, (s, d) in enumerate(zip(self.shapes, self.domains)) if type(s) is tuple and not isinstance(d, str)
         )
 
     @property
     def arrays(self) -> tuple[int, ...]:
-        """The positions of the operands that are arrays (not numbers)."""
+        """Return the positions of the operands that are arrays (not numbers)."""
         return tuple(i for i, s in enumerate(self.shapes) if isinstance(s, (tuple, ndarray)))
 
     def draw(self, seed: int = 0, dtype: DTypeLike = np.float64) -> tuple[Any, ...]:
-        """Operands for the sample; the same for the same seed."""
+        """Generate operands; equal seeds give equal operands."""
         rng = np.random.default_rng((seed, zlib.crc32(str(self.shapes).encode())))
         sizes = [math.prod(s) if type(s) is tuple else 0 for s in self.shapes]
         ranks = iter(np.split(rng.permutation(sum(sizes)) if sum(sizes) else np.zeros(0, int), np.cumsum(sizes)[:-1]))
         operands = []
         for i, (shape, domain, make) in enumerate(zip(self.shapes, self.domains, self.makes)):
-            mine = next(ranks)
+            operand_ranks = next(ranks)
             if isinstance(shape, ndarray):
                 operands.append(np.roll(shape, seed, axis=-1) if shape.ndim else shape)
             elif type(shape) is not tuple:
@@ -112,15 +112,15 @@ class Sample:
             elif domain == "int":
                 operands.append(rng.integers(1, 7, shape))
             else:
-                values = _spread(rng, mine, sum(sizes), domain).reshape(shape)
+                values = _spread(rng, operand_ranks, sum(sizes), domain).reshape(shape)
                 if self.complex:
                     values = values + 1j * _spread(rng, rng.permutation(sizes[i]), sizes[i], (-0.6, 0.6)).reshape(shape)
                 kind = np.result_type(dtype, np.complex64) if self.complex else dtype
-                operands.append(_laid_out(_MAKE[make](values).astype(kind), self.layout))
+                operands.append(_with_layout(_MAKE[make](values).astype(kind), self.layout))
         return tuple(operands)
 
     def directions(self, position: int, operand: AnyArray) -> Iterator[Any]:
-        """A basis of the directions in which an operand can move and remain what it is (symmetric, triangular ...)."""
+        """Iterate over a basis of the directions that preserve an operand's structure (symmetric, triangular ...)."""
         keep = _PROJECT[self.makes[position]]
         units = (1.0, 1j) if self.complex else (1.0,)
         for index, unit in itertools.product(np.ndindex(operand.shape), units):
@@ -131,20 +131,20 @@ class Sample:
                 yield direction
 
     def direction(self, position: int, operand: AnyArray, seed: int) -> Any:
-        """A random direction in which an operand can move and remain what it is."""
+        """Return a random direction that preserves an operand's structure."""
         rng = np.random.default_rng((seed, position, 7))
         return _PROJECT[self.makes[position]](normal(rng, operand.shape, self.complex)).astype(operand.dtype)
 
 
 def _spread(rng: np.random.Generator, ranks: NumpyArray, n: int, domain: tuple[float, float]) -> Any:
-    """Numbers of the domain with the given ranks among ``n`` that are spread over it, none of them near a kink."""
+    """Return numbers with the given ranks among ``n`` numbers spread over the domain, none of them near a kink."""
     low, high = domain
     values = low + (high - low) * (ranks + rng.uniform(0.35, 0.65, len(ranks))) / max(n, 1)
     near = np.abs(2 * values - np.rint(2 * values)) < 2 * _KINK
     return np.where(near, np.rint(2 * values) / 2 + _KINK * np.where(np.rint(2 * values) / 2 >= high, -1, 1), values)
 
 
-def _laid_out(x: AnyArray, layout: str) -> Any:
+def _with_layout(x: AnyArray, layout: str) -> Any:
     if layout == "F":
         return np.asfortranarray(x)
     if layout == "strided" and x.ndim:
@@ -187,7 +187,7 @@ _PROJECT: dict[str, Any] = {
 
 
 def _per_operand(what: object, n: int, alone: bool) -> tuple[Any, ...]:
-    """One entry per operand, from one for all (or for the first) or a sequence."""
+    """Return one entry per operand, from a sequence or from one entry for all (or only the first if ``alone``)."""
     if (
         isinstance(what, Sequence)
         and not isinstance(what, str)
@@ -198,10 +198,10 @@ def _per_operand(what: object, n: int, alone: bool) -> tuple[Any, ...]:
 
 
 def samples_of(prim: Primitive) -> list[Sample]:
-    """All samples of a row.
+    """Return all samples of an op.
 
     Raises:
-        ValueError: the row is not elementwise and says nothing about its operands.
+        ValueError: the op is not elementwise and its definition has no shapes.
     """
     given = prim.samples if prim.samples is not None else [{}]
     found = []
@@ -211,7 +211,7 @@ def samples_of(prim: Primitive) -> list[Sample]:
             choices = [tuple(tuple(s) if isinstance(s, list) else s for s in entry["shapes"])]
         elif prim.variadic or len(prim.operands) > 3 or (prim.parameters and set(params) != set(prim.parameters)):
             raise ValueError(
-                f"row {prim.name}: its samples do not say what to call it with: give samples=[{{'shapes': [(2, 3), "
+                f"row {prim.name}: its samples have no shapes or parameters: give samples=[{{'shapes': [(2, 3), "
                 f"...], {', '.join(repr(p) + ': ...' for p in prim.parameters)}}}]"
             )
         else:
@@ -236,7 +236,7 @@ def samples_of(prim: Primitive) -> list[Sample]:
 
 
 def with_numbers(prim: Primitive) -> list[Sample]:
-    """Samples of an elementwise row of two operands where one of them is a Python number."""
+    """Return samples of a binary elementwise op in which one operand is a Python number."""
     if prim.kind != "elementwise" or len(prim.operands) != 2 or prim.parameters or prim.promotion == "none":
         return []
     whole = next(s for s in samples_of(prim) if s.shapes == ((3,), (3,)))

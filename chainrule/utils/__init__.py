@@ -1,4 +1,4 @@
-"""Tools around autograd: :mod:`~chainrule.utils.checkpoint`, which trades time for memory, loaders of data, and a timer."""
+"""Utilities: gradient checkpointing (:mod:`~chainrule.utils.checkpoint`), data loaders, and a benchmark timer."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""``torch.utils.benchmark``'s :class:`Timer`: how long a statement takes, by the clock."""
+"""Measure the run time of statements, with the names of ``torch.utils.benchmark``: :class:`Timer`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Measurement", "Timer"]
 
 @dataclass
 class Measurement:
-    """Times of one statement, in seconds.
+    """The run times of one statement, in seconds.
 
-    ``times`` are those of one run, each the mean over a block of ``number_per_run``.
+    Each of ``times`` is the mean over a block of ``number_per_run`` runs.
     """
 
     number_per_run: int
@@ -26,17 +26,17 @@ class Measurement:
 
     @property
     def times(self) -> list[float]:
-        """Seconds for one run, block by block."""
+        """Return the seconds per run of each block."""
         return [seconds / self.number_per_run for seconds in self.raw_times]
 
     @property
     def mean(self) -> float:
-        """The mean of the blocks."""
+        """Return the mean of the blocks."""
         return statistics.fmean(self.times)
 
     @property
     def median(self) -> float:
-        """The median of the blocks."""
+        """Return the median of the blocks."""
         return statistics.median(self.times)
 
     def __repr__(self) -> str:
@@ -46,15 +46,15 @@ class Measurement:
 
 
 class Timer:
-    """Times a statement; Python's :mod:`timeit` does it.
+    """A timer of a statement, based on Python's :mod:`timeit`.
 
     Args:
-        stmt: what to time, as text or a function without arguments.
-        setup: what runs once before.
-        globals: the names that it uses.
+        stmt: the statement to time, as text or a function without arguments.
+        setup: a statement or function that runs once before.
+        globals: the statement's global names.
         timer: the clock.
-        label, sub_label, description: are printed.
-        num_threads: accepted, and changes nothing: the BLAS has threads of its own (``OMP_NUM_THREADS``).
+        label, sub_label, description: the title of the results.
+        num_threads: accepted and ignored; the BLAS manages its own threads (``OMP_NUM_THREADS``).
 
     >>> from chainrule.utils.benchmark import Timer
     >>> Timer("x + x", globals={"x": 1.0}).timeit(100).number_per_run
@@ -70,12 +70,12 @@ class Timer:
         self._timer = timeit.Timer(stmt, setup, timer, {} if globals is None else dict(globals))
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """One block of ``number`` runs, after one that is not counted."""
+        """Measure one block of ``number`` runs, after a warm-up."""
         self._timer.timeit(max(number // 100, 2))
         return Measurement(number, [self._timer.timeit(number)], self.title)
 
     def blocked_autorange(self, min_run_time: float = 0.2) -> Measurement:
-        """Blocks that are long enough for the clock, for at least ``min_run_time`` seconds in all."""
+        """Measure blocks of sufficient length for the clock, for at least ``min_run_time`` seconds in total."""
         number, seconds = 1, self._timer.timeit(1)
         while seconds < min(min_run_time, 0.2) / 100:
             number *= 10

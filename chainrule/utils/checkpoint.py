@@ -1,9 +1,9 @@
-"""Memory for time: a checkpointed function's saved values are dropped, and computed again for the backward pass.
+"""Gradient checkpointing: drop a function's saved values, and recompute them in the backward pass.
 
-While the function runs, every value that its operations save is replaced by a placeholder (a pair of hooks on saved
-values). The first placeholder that a backward pass asks for makes the function run again, from the same arguments and random
-state; what it saves this time, in the same order, is what the placeholders stand for. With a ``budget`` the results
-that take longest to compute are kept, as far as they fit, and are not computed again.
+While the function runs, a pair of saved-tensor hooks replaces every saved value by a placeholder. When the backward pass
+unpacks the first placeholder, the function runs again with the same arguments and random state. The values it saves in
+this run, in the same order, are the placeholders' values. With a ``budget``, the results that take longest to compute
+are cached, up to that number of bytes, and not recomputed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 def noop_context_fn() -> Contexts:
-    """The default ``context_fn``: two contexts that do nothing."""
+    """Return the default ``context_fn``: two contexts that do nothing."""
     return nullcontext(), nullcontext()
 
 
@@ -68,7 +68,7 @@ _SETTINGS = _Settings()
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Inside, whether recomputation stops once it has the last value it needs (the default), for every checkpoint."""
+    """Set ``early_stop`` of every checkpoint in the block: stop recomputation at the last value needed (the default)."""
     before, _SETTINGS.early_stop = _SETTINGS.early_stop, enable
     try:
         yield
@@ -78,7 +78,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Inside, ``debug`` of every checkpoint, whatever it was called with; None leaves the choice to the call."""
+    """Override ``debug`` of every checkpoint in the block; None uses the argument of each call."""
     before, _SETTINGS.debug = _SETTINGS.debug, enabled
     try:
         yield
@@ -98,28 +98,28 @@ def checkpoint(
     budget: int | None = None,
     **kwargs: object,
 ) -> Any:
-    """``function(*args, **kwargs)``, without keeping what its operations save: it is computed again during backward.
+    """Call ``function(*args, **kwargs)`` without keeping its saved values; the backward pass recomputes them.
 
     Args:
-        function: must compute the same every time it is called.
-        use_reentrant: False is recommended. True runs a backward pass of its own inside the outer one, which knows
-            neither ``autograd.grad`` nor ``inputs=``, keyword arguments or gradients of gradients. None warns and is True
-            (False if a ``budget`` is given).
+        function: a function that computes the same values in every call.
+        use_reentrant: False is recommended. True runs a nested backward pass, which supports neither ``autograd.grad``,
+            ``inputs=``, keyword arguments nor gradients of gradients. None warns and means True (False with a
+            ``budget``).
         context_fn: returns two contexts, entered around the first run and around the recomputation.
-        determinism_check: ``'default'`` compares number, shapes and dtypes of the values that are saved with those of the
-            first run; ``'none'`` does not.
+        determinism_check: ``'default'`` compares number, shapes and dtypes of the saved values of both runs; ``'none'``
+            does not.
         debug: list the operations of both runs in the error.
-        early_stop: end the recomputation with the last value that is needed.
-        preserve_rng_state: draw the same random numbers again (of this library's generator, and NumPy's global one).
-        budget: bytes of results that may be kept from the first run, so as not to be computed again: those that took
-            longest for their size. Kept results stay until the graph goes.
+        early_stop: stop the recomputation after the last value needed.
+        preserve_rng_state: replay the same random numbers (of this library's generator and NumPy's global one).
+        budget: the number of bytes of results that may be cached in the first run and not recomputed. Results that took
+            longest for their size are cached, until the graph is freed.
 
     Returns:
-        What the function returns.
+        The result of the function.
 
     Raises:
         CheckpointError: (during backward) the second run saved other values than the first.
-        RuntimeError: (during backward) an argument was overwritten since.
+        RuntimeError: (during backward) an argument was overwritten after the first run.
 
     >>> import chainrule as cr
     >>> from chainrule.utils.checkpoint import checkpoint
@@ -156,20 +156,20 @@ def checkpoint(
         early_stop = _SETTINGS.early_stop
     if _SETTINGS.debug is not None:
         debug = _SETTINGS.debug
-    first, again = context_fn() if budget is None else Budget(budget).contexts()
-    run = _Again(function, args, kwargs, again, preserve_rng_state)
+    first, replay = context_fn() if budget is None else Budget(budget).contexts()
+    run = _Recomputation(function, args, kwargs, replay, preserve_rng_state)
     frame = Frame(run, early_stop, determinism_check == "default", debug)
     hooks = LOCAL.saved_hooks
     try:
         with first, frame.first_run():
             return function(*args, **kwargs)
     finally:
-        left, LOCAL.saved_hooks = LOCAL.saved_hooks, hooks  # also where Ctrl-C came as the context was to be left
-        del SPECIAL[: max(0, len(left) - len(hooks))]
+        leftover_hooks, LOCAL.saved_hooks = LOCAL.saved_hooks, hooks  # also if Ctrl-C interrupted the context's exit
+        del SPECIAL[: max(0, len(leftover_hooks) - len(hooks))]
 
 
-class _Again:
-    """The second run of a checkpointed function, as it has to be: the same arguments, random numbers, transformations."""
+class _Recomputation:
+    """The second run of a checkpointed function, with the same arguments, random numbers and transformations."""
 
     __slots__ = ("args", "context", "function", "kwargs", "levels", "randomness")
 
@@ -194,10 +194,10 @@ class _Again:
         run = partial(self._run, args, kwargs)
         levels, STACK.levels = STACK.levels, list(self.levels)
         ended = [level for level in self.levels if not level.alive]
-        for level in ended:  # the values of a transformation that is over are computed with again
+        for level in ended:  # reactivate transformations that have ended
             level.alive = True
         try:
-            run() if self.randomness is None else self.randomness.again(run)
+            run() if self.randomness is None else self.randomness.replay(run)
         finally:
             STACK.levels = levels
             for level in ended:
@@ -209,19 +209,19 @@ class _Again:
 
 
 class _Argument:
-    """An argument to keep until the second run: in the care of the hooks around the checkpoint, if there are any."""
+    """An argument stored for the second run, packed by the saved-tensor hooks around the checkpoint, if any."""
 
-    __slots__ = ("edge", "is_array", "kept", "time")
+    __slots__ = ("edge", "is_array", "packed", "time")
 
     def __init__(self, value: Any) -> None:
         self.time = CLOCK.latest
         self.edge: Any = None
         self.is_array = type(value) is Array
-        if self.is_array:  # of its own: a later write to the Array leaves this memory as it is
+        if self.is_array:  # a separate tensor: a later write to the Array leaves its memory unchanged
             value = wrap(value.tensor._raw, value.tensor._edge)
-        self.kept = value
+        self.packed = value
         if isinstance(value, Tensor) and saved.active():
-            self.kept = saved.pack_one(value._raw)
+            self.packed = saved.pack_one(value._raw)
             self.edge = value._edge
 
     def get(self) -> Any:
@@ -229,7 +229,7 @@ class _Argument:
         return array_of(value) if self.is_array else value
 
     def _value(self) -> Any:
-        value = self.kept
+        value = self.packed
         if type(value) is saved.PackedValue:
             return wrap(value.get(), self.edge)
         if isinstance(value, Tensor) and CLOCK.latest > self.time:
@@ -240,7 +240,7 @@ class _Argument:
 
 
 class _Reentrant(Function):
-    """The older way: a node whose rule runs the function again, recorded, and a backward pass through that."""
+    """The reentrant variant: a node whose rule runs the function again with recording, then a nested backward pass."""
 
     @staticmethod
     def forward(ctx: Any, function: AnyFunction, preserve_rng_state: bool, *args: AnyArray) -> Any:
@@ -263,7 +263,7 @@ class _Reentrant(Function):
                 args.append(tensor.detach().requires_grad_(tensor.requires_grad))
         run = partial(ctx.function, *args)
         with enable_grad():
-            outputs = run() if ctx.randomness is None else ctx.randomness.again(run)
+            outputs = run() if ctx.randomness is None else ctx.randomness.replay(run)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
         pairs = [(y, g) for y, g in zip(outputs, grads, strict=True) if isinstance(y, Tensor) and y.requires_grad]
@@ -282,12 +282,12 @@ def checkpoint_sequential(
     preserve_rng_state: bool = True,
     budget: int | None = None,
 ) -> Any:
-    """Run functions one after the other in ``segments`` groups, each but the last one checkpointed.
+    """Run a chain of functions in ``segments`` groups, each checkpointed except the last.
 
     Args:
-        functions: called in turn, each with what the one before returned.
-        segments: √n for n functions takes the least memory.
-        budget: bytes that all segments together may keep (see :func:`checkpoint`).
+        functions: the functions; each takes the result of the previous one.
+        segments: the number of groups; √n for n functions needs the least memory.
+        budget: the number of bytes that all segments together may cache (see :func:`checkpoint`).
 
     >>> import chainrule as cr
     >>> from chainrule.utils.checkpoint import checkpoint_sequential

@@ -1,4 +1,8 @@
-"""What a checkpointed function's nodes save: placeholders, which a second run of the function fills."""
+"""Placeholders for the saved values of a checkpointed function, and the second run that recomputes the values.
+
+:func:`~chainrule.utils.checkpoint.checkpoint` creates a :class:`Frame` for each call. Saved-tensor hooks pack values to
+:class:`Placeholder` objects; :func:`fill` unpacks them in the backward pass.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,11 @@ from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import CLOCK, writes_of
 
-Taken = tuple[Tensor, int]  # a saved value, and the time of the last write to anything before
+SavedValue = tuple[Tensor, int]  # a saved value, and the write clock when it was saved
 
 
 class Placeholder:
-    """One value that the first run saved: its number."""
+    """A value saved by the first run, identified by its index."""
 
     __slots__ = ("__weakref__", "frame", "index")
 
@@ -32,8 +36,8 @@ class Placeholder:
         self.index = index
 
 
-class _Enough(BaseException):
-    """Ends a second run that has saved all that is needed. (Not an Exception: the function must not catch it.)"""
+class _StopRecomputation(BaseException):
+    """Stops a second run after the last value needed. (Not an Exception: the function must not catch it.)"""
 
 
 class Frame:
@@ -42,7 +46,6 @@ class Frame:
     __slots__ = (
         "__weakref__",
         "about",
-        "again",
         "check",
         "debug",
         "early_stop",
@@ -50,22 +53,23 @@ class Frame:
         "level",
         "log",
         "placeholders",
+        "recompute",
     )
 
-    def __init__(self, again: Callable[[], None], early_stop: bool, check: bool, debug: bool) -> None:
-        self.again = again
+    def __init__(self, recompute: Callable[[], None], early_stop: bool, check: bool, debug: bool) -> None:
+        self.recompute = recompute
         self.early_stop = early_stop
         self.check = check
         self.debug = debug
         self.placeholders: list[weakref.ref[Placeholder]] = []
         self.about: list[tuple[Any, Any]] = []
         self.log: list[str] = []
-        self.ended = 0  # until the first run is over
+        self.ended = 0  # sequence number at the end of the first run
         self.level = STACK.levels[-1] if STACK.levels else 0
 
     @contextmanager
     def first_run(self) -> Iterator[None]:
-        """Put placeholders for what operations save."""
+        """Replace saved values by placeholders in the block."""
         saved.push(self._reserve, fill)
         try:
             if self.debug:
@@ -78,7 +82,7 @@ class Frame:
             self.ended = next_seq()
 
     def inside(self, tensor: Tensor) -> bool:
-        """Whether a value is one of a transformation that the function itself uses, and is over when it returns."""
+        """Return whether a value belongs to a transformation inside the function, which ends before the function returns."""
         data = tensor._raw
         return isinstance(data, ArrayLike) and data.level > self.level
 
@@ -90,18 +94,18 @@ class Frame:
         self.about.append((tensor._raw.shape, tensor._raw.dtype))
         return placeholder
 
-    def second_run(self) -> dict[int, Taken]:
-        """Run the function again: the values of all placeholders that are still there."""
+    def second_run(self) -> dict[int, SavedValue]:
+        """Run the function again; return the values of all placeholders that are still referenced."""
         run = _SecondRun(self)
-        saved.push(run.take, _same)
+        saved.push(run.pack, _identity)
         try:
             if self.debug:
                 with _Log(run.log):
-                    self.again()
+                    self.recompute()
             else:
-                self.again()
-        except _Enough as enough:
-            if enough.args[0] is not run:
+                self.recompute()
+        except _StopRecomputation as stop:
+            if stop.args[0] is not run:
                 raise
         finally:
             saved.pop()
@@ -110,7 +114,7 @@ class Frame:
 
 
 def fill(placeholder: Placeholder | Tensor) -> Tensor:
-    """The value a placeholder stands for."""
+    """Return the value of a placeholder, from a second run that is started if necessary."""
     if isinstance(placeholder, Tensor):
         return placeholder
     frame, index = placeholder.frame, placeholder.index
@@ -126,21 +130,21 @@ def fill(placeholder: Placeholder | Tensor) -> Tensor:
     return value
 
 
-def _runs() -> weakref.WeakKeyDictionary[Frame, dict[int, Taken]]:
-    """What second runs have saved for the backward pass that is running; it goes with that, or with the frame."""
+def _runs() -> weakref.WeakKeyDictionary[Frame, dict[int, SavedValue]]:
+    """Return the values of second runs in the current backward pass, by frame. They live as long as both."""
     notes: dict[Any, Any] = {} if LOCAL.sweep is None else LOCAL.sweep.notes
-    runs: weakref.WeakKeyDictionary[Frame, dict[int, Taken]] | None = notes.get(_runs)
+    runs: weakref.WeakKeyDictionary[Frame, dict[int, SavedValue]] | None = notes.get(_runs)
     if runs is None:
         runs = notes[_runs] = weakref.WeakKeyDictionary()
     return runs
 
 
-def _same(tensor: Tensor) -> Tensor:
+def _identity(tensor: Tensor) -> Tensor:
     return tensor
 
 
 class _SecondRun:
-    """Takes what the second run saves."""
+    """A second run: collects the saved values and compares them with those of the first run."""
 
     __slots__ = ("count", "differing", "frame", "last", "log", "started", "values", "wanted")
 
@@ -149,18 +153,18 @@ class _SecondRun:
         self.wanted = [ref() is not None for ref in frame.placeholders]
         self.last = max((i for i, wanted in enumerate(self.wanted) if wanted), default=-1)
         self.count = 0
-        self.values: dict[int, Taken] = {}
+        self.values: dict[int, SavedValue] = {}
         self.differing: list[tuple[int, Any, Any]] = []
         self.log: list[str] = []
         self.started = next_seq()
 
-    def take(self, tensor: Tensor) -> Tensor:
+    def pack(self, tensor: Tensor) -> Tensor:
         if self.frame.inside(tensor):
             return tensor
         index = self.count
         self.count += 1
         if index >= len(self.wanted):
-            if not self.frame.ended:  # a backward pass inside the first run wants this: that will save more later
+            if not self.frame.ended:  # a backward pass inside the first run, which will save more values later
                 return tensor
             raise errors.checkpoint_saved_more(self.frame, self)
         data = tensor._raw
@@ -174,11 +178,11 @@ class _SecondRun:
         if self.wanted[index]:
             self.values[index] = (tensor, CLOCK.latest)
         if index == self.last and self.frame.early_stop:
-            raise _Enough(self)
+            raise _StopRecomputation(self)
         return tensor
 
     def verify(self) -> None:
-        """Raise unless the run saved what the first one did."""
+        """Raise if the run saved other values than the first one."""
         complete = self.frame.ended and not self.frame.early_stop
         if self.count <= self.last or (complete and self.count != len(self.wanted)):
             raise errors.checkpoint_saved_fewer(self.frame, self)
@@ -187,7 +191,7 @@ class _SecondRun:
 
 
 class _Log(Watch):
-    """Lists the operations of a run, each with the line that called it."""
+    """An observer that lists the operations of a run, with their source lines."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines

@@ -1,4 +1,4 @@
-"""The state of the random numbers, kept so that the same ones can be drawn again."""
+"""Save the state of the random number generators, and run a function with the saved state."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Any
 from chainrule._src.ops.random import default_generator
 from chainrule._src.tape.locks import new_lock
 
-_LOCK = new_lock()  # generators are shared between threads: one second run at a time
+_LOCK = new_lock()  # threads share the generators: only one replay at a time
 
 
 def _states() -> tuple[Any, Any]:
-    """The states of the default generator and of NumPy's global one; None where it was not used yet."""
-    ours = None if default_generator._state is None else default_generator._get_state()
+    """Return the states of the default generator and of NumPy's global one; None for a generator not used yet."""
+    default_state = None if default_generator._state is None else default_generator._get_state()
     legacy = sys.modules.get("numpy.random.mtrand")
-    return ours, None if legacy is None else legacy.get_state()
+    return default_state, None if legacy is None else legacy.get_state()
 
 
 def _restore(states: tuple[Any, Any]) -> None:
-    ours, theirs = states
-    if ours is not None:
-        default_generator._set_state(ours)
+    default_state, numpy_state = states
+    if default_state is not None:
+        default_generator._set_state(default_state)
     elif default_generator._state is not None:
         default_generator.manual_seed(default_generator.initial_seed())
-    if theirs is not None:
-        sys.modules["numpy.random.mtrand"].set_state(theirs)
+    if numpy_state is not None:
+        sys.modules["numpy.random.mtrand"].set_state(numpy_state)
 
 
 class Randomness:
-    """The state at the time this was made."""
+    """The state of the generators at construction."""
 
     __slots__ = ("states",)
 
     def __init__(self) -> None:
         self.states = _states()
 
-    def again(self, run: Callable[[], Any]) -> Any:
-        """What a function gives whose random numbers are those that came after this was made; afterwards nothing has happened.
+    def replay(self, run: Callable[[], Any]) -> Any:
+        """Call a function with the saved state, then restore the current state; return the function's result.
 
-        (A context manager that Ctrl-C cuts off would keep the lock until somebody collects it, in whatever thread.)
+        (Not a context manager: one interrupted by Ctrl-C could hold the lock until it is garbage-collected.)
         """
         with _LOCK:
             now = _states()

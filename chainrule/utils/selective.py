@@ -1,7 +1,7 @@
-"""Which results a checkpoint keeps rather than computes again: by a policy of yours, or within a budget of bytes.
+"""Selective checkpointing: cache some results instead of recomputing them, by a policy or within a budget of bytes.
 
-Both are a pair of watches. The one on the first run notes results by their operation's number; the one on the second
-run answers with the noted result instead of computing it.
+Both use a pair of observers (``Watch``). The first run's observer stores results by the index of their operation. The
+second run's observer returns the stored result instead of computing it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from chainrule._src.tape.versions import CLOCK, writes_of
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy function says about an operation's result. (MUST and PREFER mean the same here.)"""
+    """The result of a policy function for an operation. (MUST and PREFER are equivalent here.)"""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -33,7 +33,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy function gets to know: ``is_recompute``, ``op_output`` (None before it is computed)."""
+    """The first argument of a policy function: ``is_recompute`` and ``op_output`` (None before it is computed)."""
 
     def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
         self.is_recompute = is_recompute
@@ -43,8 +43,8 @@ class SelectiveCheckpointContext:
 _SAVE = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 
 
-class _Kept:
-    """Results by the number of their operation, each with the time it was noted."""
+class _ResultCache:
+    """Results by the index of their operation, each with the write clock when it was stored."""
 
     __slots__ = ("results", "strict")
 
@@ -56,7 +56,7 @@ class _Kept:
         self.results[number] = (result, CLOCK.latest)
 
     def get(self, number: int, prim: object) -> Any:
-        """The result, or None if there is none or it was overwritten since."""
+        """Return the result, or None if there is none or it was overwritten after it was stored."""
         found = self.results.get(number)
         if found is None:
             return None
@@ -71,11 +71,11 @@ class _Kept:
         return result
 
 
-class _Counting(Watch):
-    """Numbers the operations of one run."""
+class _OperationCounter(Watch):
+    """An observer that numbers the operations of one run."""
 
-    def __init__(self, kept: _Kept) -> None:
-        self.kept = kept
+    def __init__(self, cache: _ResultCache) -> None:
+        self.cache = cache
         self.number = -1
 
     def __enter__(self) -> Any:
@@ -83,23 +83,23 @@ class _Counting(Watch):
         return super().__enter__()
 
 
-class _Recall(_Counting):
-    """The second run."""
+class _ReplayWatch(_OperationCounter):
+    """The second run's observer: returns cached results."""
 
     def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         self.number += 1
-        result = self.kept.get(self.number, prim)
+        result = self.cache.get(self.number, prim)
         return super().forward(prim, datas, params) if result is None else result
 
 
 # -- by policy -------------------------------------------------------------------------------------------------------
 
 
-class _Select(_Counting):
-    """The first run: keeps what the policy says."""
+class _PolicyWatch(_OperationCounter):
+    """The first run's observer: caches results selected by a policy."""
 
-    def __init__(self, kept: _Kept, policy: Callable[..., CheckpointPolicy]) -> None:
-        super().__init__(kept)
+    def __init__(self, cache: _ResultCache, policy: Callable[..., CheckpointPolicy]) -> None:
+        super().__init__(cache)
         self.policy = policy
 
     def forward(self, prim: Primitive, datas: Any, params: Params) -> Any:
@@ -112,20 +112,20 @@ class _Select(_Counting):
         if not isinstance(answer, CheckpointPolicy):
             raise TypeError(f"a policy function returns a CheckpointPolicy or a bool, not {type(answer).__name__}")
         if answer in _SAVE and not prim.view:
-            self.kept.put(self.number, result)
+            self.cache.put(self.number, result)
         return result
 
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: AnyFunction | Sequence[object], allow_cache_entry_mutation: bool = False
 ) -> tuple[Watch, Watch]:
-    """Contexts for ``checkpoint(..., context_fn=...)`` that keep the results of some operations.
+    """Return contexts for ``checkpoint(..., context_fn=...)`` that cache the results of some operations.
 
     Args:
-        policy_fn_or_list: names of operations whose results are kept (such as ``'mm'``), or a function
-            ``policy(ctx, op, *args, **kwargs)`` that returns a :class:`CheckpointPolicy` or a bool; ``op`` is the row of the
-            table, ``op.name`` its name.
-        allow_cache_entry_mutation: compute results that were overwritten again, instead of raising.
+        policy_fn_or_list: names of operations whose results are cached (such as ``'mm'``), or a function
+            ``policy(ctx, op, *args, **kwargs)`` that returns a :class:`CheckpointPolicy` or a bool. ``op`` is the
+            operation's primitive, ``op.name`` its name.
+        allow_cache_entry_mutation: recompute overwritten results instead of raising.
 
     >>> import functools
     >>> import chainrule as cr
@@ -145,24 +145,24 @@ def create_selective_checkpoint_contexts(
             return op.name in names
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    kept = _Kept(strict=not allow_cache_entry_mutation)
-    return _Select(kept, policy), _Recall(kept)
+    cache = _ResultCache(strict=not allow_cache_entry_mutation)
+    return _PolicyWatch(cache, policy), _ReplayWatch(cache)
 
 
 # -- within a budget -------------------------------------------------------------------------------------------------
 
 
-class Budget(_Counting):
-    """The first run: keeps the results that took longest for their size, up to so many bytes in all."""
+class Budget(_OperationCounter):
+    """The first run's observer: caches the results that took longest for their size, up to ``limit`` bytes."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(_Kept(strict=False))
+        super().__init__(_ResultCache(strict=False))
         self.limit = limit
-        self.held = 0
+        self.cached_bytes = 0
         self.cheapest: list[tuple[float, int, int]] = []  # a heap of (seconds per byte, number, bytes)
 
     def contexts(self) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
-        return self, _Recalls(self.kept)
+        return self, _ReplayContext(self.cache)
 
     def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         self.number += 1
@@ -170,16 +170,16 @@ class Budget(_Counting):
         result = super().forward(prim, datas, params)
         spent = perf_counter() - start
         if type(result) is np.ndarray and not prim.view and 0 < result.nbytes <= self.limit and result.base is None:
-            # An operation with much arithmetic per element goes before any elementwise one, whatever the clock says.
+            # Operations with much arithmetic per element rank before elementwise ones, whatever the measured time.
             rank = spent + (1.0 if prim.kind in ("contraction", "opaque") else 0.0)
             self._consider(rank / result.nbytes, result)
         return result
 
-    def _consider(self, worth: float, result: NumpyArray) -> None:
+    def _consider(self, seconds_per_byte: float, result: NumpyArray) -> None:
         size = result.nbytes
-        free = self.limit - self.held
+        free = self.limit - self.cached_bytes
         dropped = []
-        while free < size and self.cheapest and self.cheapest[0][0] < worth:
+        while free < size and self.cheapest and self.cheapest[0][0] < seconds_per_byte:
             entry = heapq.heappop(self.cheapest)
             dropped.append(entry)
             free += entry[2]
@@ -188,23 +188,23 @@ class Budget(_Counting):
                 heapq.heappush(self.cheapest, entry)
             return
         for _, number, nbytes in dropped:
-            del self.kept.results[number]
-            self.held -= nbytes
-        heapq.heappush(self.cheapest, (worth, self.number, size))
-        self.kept.put(self.number, result)
-        self.held += size
+            del self.cache.results[number]
+            self.cached_bytes -= nbytes
+        heapq.heappush(self.cheapest, (seconds_per_byte, self.number, size))
+        self.cache.put(self.number, result)
+        self.cached_bytes += size
 
 
-class _Recalls(AbstractContextManager[None]):
-    """Enters a watch of its own for every second run, as several threads may be at it."""
+class _ReplayContext(AbstractContextManager[None]):
+    """A context with a separate observer for every second run, because several threads may run at once."""
 
-    __slots__ = ("kept",)
+    __slots__ = ("cache",)
 
-    def __init__(self, kept: _Kept) -> None:
-        self.kept = kept
+    def __init__(self, cache: _ResultCache) -> None:
+        self.cache = cache
 
     def __enter__(self) -> None:
-        _Recall(self.kept).__enter__()
+        _ReplayWatch(self.cache).__enter__()
 
     def __exit__(self, *exc: object) -> None:
         LOCAL.watch.__exit__(*exc)

@@ -72,7 +72,7 @@ def test_arrays_of_a_class_of_the_programs_own():
 
 @pytest.mark.parametrize("mapping", [Box.type_mappings, VSpace.mappings])
 def test_only_classes_of_arrays(mapping):
-    with pytest.raises(NotImplementedError, match="set is no class of arrays"):
+    with pytest.raises(NotImplementedError, match="set is not a class of arrays"):
         mapping[set] = box
 
 

@@ -235,7 +235,7 @@ def test_functions_of_numpy_keep_their_rules(function):
         lambda: defjvp(function, lambda t, ans, x: t),
     ):
         with pytest.warns(
-            UserWarning, match=rf"{function.__name__} among them.*primitive\({function.__name__}\)"
+            UserWarning, match=rf"{function.__name__}, which cannot be replaced.*primitive\({function.__name__}\)"
         ) as told:
             declare()
         assert told[0].filename == __file__
@@ -246,7 +246,7 @@ def test_functions_of_numpy_keep_their_rules(function):
 
 
 def test_what_cannot_be_registered():
-    with pytest.raises(TypeError, match=r"Declare yours for primitive\(sin\)"):
+    with pytest.raises(TypeError, match=r"Declare your rule for primitive\(sin\)"):
         register_notrace(Box, np.sin)
     for register in (Box.register, VSpace.register):
         with pytest.raises(NotImplementedError, match="register_pytree_node"):
@@ -295,7 +295,7 @@ def test_tracing_in_steps():
     found = backward_pass(g, y._node)
     assert type(found._value) is onp.ndarray  # boxes of one number are of one level
     assert onp.allclose(found._value, [onp.sin(0.5) + 0.5 * onp.cos(0.5), 0, 0])
-    with pytest.raises(TypeError, match="from 0 starts"):
+    with pytest.raises(TypeError, match="depends on 0 inputs"):
         backward_pass(g, np.sin(Array(X, requires_grad=True))._node)
     with pytest.raises(TypeError, match="without a value"):
         backward_pass(g, VJPNode.new_root())
@@ -328,5 +328,5 @@ def test_nodes_of_the_programs_own_are_refused():
 
     start = Printed.new_root("x")
     assert start.name == "x"
-    with pytest.raises(NotImplementedError, match=r"x\.graph\(\) draws"):
+    with pytest.raises(NotImplementedError, match=r"x\.graph\(\) to draw"):
         trace(start, np.sin, 1.0)

@@ -90,7 +90,7 @@ def test_a_program_as_it_is(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     fitted, shape, missing = done.stdout.splitlines()
     assert fitted == "[1.5, 0.25] and arguments" and shape == "torch.Size([50, 1]) True"
-    assert missing.startswith("No module named 'torch.onnx': chainrule stands for it")
+    assert missing.startswith("No module named 'torch.onnx': chainrule replaces it")
 
 
 def test_decorators_of_scripts_leave_functions_as_they_are():

@@ -70,7 +70,7 @@ def test_plain_arguments_are_scipys():
 def test_what_is_too_hard_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", scipy.IntegrationWarning)
-        with pytest.warns(UserWarning, match="Divide the interval"):
+        with pytest.warns(UserWarning, match="Split the interval"):
             cr.grad(lambda k: ours.quad(lambda x: k * np.abs(x - 1 / 3) ** -0.9, 0, 1)[0])(1.0)
     with pytest.raises(NotImplementedError, match="weight"):
         cr.grad(lambda k: ours.quad(lambda x: k * x, 0, 1, weight="cos", wvar=1.0)[0])(1.0)

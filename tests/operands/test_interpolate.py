@@ -111,7 +111,7 @@ def test_grids(name):
 
 
 def test_what_has_no_derivative():
-    with pytest.raises(TypeError, match="PchipInterpolator and make_interp_spline have one"):
+    with pytest.raises(TypeError, match="PchipInterpolator and make_interp_spline are"):
         cr.grad(lambda y: np.sum(ours.Akima1DInterpolator(x, y)(t)))(y)
     with pytest.raises(TypeError, match="make_interp_spline"):
         cr.grad(lambda y: np.sum(ours.UnivariateSpline(x, y)(t)))(y)
@@ -121,7 +121,7 @@ def test_what_has_no_derivative():
         ours.evaluate(scipy.interp1d(x, y), t)
     with pytest.raises(NotImplementedError, match="'nearest'"):
         ours.interp1d(x, y, "nearest")
-    with pytest.raises(NotImplementedError, match="'linear' has derivatives"):
+    with pytest.raises(NotImplementedError, match="only 'linear' is supported"):
         ours.RegularGridInterpolator(GRID, V, "cubic")
 
 

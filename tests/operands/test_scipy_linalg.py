@@ -110,7 +110,7 @@ def test_complex_matrices():
 def test_riccati_of_other_equations():
     x = cr.Array(np.eye(2))
     with pytest.raises(
-        NotImplementedError, match=r"solve_continuous_are\(e=\): there are derivatives by a, b, q and r"
+        NotImplementedError, match=r"solve_continuous_are\(e=\): only the equation with a, b, q and r"
     ):
         ours.solve_continuous_are(x, x, x, x, e=2 * np.eye(2))
 
@@ -183,7 +183,7 @@ def test_stacks_that_are_refused():
     x = cr.tensor(ROWS)
     for call, error, says in (
         (lambda: ours.solve_circulant(x, b), NotImplementedError, "vmap"),
-        (lambda: ours.circulant(x[:0]), ValueError, "an empty stack"),
+        (lambda: ours.circulant(x[:0]), ValueError, "empty batch"),
         (lambda: ours.polar(cr.tensor(B), "up"), ValueError, "side"),
     ):
         with pytest.raises(error, match=says):

@@ -188,11 +188,11 @@ def test_factors_are_not_those_of_other_entries():
 
 def test_what_is_no_matrix():
     for make, message in (
-        (lambda: cr.sparse.csr(np.ones(2), [0, 5], [0, 1, 2], (2, 2)), "columns, each from 0 to 1"),
-        (lambda: cr.sparse.csr(np.ones(2), [0, 1], [0, 2], (2, 2)), "has 3 ascending integers"),
-        (lambda: cr.sparse.csr(np.ones(3), [0, 1], [0, 1, 2], (2, 2)), "there are 2 places"),
-        (lambda: cr.sparse.coo(np.ones(2), [0, 2], [0, 1], (2, 2)), "those of row from 0 to 1"),
-        (lambda: cr.sparse.coo(np.ones(2), [0, 1], [0, -1], (2, 2)), "those of row from 0 to 1, of col from 0 to 1"),
+        (lambda: cr.sparse.csr(np.ones(2), [0, 5], [0, 1, 2], (2, 2)), "each from 0 to 1"),
+        (lambda: cr.sparse.csr(np.ones(2), [0, 1], [0, 2], (2, 2)), "must have 3 ascending integers"),
+        (lambda: cr.sparse.csr(np.ones(3), [0, 1], [0, 1, 2], (2, 2)), "has 2 entries"),
+        (lambda: cr.sparse.coo(np.ones(2), [0, 2], [0, 1], (2, 2)), "from 0 to 1 in row"),
+        (lambda: cr.sparse.coo(np.ones(2), [0, 1], [0, -1], (2, 2)), "from 0 to 1 in row and from 0 to 1 in col"),
         (lambda: like(sparse.dia_array(A), np.ones(3)), "tocsr"),
         (lambda: like(A).T.solve(np.ones(3)), "not \\(3,\\)"),
         (lambda: cr.sparse.csr(np.ones(1), [0], [0, 1], (1, 2)).solve(np.ones(1)), "square"),

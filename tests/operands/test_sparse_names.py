@@ -129,16 +129,16 @@ def test_what_is_refused():
     S = cr.sparse.like(A)
     for make, error, message in (
         (lambda: S[9, 0], IndexError, "out of range"),
-        (lambda: S.__setitem__((0, 0), 1.0), TypeError, "places of a SparseArray are fixed"),
+        (lambda: S.__setitem__((0, 0), 1.0), TypeError, "pattern of a SparseArray is fixed"),
         (lambda: len(S), TypeError, "ambiguous"),
         (lambda: np.linalg.det(S), TypeError, r"A\.toarray\(\) is dense"),
         (lambda: S.asformat("lil"), ValueError, "'csr' or 'csc'"),
-        (lambda: S.sum(2), ValueError, "axis is 0 or 1"),
+        (lambda: S.sum(2), ValueError, "axis must be 0 or 1"),
         (lambda: cr.sparse.csr_matrix(A).todense(), TypeError, "numpy.matrix"),
-        (lambda: cr.sparse.csr_array(cr.tensor([[1.0]])), TypeError, "name their places"),
+        (lambda: cr.sparse.csr_array(cr.tensor([[1.0]])), TypeError, "give the indices"),
         (lambda: cr.sparse.csr_array(A, shape=(5, 4)), ValueError, r"shape is \(5, 4\)"),
-        (lambda: cr.sparse.diags([np.ones(2), np.ones(3)], [0, 1]), ValueError, "offset 1 has 1 elements"),
-        (lambda: cr.sparse.diags([np.ones(2)], [0, 1]), ValueError, "one of its own"),
+        (lambda: cr.sparse.diags([np.ones(2), np.ones(3)], [0, 1]), ValueError, "offset 1 must have 1 elements"),
+        (lambda: cr.sparse.diags([np.ones(2)], [0, 1]), ValueError, "one distinct offset"),
         (lambda: scipys.spsolve(S[:4, :4], np.ones(4)), TypeError, r"chainrule\.scipy\.sparse\.linalg has spsolve"),
         (
             lambda: cr.grad(lambda d: sparse.coo_matrix((d, COORDS)).sum())(A.data),

@@ -73,6 +73,6 @@ def test_a_checkpoint_of_another_run_is_an_error(tmp_path: Path) -> None:
         cr.scipy.minimize(rosenbrock, START, method="CG", checkpoint=path)
     path.write_text("something else")
     expected = cr.scipy.minimize(rosenbrock, START, method="L-BFGS-B").fun
-    with pytest.raises(ValueError, match="no checkpoint"):
+    with pytest.raises(ValueError, match="not a checkpoint"):
         finished(path)
     assert path.read_text() == "something else" and expected < 1e-6

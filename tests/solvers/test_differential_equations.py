@@ -104,7 +104,7 @@ def test_bands_for_lsoda(n: int) -> None:
     banded = cr.scipy.solve_ivp(heat, (0, 200), start, "LSODA", rtol=1e-6, lband=1, uband=2)
     assert full.nfev == banded.nfev and full.njev == banded.njev > 0
     np.testing.assert_allclose(banded.y, full.y, rtol=1e-9, atol=1e-12)
-    with pytest.raises(ValueError, match="1 below and 1 above the diagonal, and the call says lband=1 and uband=0"):
+    with pytest.raises(ValueError, match="1 below and 1 above the diagonal, but the call has lband=1 and uband=0"):
         cr.scipy.solve_ivp(heat, (0, 200), start, "LSODA", lband=1, uband=0)
 
 
@@ -211,5 +211,5 @@ def test_boundary_values_of_tensors_without_parameters() -> None:
 
 
 def test_a_mesh_that_does_not_fit() -> None:
-    with pytest.raises(ValueError, match=r"the axis of the mesh, of length 5: got \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"must have the mesh's length 5: got \(2, 4\)"):
         cr.scipy.solve_bvp(eigenvalue, eigenvalue_ends, np.linspace(0, 1, 5), np.zeros((2, 4)), [6.0])

@@ -122,7 +122,7 @@ def test_saving_too_much_is_found(row):
     greedy = row(elementwise(d={"x": right}, formula=TEXT), swish)
     object.__setattr__(greedy, "saves", ("x", "out"))  # a row's columns cannot be replaced otherwise
     object.__setattr__(greedy, "save_users", (None, None))
-    with pytest.raises(AssertionError, match=r"what the node saves.*got out, expected no out"):
+    with pytest.raises(AssertionError, match=r"the values saved.*got out, expected no out"):
         rulecheck(greedy, ["saves"])
 
 

@@ -253,11 +253,11 @@ def test_refusals(make, kind, words):
 
 @differs("it starts processes")
 def test_workers():
-    with pytest.warns(UserWarning, match="num_workers=2 changes nothing") as found:
+    with pytest.warns(UserWarning, match="num_workers=2 has no effect") as found:
         loader = data.DataLoader(Squares(3), 2, num_workers=2, persistent_workers=True, prefetch_factor=3)
     assert found[0].filename == __file__
     assert lists(loader) == lists(data.DataLoader(Squares(3), 2)) and data.get_worker_info() is None
-    with pytest.raises(ValueError, match="would give the data 2 times"):
+    with pytest.raises(ValueError, match="would yield the data 2 times"):
         data.DataLoader(Counting(3), num_workers=2)
 
 

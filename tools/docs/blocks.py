@@ -72,7 +72,7 @@ def _block(match: re.Match[str], text: str) -> Block:
 
 
 def library(block: Block) -> str:
-    """The module that a block of another library needs."""
+    """Return the module that a block of another library needs."""
     return LIBRARIES[(block.title or "").split(",")[0]]
 
 
@@ -112,7 +112,7 @@ def run(text: str, name: str, *, update: bool = False, other: str | None = None)
 
 
 def _program(found: list[Block]) -> tuple[str, dict[int, int]]:
-    """The page's code as one file, a blank line between blocks; and how many lines stand before each block."""
+    """Return the page's code as one file, a blank line between blocks; and how many lines stand before each block."""
     lines: list[str] = []
     before: dict[int, int] = {}
     for block in found:

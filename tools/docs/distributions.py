@@ -17,7 +17,7 @@ PLACE = re.compile(r"(<!-- distributions -->\n).*?(<!-- /distributions -->)", re
 
 
 def table() -> str:
-    """A line for each distribution: its name, its shape parameters, and what it lacks."""
+    """Return a line for each distribution: its name, its shape parameters, and what it lacks."""
     lines = ["| distribution | shape parameters | limits |", "|---|---|---|"]
     vectors = ["| distribution | methods |", "|---|---|"]
     for name, distribution in sorted(vars(stats).items()):
@@ -42,7 +42,7 @@ def _lacks(distribution: RandomVariable) -> str:
 
 
 def page() -> str:
-    """The page with the table of today."""
+    """Return the page with the table of today."""
     return PLACE.sub(lambda found: f"{found[1]}{table()}{found[2]}", PAGE.read_text(encoding="utf-8"))
 
 

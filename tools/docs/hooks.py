@@ -44,7 +44,7 @@ GALLERY = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.md")}  # th
 
 
 def on_config(config: Any) -> Any:
-    """The site's description, and blocks of mathematics."""
+    """Return the site's description, and blocks of mathematics."""
     import chainrule
 
     config.site_description = f"chainrule {chainrule.__version__}: gradients for NumPy programs"
@@ -69,7 +69,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def _script(name: str) -> str:
-    """An example, as a block of code."""
+    """Return an example, as a block of code."""
     return f"```python\n{(ROOT / 'examples' / f'{name}.py').read_text(encoding='utf-8')}```"
 
 
@@ -115,13 +115,13 @@ def _with_explanations(text: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _picture(block: blocks.Block) -> str:
-    """The SVG itself, in the page: it takes the page's colours."""
+    """Return the SVG itself, in the page: it takes the page's colours."""
     svg = re.sub(r"\n\s*\n", "\n", block.value.to_svg().strip())  # a blank line would end the HTML block
     return f'<div class="picture" markdown="0">\n{svg}\n</div>'
 
 
 def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any) -> str:
-    """A page of its own, the greater part of which is shown in a frame as high as that part."""
+    """Return a page of its own, the greater part of which is shown in a frame as high as that part."""
     name = f"{Path(page.file.src_uri).stem}-{number}.html"
     folder = os.path.dirname(page.file.src_uri)
     files.append(File.generated(config, f"{folder}/{name}", content=_framed(block.value.to_html())))
@@ -133,7 +133,7 @@ def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any)
 
 
 def _framed(content: str) -> str:
-    """An explanation's page that knows what to do in a frame; its policy lists the scripts that may run."""
+    """Return an explanation's page that knows what to do in a frame; its policy lists the scripts that may run."""
     digest = base64.b64encode(hashlib.sha256(FRAMED_SCRIPT.encode()).digest()).decode()
     if "script-src " in content:
         content = content.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
@@ -144,7 +144,7 @@ def _framed(content: str) -> str:
 
 
 def math(source: str, language: str, css_class: str, options: Any, md: Any, **_: Any) -> str:
-    """A ``math`` block of LaTeX as MathML, which browsers draw without a script: fractions, sums, letters and indices."""
+    """Return a ``math`` block of LaTeX as MathML, which browsers draw without a script: fractions, sums, letters and indices."""
     lines = [
         f'<math display="block">{_row(iter(_TOKENS.findall(line)))}</math>' for line in source.strip().splitlines()
     ]

@@ -235,7 +235,7 @@ def pages() -> dict[str, str]:
 
 
 def _is_function(thing: Any) -> bool:
-    """A function; also an operation that C does in the ordinary case."""
+    """Return a function; also an operation that C does in the ordinary case."""
     return inspect.isfunction(inspect.unwrap(thing) if type(thing).__name__ == "Operation" else thing)
 
 
@@ -275,7 +275,7 @@ SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linal
 
 
 def _page_of(name: str) -> str | None:
-    """The page of the module that defines one of the package's own names."""
+    """Return the page of the module that defines one of the package's own names."""
     home = _home(chainrule, name) or ""
     return SHARED.get(home) or SHARED.get(home.split(".")[0])
 
@@ -390,7 +390,7 @@ def _in_order(page: str, entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _rules_page() -> str:
-    """The table: what is differentiated how."""
+    """Return the table: what is differentiated how."""
     parts = [
         "# The table of rules",
         "Every row of the table: its kind, and for each operand the formula that takes `g`, the gradient of L with "
@@ -435,7 +435,7 @@ SUBJECTS = {
 
 
 def _groups() -> dict[str, list[Any]]:
-    """The rows by subject."""
+    """Return the rows by subject."""
     home = {}
     for found in pkgutil.iter_modules(table.__path__):
         module = importlib.import_module(f"chainrule._src.table.{found.name}")
@@ -450,7 +450,7 @@ def _groups() -> dict[str, list[Any]]:
 
 
 def _page(page: str, title: str, about: str, entries: Iterable[Entry]) -> str:
-    """A page: what it is about, its contents with a sentence each, and the entries."""
+    """Return a page: what it is about, its contents with a sentence each, and the entries."""
     found = _in_order(page, entries)
     parts = [f"# {title}"] + ([about] if about else [])
     if len(found) > 6:
@@ -461,7 +461,7 @@ def _page(page: str, title: str, about: str, entries: Iterable[Entry]) -> str:
 
 
 def _sentence(thing: Any) -> str:
-    """The first sentence of what is said of it."""
+    """Return the first sentence of what is said of it."""
     first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
     first = re.split(r"(?<=[.?!]) (?=[A-Z])", first)[0]
     return _words(first).replace("|", "\\|")
@@ -485,7 +485,7 @@ def _link(full: str, shown: str) -> str:
 
 
 def _home(module: Any, name: str) -> str | None:
-    """The module of chainrule that defines a public name."""
+    """Return the module of chainrule that defines a public name."""
     thing = getattr(module, name)
     found = (
         home_of(thing) if _is_function(thing) or isinstance(thing, type) else getattr(thing, "__module__", None) or ""
@@ -506,7 +506,7 @@ def _entry(prefix: str, name: str, thing: Any) -> str:
 
 
 def _member(cls: type, name: str) -> str:
-    """A public method of a class."""
+    """Return a public method of a class."""
     member = inspect.getattr_static(cls, name)
     doc = inspect.getdoc(member)
     if not doc or isinstance(member, (str, int, tuple, dict)):
@@ -545,7 +545,7 @@ def _parameters(parameters: list[inspect.Parameter]) -> list[str]:
 
 
 def _markdown(doc: str) -> str:
-    """A docstring as Markdown: sections become lists, examples become blocks, roles become code."""
+    """Return a docstring as Markdown: sections become lists, examples become blocks, roles become code."""
     parts: list[str] = []
     for paragraph in _paragraphs(doc):
         section = SECTION.match(paragraph[0])

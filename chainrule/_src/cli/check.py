@@ -122,7 +122,7 @@ def _one(show: Console, what: str, outputs: list[str], inputs: list[str], check:
 
 
 def _explained(error: GradcheckError, outputs: list[str], inputs: list[str]) -> str:
-    """The first entry of the Jacobian that is wrong, in words."""
+    """Return the first entry of the Jacobian that is wrong, in words."""
     found = error.mismatch
     if found is None:
         return str(error)

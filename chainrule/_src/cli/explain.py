@@ -73,7 +73,7 @@ def _ran(options: Namespace) -> Any:
 
 
 def _explain_variable(options: Namespace, names: Params, last: Pass | None) -> Any:
-    """The explanation of what the script's last backward pass began with, or of another variable that it left behind."""
+    """Return the explanation of what the script's last backward pass began with, or of another variable that it left behind."""
     script = options.script
     begun = [] if last is None else last.outputs_among([names])
     Y: Any = None if options.out is None else [_tensor(options.out, names, script, "--out")]
@@ -97,7 +97,7 @@ def _explain_variable(options: Namespace, names: Params, last: Pass | None) -> A
 
 
 def _explain_pass(options: Namespace, started: Pass) -> Any:
-    """The explanation of a backward pass, from inside it."""
+    """Return the explanation of a backward pass, from inside it."""
     names, script = started.names(), options.script
     if options.out is None:
         Y: Any = started.outputs()
@@ -137,7 +137,7 @@ def _hint(said: str, options: Namespace) -> str:
 
 
 def _computed_last(names: Mapping[str, object], script: str) -> str:
-    """The variable whose tensor was computed last."""
+    """Return the variable whose tensor was computed last."""
     last, newest = "", -1
     for name, value in names.items():
         node = grad_fn_of(value._edge) if isinstance(value, Tensor) and not name.startswith("_") else None
@@ -164,7 +164,7 @@ def _tensor(path: str, names: Mapping[str, object], script: str, option: str) ->
 
 
 def _gradient(text: str, Y: Tensor, names: Mapping[str, object], script: str) -> Any:
-    """A variable, ``ones``, or a literal."""
+    """Return a variable, ``ones``, or a literal."""
     if is_path(text) and (root_of(text) in names or text.strip() != "ones"):
         value = look_up(text, names, script)
     elif text.strip() == "ones":

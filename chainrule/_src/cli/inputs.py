@@ -101,7 +101,7 @@ def _evaluated(given: Given, at: str) -> bool:
 
 
 def _is_custom(function: object) -> bool:
-    """Whether it is a class of ``autograd.Function``."""
+    """Return whether it is a class of ``autograd.Function``."""
     return isinstance(function, type) and issubclass(function, Function)
 
 
@@ -116,7 +116,7 @@ def _settings(given: Sequence[str]) -> Params:
 
 
 def _parameters(function: Any, settings: Params, count: int) -> list[str]:
-    """The names of the parameters that inputs are for; ``count``: how many were given (0: as many as necessary)."""
+    """Return the names of the parameters that inputs are for; ``count``: how many were given (0: as many as necessary)."""
     custom = _is_custom(function)
     try:
         parameters = list(inspect.signature(function.forward if custom else function).parameters.values())

@@ -39,24 +39,24 @@ def operations() -> dict[str, Operation]:
 
 
 def _room(function: AnyFunction) -> str:
-    """The module that a function is made in."""
+    """Return the module that a function is made in."""
     return str(getattr(inspect.unwrap(function), "__globals__", {}).get("__name__", ""))
 
 
 def without_module(name: str) -> str:
-    """The name without the module that every name has: ``torch.exp``, ``np.exp`` and ``Tensor.exp`` are ``exp``."""
+    """Return the name without the module that every name has: ``torch.exp``, ``np.exp`` and ``Tensor.exp`` are ``exp``."""
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     return name
 
 
 def last_part(name: str) -> str:
-    """The last part of a dotted name."""
+    """Return the last part of a dotted name."""
     return name.rpartition(".")[2]
 
 
 def names_of(name: str) -> list[str]:
-    """All public names of the operation that has this (dotted or last) name, that one first."""
+    """Return all public names of the operation that has this (dotted or last) name, that one first."""
     known = operations()
     first = name if name in known else next((n for n in known if last_part(n) == name), None)
     if first is None:
@@ -66,7 +66,7 @@ def names_of(name: str) -> list[str]:
 
 
 def row_named(name: str) -> Primitive | None:
-    """The row of that name, or the one whose function has that name for an alias."""
+    """Return the row of that name, or the one whose function has that name for an alias."""
     if name in TABLE:
         return TABLE[name]
     aliases = {last_part(alias) for alias in names_of(name)}
@@ -92,7 +92,7 @@ def numpy_names(row_name: str, aliases: list[str]) -> list[str]:
 
 
 def methods(aliases: list[str]) -> list[str]:
-    """The tensor methods of these names."""
+    """Return the tensor methods of these names."""
     return [f"x.{name}" for name in dict.fromkeys(map(last_part, aliases)) if callable(getattr(Tensor, name, None))]
 
 

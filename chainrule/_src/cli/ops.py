@@ -241,7 +241,7 @@ def _sample(show: Console, row: Primitive) -> None:
 
 
 def _counted(out: AnyArray) -> Any:
-    """A cotangent whose elements can be told apart: 1, 2, 3 ..."""
+    """Return a cotangent whose elements can be told apart: 1, 2, 3 ..."""
     return np.arange(1, np.size(out) + 1, dtype=out.dtype).reshape(np.shape(out))
 
 
@@ -252,7 +252,7 @@ def _operand_names(case: Case) -> list[str]:
 
 
 def _small_case(row: Primitive) -> Case | None:
-    """The row's first sample of a few numbers, but more than one; otherwise its smallest."""
+    """Return the row's first sample of a few numbers, but more than one; otherwise its smallest."""
     try:
         cases = [Case(row, sample) for sample in samples_of(row)]
     except ValueError:

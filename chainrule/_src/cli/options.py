@@ -70,7 +70,7 @@ class _Version(argparse.Action):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """Return the parser of the whole command line."""
     top = argparse.ArgumentParser(
         prog="chainrule", description=chainrule.__doc__ and chainrule.__doc__.splitlines()[0], epilog=_CODES,
         formatter_class=_Help, allow_abbrev=False,

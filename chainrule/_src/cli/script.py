@@ -19,7 +19,7 @@ from chainrule._src.messages.errors import PACKAGE
 
 @contextmanager
 def as_main(path: str, arguments: Sequence[str]) -> Iterator[types.ModuleType]:
-    """A fresh ``__main__`` for a script, with ``sys.argv`` and ``sys.path`` as the script expects them."""
+    """Return a fresh ``__main__`` for a script, with ``sys.argv`` and ``sys.path`` as the script expects them."""
     module = types.ModuleType("__main__")
     vars(module).update(__file__=os.path.abspath(path), __cached__=None, __builtins__=builtins)
     before = sys.argv, list(sys.path), sys.modules["__main__"]
@@ -78,7 +78,7 @@ def read(path: str) -> bytes:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback as Python would print it, without the lines of this package that called the user's code."""
+    """Return the traceback as Python would print it, without the lines of this package that called the user's code."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(PACKAGE):
         trace = trace.tb_next
@@ -87,7 +87,7 @@ def traceback_of(error: BaseException) -> str:
 
 @contextmanager
 def importing(path: str) -> Iterator[types.ModuleType]:
-    """A file as a module of its own name, so that what it does only as a script is left out.
+    """Return a file as a module of its own name, so that what it does only as a script is left out.
 
     Raises:
         ScriptRaised: it raised.
@@ -115,7 +115,7 @@ _STEPS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.UnaryOp, ast
 
 
 def is_path(text: str) -> bool:
-    """Whether the text is a variable or a path from one: ``Y``, ``net.weight``, ``ys[-1]``.
+    """Return whether the text is a variable or a path from one: ``Y``, ``net.weight``, ``ys[-1]``.
 
     >>> from chainrule._src.cli.script import is_path
     >>> [is_path(text) for text in ("Y", "net.layers[0].weight", "f(x)", "[1, 2]", "3")]
@@ -132,7 +132,7 @@ def is_path(text: str) -> bool:
 
 
 def root_of(path: str) -> str:
-    """The variable that a path starts from."""
+    """Return the variable that a path starts from."""
     return path.replace("[", ".").split(".")[0].strip()
 
 
@@ -156,7 +156,7 @@ def look_up(text: str, names: Mapping[str, object], where: str) -> Any:
 
 
 def literal(text: str, option: str) -> object:
-    """A number, list or other literal.
+    """Return a number, list or other literal.
 
     Raises:
         BadUsage: it is none.

@@ -57,16 +57,16 @@ class Pass:
 
     @property
     def roots(self) -> list[Edge | None]:
-        """The edges that it starts from; None for those that are gone."""
+        """Return the edges that it starts from; None for those that are gone."""
         return [root() for root in self._roots]
 
     def is_default(self) -> bool:
-        """Whether it starts as it would without a gradient: one output, a scalar, and 1."""
+        """Return whether it starts as it would without a gradient: one output, a scalar, and 1."""
         (first, *others) = (getattr(g, "_raw", g) for g in self.cotangents)
         return not others and type(first) is np.ndarray and first.size == 1 and bool(first.item() == 1)
 
     def names(self) -> Params:
-        """The variables of the functions that are running, inner ones first, and their globals."""
+        """Return the variables of the functions that are running, inner ones first, and their globals."""
         names: Params = {}
         frame = user_frame()
         while frame is not None:
@@ -79,7 +79,7 @@ class Pass:
         return names
 
     def outputs(self) -> list[Tensor]:
-        """The tensors it starts from: the program passed them to the functions that are running."""
+        """Return the tensors it starts from: the program passed them to the functions that are running."""
         scopes: list[Params] = []
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:

@@ -1,7 +1,7 @@
-"""HIPS autograd's names and semantics, over chainrule.
+"""HIPS autograd's API, implemented with chainrule.
 
-``chainrule.compat.install("autograd")`` puts this package where programs import ``autograd``, and ``python -m
-chainrule.compat.autograd script.py`` runs a script so. See the guide "From HIPS autograd" for what differs.
+``chainrule.compat.install("autograd")`` makes ``import autograd`` import this package. ``python -m
+chainrule.compat.autograd script.py`` runs a script in this way. The guide "From HIPS autograd" lists the differences.
 """
 
 from chainrule.compat.autograd.builtins import dict, isinstance, list, tuple, type

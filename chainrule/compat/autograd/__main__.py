@@ -1,4 +1,4 @@
-"""Run a program that is written for HIPS autograd: ``python -m chainrule.compat.autograd script.py args...``."""
+"""Run a program written for HIPS autograd: ``python -m chainrule.compat.autograd script.py args...``."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Python's own ``isinstance``, ``type``, ``tuple``, ``list`` and ``dict``: containers of Arrays are containers.
+"""HIPS autograd's versions of Python's ``isinstance``, ``type``, ``tuple``, ``list`` and ``dict``.
 
-``isinstance`` and ``type`` answer for the value that an Array stands for. ``tuple``, ``list`` and ``dict`` are classes of their
-own, whose instances are Python's.
+``isinstance`` and ``type`` use the value of an Array. Calling ``tuple``, ``list`` and ``dict`` creates Python's built-in
+containers, which may contain Arrays.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class dict(builtins.dict[Any, Any], metaclass=_BuiltinContainer):
 
 
 class SequenceBox(builtins.tuple[Any, ...]):
-    """What ``new_box`` makes of a tuple or list: Arrays, and the trace that they start in."""
+    """The result of ``new_box`` for a tuple or list: Arrays, and the number of their trace."""
 
     _trace = -1
 
 
 class DictBox(builtins.dict[Any, Any]):
-    """A name that programs ask for: dicts of Arrays are dicts."""
+    """A class that exists for programs that import its name: dicts of Arrays are plain dicts."""
 
 
 def isinstance(x: object, classes: Any) -> bool:

@@ -1,4 +1,4 @@
-"""``autograd.core``: what programs import from there."""
+"""The names that programs import from ``autograd.core``."""
 
 from chainrule.compat.autograd import extend
 from chainrule.compat.autograd.extend import primitive_jvps, primitive_vjps

@@ -1,4 +1,4 @@
-"""The operators: derivatives of functions, made of ``make_vjp`` and ``make_jvp``."""
+"""HIPS autograd's differential operators (``grad``, ``jacobian``, ...), built from ``make_vjp`` and ``make_jvp``."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.dense import Limits, bound_of, rows
 from chainrule.compat.autograd import tracing
 from chainrule.compat.autograd.extend import Applied
-from chainrule.compat.autograd.tracing import recorded, result_of, vjp_of
+from chainrule.compat.autograd.tracing import public_result, record_run, vjp_from_trace
 from chainrule.compat.autograd.values import conjugate
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.utils import checkpoint as checkpoints
 
-_make_vjp, _make_jvp = tracing.make_vjp, tracing.make_jvp  # which programs import, too
+_make_vjp, _make_jvp = tracing.make_vjp, tracing.make_jvp  # programs import these names, too
 make_vjp = unary_to_nary(tracing.make_vjp)
 make_jvp = unary_to_nary(tracing.make_jvp)
 
 
-def _single(y: TensorLike | None, name: str) -> Any:
-    """The gradient to start from, of a result that is one real number, of any shape."""
+def _unit_cotangent(y: TensorLike | None, name: str) -> Any:
+    """Return the initial cotangent 1 of a result with a single real element; raise for other results."""
     space = vspace(y)
     if space.size != 1:
         raise TypeError(
@@ -41,52 +41,52 @@ def _single(y: TensorLike | None, name: str) -> Any:
 
 @unary_to_nary
 def grad(fun: AnyFunction, x: object) -> Any:
-    """
-    Returns a function which gives the gradient of ``fun`` with respect to the argument at ``argnum``.
+    """Return a function that computes the gradient of ``fun`` with respect to the argument at ``argnum``.
 
     Args:
-        fun: returns one real number, in an array of any shape.
-        argnum: an argument, or a tuple or list of them; each is an array, a number, or a tuple, list or dict of them.
+        fun: a function that returns one real number, in an array of any shape.
+        argnum: the position of an argument, or a tuple or list of positions. Each argument is an array, a number, or a
+            tuple, list or dict of them.
 
     Returns:
-        A function of the same arguments. Its result is like the argument.
+        A function of the same arguments. Its result has the structure of the argument.
 
     Raises:
-        TypeError: the result is not one real number.
+        TypeError: the result of ``fun`` is not one real number.
 
     >>> from chainrule.compat.autograd import grad
     >>> grad(lambda x, y: x * y**2, argnum=(0, 1))(2.0, 3.0)
     (np.float64(9.0), np.float64(12.0))
     """
     vjp, y = tracing.make_vjp(fun, x)
-    return vjp(_single(y, "grad"))
+    return vjp(_unit_cotangent(y, "grad"))
 
 
 @unary_to_nary
 def value_and_grad(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
-    """As :func:`grad`; what is returned gives ``(value, gradient)``, as ``scipy.optimize.minimize(jac=True)`` wants."""
+    """Like :func:`grad`; the function returns ``(value, gradient)``, as for ``scipy.optimize.minimize(jac=True)``."""
     vjp, y = tracing.make_vjp(fun, x)
-    return y, vjp(_single(y, "value_and_grad"))
+    return y, vjp(_unit_cotangent(y, "value_and_grad"))
 
 
 @unary_to_nary
 def grad_and_aux(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
-    """As :func:`grad`, of a function that returns ``(output, aux)``; what is returned gives ``(gradient, aux)``."""
+    """Like :func:`grad`, for a function that returns ``(output, aux)``; the result is ``(gradient, aux)``."""
     aux = []
 
-    def first(x: AnyArray) -> Any:
+    def main_output(x: AnyArray) -> Any:
         y, *rest = fun(x)
         aux.extend(rest)
         return y
 
-    run, trace = recorded("grad_and_aux(fun)(x)", first, x)
-    vjp, y = vjp_of(run, trace, x)
-    return vjp(_single(y, "grad_and_aux")), result_of(run, tree_map(trace.value, aux[0]))
+    run, trace = record_run("grad_and_aux(fun)(x)", main_output, x)
+    vjp, y = vjp_from_trace(run, trace, x)
+    return vjp(_unit_cotangent(y, "grad_and_aux")), public_result(run, tree_map(trace.value, aux[0]))
 
 
 @unary_to_nary
 def elementwise_grad(fun: AnyFunction, x: object) -> Any:
-    """The gradient of the sum of what ``fun`` returns: for an elementwise function, its derivative.
+    """Return the gradient of the sum of the elements of ``fun``: the derivative of an elementwise function.
 
     >>> import numpy as np
     >>> from chainrule.compat.autograd import elementwise_grad
@@ -102,16 +102,16 @@ def elementwise_grad(fun: AnyFunction, x: object) -> Any:
 
 @unary_to_nary
 def deriv(fun: AnyFunction, x: TensorLike) -> Any:
-    """The derivative along ones, by forward mode."""
+    """Return the derivative in the direction of ones, by forward mode."""
     return tracing.make_jvp(fun, x)(vspace(x).ones())[1]
 
 
 @unary_to_nary
 def jacobian(fun: AnyFunction, x: object) -> Any:
-    """The Jacobian of shape ``(*fun(x).shape, *x.shape)``, of a function from one array to another.
+    """Return the Jacobian ``(*fun(x).shape, *x.shape)`` of a function from one array to another.
 
-    Rows are computed many at a time; one by one where the function calls primitives of the program's own, whose rules
-    need not take batches.
+    Rows are computed in batches. They are computed one by one if the function calls user-defined primitives, whose rules
+    may not support batches.
 
     >>> import numpy as np
     >>> from chainrule.compat.autograd import jacobian
@@ -119,14 +119,14 @@ def jacobian(fun: AnyFunction, x: object) -> Any:
     array([[1., 0.],
            [1., 1.]])
     """
-    run, trace = recorded("jacobian", fun, x)
+    run, trace = record_run("jacobian", fun, x)
     shape = vspace(run.constant if run.is_constant else trace.result).shape + vspace(x).shape
     if run.is_constant:
         return np.zeros(shape)
     (y,), _ = trace.outputs()
     if y.is_complex():
         raise TypeError(
-            "jacobian() of a complex result: differentiate its real and its imaginary part, np.real and np.imag"
+            "jacobian() of a complex result: differentiate its real and imaginary parts, np.real and np.imag"
         )
     if y._edge is None or not y.numel():
         return np.zeros(shape, y._raw.dtype)
@@ -134,34 +134,36 @@ def jacobian(fun: AnyFunction, x: object) -> Any:
     def pull(g: AnyArray, more: bool = True) -> list[AnyArray]:
         return trace.sweep_to_inputs([y], [g], more)
 
-    own = any(getattr(getattr(node, "prim", None), "function", None) is Applied for node in engine.reachable([y._edge]))
+    has_user_primitives = any(
+        getattr(getattr(node, "prim", None), "function", None) is Applied for node in engine.reachable([y._edge])
+    )
     unit = np.zeros(y._raw.shape, y._raw.dtype)
-    step = 1 if own else Limits().chunk(y.numel(), bound_of([y]), lambda: pull(unit))
+    step = 1 if has_user_primitives else Limits().chunk(y.numel(), bound_of([y]), lambda: pull(unit))
     (found,) = rows(pull, y, trace.starts, step, "jacobian", lift_leaves=True)
-    return run.left(conjugate(as_caller_type(found, False)))
+    return run.outside_of_run(conjugate(as_caller_type(found, False)))
 
 
 @unary_to_nary
 def hessian(fun: AnyFunction, x: AnyArray) -> Any:
-    """The matrix of second derivatives, as the Jacobian of the Jacobian."""
+    """Return the matrix of second derivatives, as the Jacobian of the Jacobian."""
     return jacobian(jacobian(fun))(x)
 
 
 @unary_to_nary
 def holomorphic_grad(fun: AnyFunction, x: object) -> Any:
-    """The derivative of a holomorphic function from one complex number to another."""
+    """Return the derivative of a holomorphic function from one complex number to another."""
     if not vspace(x).iscomplex:
         warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
     return grad(lambda x: np.real(fun(x)))(x)
 
 
 def grad_named(fun: AnyFunction, argname: str) -> AnyFunction:
-    """The gradient with respect to the argument of a name."""
+    """Return the gradient with respect to the argument named ``argname``."""
     return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
 def multigrad_dict(fun: AnyFunction) -> AnyFunction:
-    """The gradients with respect to all arguments, as a dict by their names."""
+    """Return the gradients with respect to all arguments, as a dict by name."""
     signature = inspect.signature(fun)
 
     def gradfun(*args: object, **kwargs: object) -> object:
@@ -182,25 +184,25 @@ def multigrad_dict(fun: AnyFunction) -> AnyFunction:
 
 @unary_to_nary
 def make_hvp(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray | AnyFunction, ...]:
-    """``(hvp, gradient)``: ``hvp(v)`` is the product of the Hessian and v."""
+    """Return ``(hvp, gradient)``; ``hvp(v)`` is the product of the Hessian and v."""
     return tracing.make_vjp(grad(fun), x)
 
 
 def hessian_tensor_product(fun: AnyFunction, argnum: int = 0) -> AnyFunction:
-    """A function of ``(*args, tensor)``: the Hessian, contracted with a tensor of the argument's shape."""
+    """Return a function of ``(*args, tensor)``: the Hessian, contracted with a tensor of the argument's shape."""
     gradient = grad(fun, argnum)
 
-    def along(*args: object, **kwargs: object) -> Any:
+    def directional_derivative(*args: object, **kwargs: object) -> Any:
         return np.sum(gradient(*args[:-1], **kwargs) * args[-1])
 
-    return grad(along, argnum)
+    return grad(directional_derivative, argnum)
 
 
 hessian_vector_product = hessian_tensor_product
 
 
 def tensor_jacobian_product(fun: AnyFunction, argnum: int = 0) -> AnyFunction:
-    """A function of ``(*args, tensor)``: the Jacobian, whose first axes are contracted with those of a tensor."""
+    """Return a function of ``(*args, tensor)``: the Jacobian, contracted with a tensor along its first axes."""
 
     def product(*args: Any, **kwargs: Any) -> Any:
         return np.tensordot(args[-1], fun(*args[:-1], **kwargs), np.ndim(args[-1]))
@@ -213,7 +215,7 @@ vector_jacobian_product = tensor_jacobian_product
 
 @unary_to_nary
 def make_jvp_reversemode(fun: AnyFunction, x: object) -> AnyFunction:
-    """``jvp(t)``, without the value, by two reverse passes: for primitives that have no JVP."""
+    """Return ``jvp(t)``, computed by two reverse passes, for primitives without a JVP rule."""
     vjp, y = tracing.make_vjp(fun, x)
     return tracing.make_vjp(vjp, vspace(y).zeros())[0]
 
@@ -223,20 +225,23 @@ def _half_square(x: AnyArray) -> AnyArray:
 
 
 def make_ggnvp(f: AnyFunction, g: AnyFunction = _half_square, f_argnum: int = 0) -> AnyFunction:
-    """``make_ggnvp(f, g)(x)(v)`` is Jᵀ H J v, with J the Jacobian of f at x and H the Hessian of g at f(x)."""
+    """Return the generalized Gauss–Newton product: ``make_ggnvp(f, g)(x)(v)`` is Jᵀ H J v.
+
+    J is the Jacobian of f at x, and H the Hessian of g at f(x).
+    """
 
     @unary_to_nary
     def ggnvp(f: AnyFunction, x: object) -> AnyFunction:
         pull, y = tracing.make_vjp(f, x)
-        curve = tracing.make_vjp(grad(g), y)[0]
+        hessian_product = tracing.make_vjp(grad(g), y)[0]
         push = tracing.make_vjp(pull, vspace(y).zeros())[0]
-        return lambda v: pull(curve(push(v)))
+        return lambda v: pull(hessian_product(push(v)))
 
     return ggnvp(f, f_argnum)
 
 
 def checkpoint(fun: AnyFunction) -> AnyFunction:
-    """The function with its intermediate values dropped, and computed again when the gradient is."""
+    """Return a function that drops its intermediate values and recomputes them in the backward pass."""
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Primitives: functions of the program's own, with their rules.
+"""User-defined primitives and their rules (``primitive``, ``defvjp``, ``defjvp`` ...).
 
-An application is one node on the tape, a Function. Its rules are handed plain values where nothing is recorded, and Arrays
-where something is, so rules that are written with ``autograd.numpy`` have derivatives themselves.
+A call of a primitive records one node, a ``Function``. Its rules get Arrays while recording, and plain values otherwise.
+Rules written with ``autograd.numpy`` are therefore differentiable themselves.
 """
 
 from __future__ import annotations
@@ -22,9 +22,16 @@ from chainrule._src.messages.places import warn
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
-from chainrule.compat.autograd.runs import Run, sweeping
+from chainrule.compat.autograd.runs import Run, current_run
 from chainrule.compat.autograd.util import subval
-from chainrule.compat.autograd.values import conjugate, differentiable, getval, in_containers, stacked, zeros_like
+from chainrule.compat.autograd.values import (
+    conjugate,
+    differentiable,
+    getval,
+    match_containers,
+    stack_objects,
+    zeros_like,
+)
 from chainrule.compat.autograd.vspaces import VSpace, vspace
 from chainrule.compat.autograd.wrap_util import get_name, wraps
 
@@ -45,7 +52,7 @@ __all__ = [
     "vspace",
 ]
 
-#: primitive -> rule(argnums, ans, args, kwargs), which returns g -> the gradients of these arguments
+#: primitive -> rule(argnums, ans, args, kwargs), which returns a function of g: the gradients of these arguments
 primitive_vjps: dict[object, AnyFunction] = {}
 #: primitive -> rule(argnums, tangents, ans, args, kwargs), which returns the tangent of the result
 primitive_jvps: dict[object, AnyFunction] = {}
@@ -56,26 +63,26 @@ _notrace: set[object] = set()
 
 
 class PrimitiveCall:
-    """One application: which leaves of the arguments are operands, and the structure of the result."""
+    """One call of a primitive: its arguments, the leaves that are operands, and the structure of the result."""
 
     spec: TreeSpec
 
     def __init__(self, wrapped: Any, args: tuple[object, ...], kwargs: Params) -> None:
         self.wrapped = wrapped
-        self.args = tree_map(stacked, args)
+        self.args = tree_map(stack_objects, args)
         self.kwargs = kwargs
-        self.argnums = tuple(i for i, x in enumerate(self.args) if _followed(x))
+        self.argnums = tuple(i for i, x in enumerate(self.args) if _is_traced(x))
 
     def operands(self) -> list[Tensor]:
         return [x.tensor for x in tree_leaves(self.args) if type(x) is Array]
 
-    def filled(self, values: Iterable[TensorLike]) -> tuple[Any, ...]:
-        """The arguments with values in the place of Arrays."""
+    def fill_arguments(self, values: Iterable[TensorLike]) -> tuple[Any, ...]:
+        """Return the arguments with the Arrays replaced by values."""
         given = iter(values)
         return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)
 
-    def by_argument(self, leaves: Iterable[object]) -> list[TensorLike]:
-        """Leaves, one for each operand (None for zeros), as values that are like the arguments at ``argnums``."""
+    def group_by_argument(self, leaves: Iterable[object]) -> list[TensorLike]:
+        """Group leaves, one for each operand (None for zeros), to the structure of the arguments at ``argnums``."""
         given = iter(leaves)
 
         def one(x: Array) -> Any:
@@ -87,32 +94,32 @@ class PrimitiveCall:
     def rule(self, rules: dict[Any, AnyFunction], kind: str) -> AnyFunction:
         if self.wrapped not in rules:
             raise NotImplementedError(
-                f"{kind} of {get_name(self.wrapped)} wrt argnums {self.argnums} not defined: def{kind.lower()}() gives it one"
+                f"{kind} of {get_name(self.wrapped)} wrt argnums {self.argnums} not defined: declare one with def{kind.lower()}()"
             )
         return rules[self.wrapped]
 
 
-def _followed(x: object) -> bool:
+def _is_traced(x: object) -> bool:
     return any(type(leaf) is Array for leaf in tree_leaves(x))
 
 
-def _handed(tensor: Tensor, run: Run | None = None) -> TensorLike:
-    """A value as rules get it: an Array where what they compute is recorded, else a plain one; outside of the run, if any."""
+def _rule_argument(tensor: Tensor, run: Run | None = None) -> TensorLike:
+    """Convert a value for a rule: to an Array (outside of ``run``) while recording, else to a plain value."""
     if not is_grad_enabled():
         if type(tensor._raw) is np.ndarray:
             return tensor._raw[()]
         tensor = tensor.detach()
     array = array_of(tensor)
-    return getval(array) if is_plain(array) else array if run is None else run.left(array)
+    return getval(array) if is_plain(array) else array if run is None else run.outside_of_run(array)
 
 
 class Applied(Function):
-    """A primitive on the tape."""
+    """The ``Function`` that records a call of a primitive."""
 
     @staticmethod
     def forward(call: PrimitiveCall, *operands: Tensor) -> tuple[Any, ...]:
         values = [getval(array_of(x)) for x in operands]
-        leaves, call.spec = tree_flatten(call.wrapped.fun(*call.filled(values), **call.kwargs))
+        leaves, call.spec = tree_flatten(call.wrapped.fun(*call.fill_arguments(values), **call.kwargs))
         return tuple(
             wrap(np.array(getval(y))) if hasattr(y, "dtype") or isinstance(y, float | complex) else y for y in leaves
         )
@@ -127,14 +134,16 @@ class Applied(Function):
 
     @staticmethod
     def backward(ctx: Any, *gs: Any) -> tuple[Tensor | None, ...] | None:
-        run = sweeping()
+        run = current_run()
         call, operands, _, args, ans = Applied._values(ctx, run)
         rule = call.rule(primitive_vjps, "VJP")
-        g = tree_unflatten([y if g is None else conjugate(_handed(g, run)) for g, y in zip(gs, ctx.others)], call.spec)
+        g = tree_unflatten(
+            [y if g is None else conjugate(_rule_argument(g, run)) for g, y in zip(gs, ctx.others)], call.spec
+        )
         found: list[Any] = []
         for i, gradient in zip(call.argnums, rule(call.argnums, ans, args, call.kwargs)(g), strict=True):
             leaves, spec = tree_flatten(call.args[i])
-            parts = leaves_like(spec, in_containers(spec, _dense(gradient)), strict=True)
+            parts = leaves_like(spec, match_containers(spec, _dense(gradient)), strict=True)
             found += [part for x, part in zip(leaves, parts, strict=True) if type(x) is Array]
         return (None, *[_gradient(conjugate(part), x) for part, x in zip(found, operands, strict=True)])
 
@@ -142,25 +151,30 @@ class Applied(Function):
     def jvp(ctx: object, *tangents: Any) -> Any:
         call, _, outputs, args, ans = Applied._values(ctx)
         rule = call.rule(primitive_jvps, "JVP")
-        gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
-        tangent = in_containers(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)))
+        gs = call.group_by_argument(None if t is None else _rule_argument(t) for t in tangents[1:])
+        tangent = match_containers(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)))
         leaves = leaves_like(call.spec, tangent, strict=True)
-        moving = [y.is_floating_point() or y.is_complex() for y in outputs]
-        return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
+        differentiable_outputs = [y.is_floating_point() or y.is_complex() for y in outputs]
+        return tuple(
+            [
+                _gradient(t, y) if moves else None
+                for t, y, moves in zip(leaves, outputs, differentiable_outputs, strict=True)
+            ]
+        )
 
     @staticmethod
     def _values(ctx: Any, run: Run | None = None) -> tuple[PrimitiveCall, Any, Any, tuple[Any, ...], Any]:
-        """The call, its operands and results as tensors, and its arguments and result as rules get them."""
+        """Return the call, its operands and results as tensors, and its arguments and result converted for rules."""
         saved = ctx.saved_tensors
         operands, outputs = saved[: ctx.count], saved[ctx.count :]
-        results = iter([_handed(y, run) for y in outputs])
+        results = iter([_rule_argument(y, run) for y in outputs])
         leaves = [next(results) if y is None else y for y in ctx.others]
-        args = ctx.call.filled([_handed(x, run) for x in operands])
+        args = ctx.call.fill_arguments([_rule_argument(x, run) for x in operands])
         return ctx.call, operands, outputs, args, tree_unflatten(leaves, ctx.call.spec)
 
 
 def _gradient(g: Any, like: Tensor) -> Tensor:
-    """What a rule returned, as a tensor; of a real value only the real part matters."""
+    """Convert a rule's result to a tensor; take the real part for a real operand."""
     g = np.real(g) if np.iscomplexobj(g) and not like.is_complex() else g
     return g.tensor if type(g) is Array else wrap(differentiable(g))
 
@@ -169,7 +183,7 @@ def _gradient(g: Any, like: Tensor) -> Tensor:
 
 
 def primitive(f_raw: AnyFunction) -> AnyFunction:
-    """Make a function one operation, whose rules ``defvjp`` and ``defjvp`` declare. It is called with plain values."""
+    """Make a function a primitive, which is called with plain values. ``defvjp`` and ``defjvp`` declare its rules."""
 
     @wraps(f_raw)
     def f_wrapped(*args: object, **kwargs: object) -> object:
@@ -183,25 +197,27 @@ def primitive(f_raw: AnyFunction) -> AnyFunction:
     vars(f_wrapped).update(
         fun=f_raw,
         _is_autograd_primitive=True,
-        **{name: partial(_old_rule, f_wrapped, {}, name) for name in ("defvjp", "defgrad")},
+        **{name: partial(_deprecated_rule, f_wrapped, {}, name) for name in ("defvjp", "defgrad")},
         defvjp_is_zero=lambda argnums=(0,): defvjp(f_wrapped, *[None] * len(argnums), argnums=argnums),
     )
     return f_wrapped
 
 
-def _old_rule(f: AnyFunction, rules: dict[int, AnyFunction], name: str, maker: AnyFunction, argnum: int = 0) -> None:
-    """The old methods of primitives: defgrad(ans, *args) -> rule, and defvjp(g, ans, vs, gvs, *args)."""
-    warnings.warn(f"The {name} method is deprecated: autograd.extend.defvjp() declares rules", stacklevel=2)
+def _deprecated_rule(
+    f: AnyFunction, rules: dict[int, AnyFunction], name: str, maker: AnyFunction, argnum: int = 0
+) -> None:
+    """Declare a rule with the deprecated methods: defgrad(ans, *args) -> rule, and defvjp(g, ans, vs, gvs, *args)."""
+    warnings.warn(f"The {name} method is deprecated: declare rules with autograd.extend.defvjp()", stacklevel=2)
 
-    def at_once(ans: object, *args: object, **kwargs: object) -> AnyFunction:
+    def vjpmaker(ans: object, *args: object, **kwargs: object) -> AnyFunction:
         return lambda g: maker(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
 
-    rules[argnum] = maker if name == "defgrad" else at_once
+    rules[argnum] = maker if name == "defgrad" else vjpmaker
     defvjp(f, *rules.values(), argnums=list(rules))
 
 
 def notrace_primitive(f_raw: AnyFunction) -> AnyFunction:
-    """A function that is called with plain values and has no derivative."""
+    """Return a function that is called with plain values and has no derivative."""
 
     @wraps(f_raw)
     def f_wrapped(*args: AnyArray, **kwargs: object) -> object:
@@ -211,15 +227,15 @@ def notrace_primitive(f_raw: AnyFunction) -> AnyFunction:
 
 
 def register_notrace(trace_type: object, primitive_fun: AnyFunction) -> None:
-    """Say that a primitive has no derivative."""
+    """Declare that a primitive has no derivative."""
     if _has_rules(primitive_fun):
-        raise TypeError(_RULES_OF_OURS.format("register_notrace()", get_name(primitive_fun)))
+        raise TypeError(_BUILTIN_RULES.format("register_notrace()", get_name(primitive_fun)))
     _notrace.add(primitive_fun)
 
 
-_RULES_OF_OURS = (
-    "{0}: chainrule has the rules of NumPy's and SciPy's functions, {1} among them, and no others are used for these. Declare yours "
-    "for primitive({1}), and call that"
+_BUILTIN_RULES = (
+    "{0}: chainrule has its own rules for NumPy's and SciPy's functions, including {1}, which cannot be replaced. Declare "
+    "your rule for primitive({1}), and call that"
 )
 
 
@@ -228,9 +244,9 @@ def _has_rules(f: AnyFunction) -> bool:
 
 
 def _declare(rules: dict[object, AnyFunction], f: Any, rule: AnyFunction) -> None:
-    """Note the rule of a function of the program's own. One that is no primitive may be given rules, which then do nothing."""
+    """Register a rule for a user's function. Rules for functions that are not primitives have no effect."""
     if _has_rules(f):
-        warn(_RULES_OF_OURS.format("a rule is declared", get_name(f)))
+        warn(_BUILTIN_RULES.format("a rule is declared", get_name(f)))
     else:
         rules[f] = rule
 
@@ -239,12 +255,12 @@ def _declare(rules: dict[object, AnyFunction], f: Any, rule: AnyFunction) -> Non
 
 
 def defvjp_argnums(fun: AnyFunction, vjpmaker: AnyFunction) -> None:
-    """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns g -> the gradients of all these arguments."""
+    """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns a function of g: the gradients of all arguments."""
     _declare(primitive_vjps, fun, vjpmaker)
 
 
 def defvjp_argnum(fun: AnyFunction, vjpmaker: AnyFunction) -> None:
-    """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns g -> the gradient of one argument."""
+    """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns a function of g: the gradient of one argument."""
 
     def maker(argnums: Iterable[int], *rest: object) -> AnyFunction:
         vjps = [vjpmaker(argnum, *rest) for argnum in argnums]
@@ -254,7 +270,7 @@ def defvjp_argnum(fun: AnyFunction, vjpmaker: AnyFunction) -> None:
 
 
 def defvjp(fun: AnyFunction, *vjpmakers: AnyFunction | None, argnums: Iterable[int] | None = None) -> None:
-    """Declare for each argument ``vjpmaker(ans, *args)``, which returns g -> its gradient; None where that is zero."""
+    """Declare for each argument ``vjpmaker(ans, *args)``, which returns a function of g: the gradient; None means zero."""
     table = dict(zip(count() if argnums is None else argnums, vjpmakers))
 
     def maker(argnum: int, ans: object, args: tuple[object, ...], kwargs: Params) -> AnyFunction:
@@ -270,7 +286,7 @@ def defjvp_argnums(fun: object, jvpmaker: AnyFunction) -> None:
 
 
 def defjvp_argnum(fun: object, jvpmaker: AnyFunction) -> None:
-    """Declare ``jvpmaker(argnum, tangent, ans, args, kwargs)``: the part of the result's tangent that one argument's gives."""
+    """Declare ``jvpmaker(argnum, tangent, ans, args, kwargs)``: one argument's contribution to the result's tangent."""
 
     def maker(argnums: Iterable[int], gs: Iterable[TensorLike], *rest: object) -> object:
         first, *others = [_dense(jvpmaker(argnum, g, *rest)) for argnum, g in zip(argnums, gs)]
@@ -282,7 +298,7 @@ def defjvp_argnum(fun: object, jvpmaker: AnyFunction) -> None:
 
 
 def defjvp(fun: AnyFunction, *jvpfuns: AnyFunction | str | None, argnums: Iterable[int] | None = None) -> None:
-    """Declare for each argument ``jvp(tangent, ans, *args)``; ``"same"`` where the function is linear in it, None for zero."""
+    """Declare for each argument ``jvp(tangent, ans, *args)``; ``"same"`` for a linear argument, None for zero."""
     table = dict(zip(count() if argnums is None else argnums, jvpfuns))
 
     def maker(argnum: int, g: Any, ans: object, args: tuple[object, ...], kwargs: Params) -> object:
@@ -305,11 +321,11 @@ def _rule(table: dict[int, Any], argnum: int, fun: AnyFunction, kind: str) -> An
     return table[argnum]
 
 
-# -- what rules return -------------------------------------------------------------------------------------------------
+# -- results of rules --------------------------------------------------------------------------------------------------
 
 
 class SparseObject:
-    """A gradient that a rule gives as what adds it to an array: ``mut_add(array)`` returns the sum."""
+    """A gradient that a rule represents by a function: ``mut_add(array)`` returns the array plus the gradient."""
 
     def __init__(self, vs: VSpace, mut_add: AnyFunction) -> None:
         self.vs = vs
@@ -321,10 +337,10 @@ def _dense(x: object) -> Any:
 
 
 class Box:
-    """What programs call the values that carry derivatives. Arrays do; a class of the program's own cannot.
+    """HIPS autograd's class of traced values. Here Arrays are traced; user-defined box classes are not supported.
 
     Attributes:
-        type_mappings: classes of arrays, and what is asked whether their values can be differentiated by.
+        type_mappings: array classes, and the functions that check whether their values are differentiable.
     """
 
     type_mappings = TYPE_MAPPINGS

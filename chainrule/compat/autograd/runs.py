@@ -1,7 +1,7 @@
-"""The runs of functions that are being differentiated, and values without the derivative of one of them.
+"""Active runs of differentiated functions, and values without the derivative of one run.
 
-HIPS autograd keeps one value for each run that is going on, in boxes in boxes. Here all runs in reverse mode share one tape,
-where the value one level less is a node of its own: the sweep of its run does not pass it, those of the runs around do.
+HIPS autograd nests boxes, one for each active run. Here all reverse-mode runs share one tape. A value without the innermost
+derivative is an alias node on the tape: the backward pass of its run stops at that node, those of enclosing runs pass it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Leaf, next_seq
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule.compat.autograd.values import constant, differentiable, getval, isbox, stacked
+from chainrule.compat.autograd.values import constant, differentiable, getval, isbox, stack_objects
 
 
 class Run:
-    """One run of a function that is differentiated: what it starts from, and whether its result depends on anything.
+    """One run of a differentiated function: its inputs on the tape, and its result if that is constant.
 
     Attributes:
-        starts: where the arguments are on the tape, in reverse mode.
+        starts: the edges of the arguments, in reverse mode.
         level: the level of the tangents, in forward mode.
-        hidden: nodes that stand for values one level less.
-        began: its time; that of a run inside of it is later.
-        depth: how many runs it is inside of.
+        hidden: alias nodes at which this run's backward pass stops.
+        start_seq: the sequence number of the start; larger for nested runs.
+        depth: the number of enclosing runs.
     """
 
     constant: Any = None
@@ -50,7 +50,7 @@ class Run:
         self.level: Level | None = None
         self.starts: weakref.WeakSet[Any] = weakref.WeakSet()
         self.hidden: weakref.WeakSet[object] = weakref.WeakSet()
-        self.began = next_seq()
+        self.start_seq = next_seq()
 
     def __call__(self, x: Any) -> Any:
         if self.forward:
@@ -59,7 +59,7 @@ class Run:
             for leaf in tree_leaves(x):
                 self.start(leaf)
         with self:
-            y = tree_map(stacked, self.fun(x))  # type: ignore[misc]
+            y = tree_map(stack_objects, self.fun(x))  # type: ignore[misc]
         if constant(y):
             warnings.warn("Output seems independent of input.", stacklevel=7)
             self.constant, self.is_constant = y, True
@@ -72,16 +72,16 @@ class Run:
         STARTS[edge] = self
 
     def __enter__(self) -> Run:
-        self.depth = len(GOING.runs)
-        GOING.runs = (*GOING.runs, self)
+        self.depth = len(ACTIVE.runs)
+        ACTIVE.runs = (*ACTIVE.runs, self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        GOING.runs = tuple([run for run in GOING.runs if run is not self])
+        ACTIVE.runs = tuple([run for run in ACTIVE.runs if run is not self])
 
-    def followed(self, x: AnyArray) -> Any:
-        """What of a value depends on this run's argument: a tensor, or the Dual of the run's level; None if nothing does."""
-        for part in _layers(x):
+    def dependent_part(self, x: AnyArray) -> Any:
+        """Return the part of a value that depends on this run's argument: a tensor, or the Dual of its level; or None."""
+        for part in _nested_values(x):
             if isinstance(part, Tensor):
                 if part._edge is not None and self._reaches_starts(part._edge):
                     return part
@@ -92,67 +92,69 @@ class Run:
     def _reaches_starts(self, edge: Any) -> bool:
         seen = {edge}
         found = [edge]
-        for edge in found:  # which grows as it is walked
+        for edge in found:  # the list grows during the iteration
             if edge in self.starts:
                 return True
             if edge not in self.hidden:
                 for below in edge.edges:
-                    if below is not None and below.seq >= self.began and below not in seen:
+                    if below is not None and below.seq >= self.start_seq and below not in seen:
                         seen.add(below)
                         found.append(below)
         return False
 
     def value(self, x: Any, outside: bool) -> Any:
-        """The value, without this run's derivative, of what is ``followed``. ``outside``: other runs follow it, too."""
+        """Return a dependent part without this run's derivative. ``outside``: other runs depend on it, too."""
         if type(x) is Dual:
             return array_of(wrapped(x.primal))
         return (
-            self.hide(x) if outside or any(type(start) is not Leaf for start in self.starts) else array_of(wrap(x._raw))
+            self.detach_from_run(x)
+            if outside or any(type(start) is not Leaf for start in self.starts)
+            else array_of(wrap(x._raw))
         )
 
-    def hide(self, x: object) -> Array:
-        """A tensor whose derivative belongs to the runs around this one alone."""
+    def detach_from_run(self, x: object) -> Array:
+        """Return an alias of a tensor that has derivatives only in the enclosing runs."""
         lower = alias(x)
         if lower._edge is not None:
             lower._view = None
             self.hidden.add(lower._edge)
         return array_of(lower)
 
-    def left(self, x: TensorLike) -> Any:
-        """A result, or what a rule is given, outside of the run that it was computed in."""
-        return self.hide(x.tensor) if type(x) is Array and x.tensor._edge is not None else x
+    def outside_of_run(self, x: TensorLike) -> Any:
+        """Return a value computed in this run for use outside of it, without this run's derivative."""
+        return self.detach_from_run(x.tensor) if type(x) is Array and x.tensor._edge is not None else x
 
 
-class _Going(threading.local):
-    """The runs whose functions are being called in this thread, the outermost first."""
+class _ActiveRuns(threading.local):
+    """The active runs of this thread, outermost first."""
 
     runs: tuple[Run, ...] = ()
 
 
-GOING = _Going()
-#: where values start on the tape, and in which run
+ACTIVE = _ActiveRuns()
+#: Maps edges of a run's inputs to the run.
 STARTS: weakref.WeakKeyDictionary[Any, Run] = weakref.WeakKeyDictionary()
 
 
-def _layers(x: AnyArray) -> Iterator[object]:
-    """A tensor, what its data is made of, and so on, as far as runs put them around each other."""
+def _nested_values(x: AnyArray) -> Iterator[object]:
+    """Iterate over a tensor, its data, the data's content, and so on, through nested tensors and interpreters."""
     while isinstance(x, (Tensor, WithPrimal, Batched)):
         yield x
         x = x._raw if isinstance(x, Tensor) else x.inside
 
 
 def runs_of(x: Array) -> list[tuple[Run, Any]]:
-    """The runs that a value depends on, the innermost first, and what of the value does. Runs may have ended."""
-    runs = {run for run in GOING.runs if run.forward}
-    for part in _layers(x.tensor):
+    """Return the runs that a value depends on, innermost first, with the dependent part. Runs may have ended."""
+    runs = {run for run in ACTIVE.runs if run.forward}
+    for part in _nested_values(x.tensor):
         if isinstance(part, Tensor) and part._edge is not None:
             runs.update([STARTS[edge] for edge in reachable([part._edge]) if edge in STARTS])
-    found = [(run, run.followed(x.tensor)) for run in sorted(runs, key=lambda run: -run.began)]
+    found = [(run, run.dependent_part(x.tensor)) for run in sorted(runs, key=lambda run: -run.start_seq)]
     return [(run, part) for run, part in found if part is not None]
 
 
 def value_of(x: Array) -> AnyArray:
-    """``x._value``: the value without the derivative of the innermost run that it depends on. Runs around that go on."""
+    """Return ``x._value``: the value without the derivative of its innermost run; outer runs still differentiate it."""
     found = runs_of(x)
     if found:
         run, part = found[0]
@@ -163,12 +165,12 @@ def value_of(x: Array) -> AnyArray:
 
 
 def depth_of(x: Array) -> int:
-    """``x._trace``: how many runs the innermost one that a value depends on is inside of; -1 for none."""
+    """Return ``x._trace``: the depth of the innermost run that a value depends on; -1 for none."""
     found = runs_of(x)
     return found[0][0].depth if found else -1
 
 
-def sweeping() -> Run | None:
-    """The run whose gradients are being computed."""
+def current_run() -> Run | None:
+    """Return the run whose backward pass is active."""
     wanted = None if LOCAL.sweep is None else LOCAL.sweep.wanted
     return STARTS.get(next(iter(wanted))) if wanted else None

@@ -1,4 +1,4 @@
-"""Checks of derivatives against finite differences."""
+"""Check derivatives against finite differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def scalar_close(a: Any, b: Any) -> bool:
 
 
 def make_numerical_jvp(f: AnyFunction, x: object) -> AnyFunction:
-    """The derivative along a tangent by central differences."""
+    """Return a function that computes the derivative along a tangent by central differences."""
     points, values = vspace(x), vspace(f(x))
 
     def jvp(v: object) -> object:
@@ -33,13 +33,13 @@ def check_vjp(f: AnyFunction, x: object) -> None:
     """Compare ⟨t, vjp(g)⟩ with ⟨J t, g⟩, for random t and g.
 
     Raises:
-        AssertionError: they differ, or the gradient is not like x.
+        AssertionError: they differ, or the gradient's structure differs from that of x.
     """
     vjp, y = make_vjp(f, x)
     points, values = vspace(x), vspace(y)
     t, g = points.randn(), values.randn()
     gradient = points.covector(vjp(values.covector(g)))
-    assert vspace(gradient) == points, f"the gradient is of {vspace(gradient)}, and the argument of {points}"
+    assert vspace(gradient) == points, f"the gradient is in {vspace(gradient)}, but the argument in {points}"
     exact = points.inner_prod(t, gradient)
     numeric = values.inner_prod(g, make_numerical_jvp(f, x)(t))
     assert scalar_close(numeric, exact), (
@@ -48,16 +48,16 @@ def check_vjp(f: AnyFunction, x: object) -> None:
 
 
 def check_jvp(f: AnyFunction, x: object) -> None:
-    """Compare the derivative along a random tangent with differences."""
+    """Compare the derivative along a random tangent with finite differences."""
     t = vspace(x).randn()
     check_equivalent(make_jvp(f, x)(t)[1], make_numerical_jvp(f, x)(t))
 
 
 def check_equivalent(x: object, y: object) -> None:
-    """Compare two values in their product with a random one.
+    """Compare the inner products of two values with a random one.
 
     Raises:
-        AssertionError: they differ, in value or in kind.
+        AssertionError: the values or their vector spaces differ.
     """
     space = vspace(x)
     assert space == vspace(y), f"VSpace mismatch:\nx: {space}\ny: {vspace(y)}"
@@ -70,10 +70,10 @@ def check_grads(f: AnyFunction, x: object, modes: Iterable[str] | None = None, o
     """Check the derivatives of a function at a point, up to an order.
 
     Args:
-        modes: ``"fwd"``, ``"rev"``, or both, which is the default.
+        modes: ``"fwd"``, ``"rev"``, or both (the default).
 
     Raises:
-        AssertionError: one is wrong.
+        AssertionError: a derivative is wrong.
     """
     modes = ["fwd", "rev"] if modes is None else list(modes)
     assert all(mode in ("fwd", "rev") for mode in modes), modes
@@ -90,13 +90,13 @@ def check_grads(f: AnyFunction, x: object, modes: Iterable[str] | None = None, o
 def _check_derivative(
     name: str, derivative: AnyFunction, x: object, like: object, modes: list[str], order: int
 ) -> None:
-    """Check the derivatives of a derivative, which is a function of the point and a direction."""
+    """Check the derivatives of a derivative (a function of the point and a direction)."""
     derivative.__name__ = name
     check_grads(derivative, (0, 1), modes, order=order - 1)(x, vspace(like).randn())
 
 
 def combo_check(fun: AnyFunction, *args: object, **kwargs: object) -> AnyFunction:
-    """``check_grads`` with every combination of the arguments, of which lists are given."""
+    """Return a function of lists of arguments that calls ``check_grads`` for every combination."""
 
     def check(*choices: Any, **named: Any) -> None:
         for chosen in product(*choices):

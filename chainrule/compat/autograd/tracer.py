@@ -1,4 +1,4 @@
-"""What programs ask about traced values, and the steps that operators are made of there."""
+"""HIPS autograd's low-level tracing API: ``trace``, ``new_box``, ``backward_pass``, and node classes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.trace import fresh_leaf
 from chainrule.compat.autograd.builtins import SequenceBox
 from chainrule.compat.autograd.extend import Box, notrace_primitive, primitive, register_notrace
-from chainrule.compat.autograd.runs import GOING, STARTS, Run
-from chainrule.compat.autograd.tracing import make_jvp, points, recorded, vjp_of
+from chainrule.compat.autograd.runs import ACTIVE, STARTS, Run
+from chainrule.compat.autograd.tracing import as_differentiable, make_jvp, record_run, vjp_from_trace
 from chainrule.compat.autograd.util import toposort
-from chainrule.compat.autograd.values import conjugate, getval, isbox, shown
+from chainrule.compat.autograd.values import conjugate, getval, isbox, to_scalars
 
 __all__ = [
     "Box",
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class VJPNode:
-    """The place of an Array on the tape: ``x._node``. A new root is the place of what ``new_box`` makes."""
+    """The node of an Array (``x._node``), or a new root for ``new_box``."""
 
     def __init__(self, array: Array | None = None, pull: Callable[[Any], Any] | None = None) -> None:
         self.array = array
@@ -52,7 +52,7 @@ class VJPNode:
 
 
 class JVPNode:
-    """Where a tangent starts, or ends: ``node.g``."""
+    """A node of forward mode, with its tangent ``node.g``."""
 
     def __init__(self, g: Any) -> None:
         self.g = g
@@ -63,15 +63,15 @@ class JVPNode:
 
 
 class TraceStack:
-    """The functions that are being differentiated. ``top`` is the number of the innermost one, -1 for none."""
+    """The stack of active runs. ``top`` is the number of the innermost one, -1 for none."""
 
     @property
     def top(self) -> int:
-        return len(GOING.runs) - 1
+        return len(ACTIVE.runs) - 1
 
     @contextmanager
     def new_trace(self) -> Iterator[int]:
-        """A function that the program calls by itself, in the block, with what ``new_box`` makes."""
+        """Start a run for the block, in which the program calls a function with values from ``new_box``."""
         with Run() as run:
             yield run.depth
 
@@ -80,9 +80,9 @@ trace_stack = TraceStack()
 
 
 def new_box(value: object, trace: int, node: VJPNode) -> Any:
-    """An Array (Arrays, for a tuple or list) to call a function with; ``backward_pass`` gives gradients with respect to it."""
-    run = next((run for run in GOING.runs if run.depth == trace and run.fun is None), None) or _loose(trace)
-    boxes = tree_map(lambda x: _started(x, run), points(value))
+    """Return an Array (or a container of Arrays) as a new input, with respect to which ``backward_pass`` differentiates."""
+    run = next((run for run in ACTIVE.runs if run.depth == trace and run.fun is None), None) or _unscoped_run(trace)
+    boxes = tree_map(lambda x: _new_start(x, run), as_differentiable(value))
     if isinstance(value, (tuple, list)):
         boxes = SequenceBox(boxes)
         boxes._trace = trace
@@ -90,40 +90,40 @@ def new_box(value: object, trace: int, node: VJPNode) -> Any:
     return boxes
 
 
-#: the runs of boxes that were made outside of ``new_trace``, by their number and the run around them
-_LOOSE: weakref.WeakValueDictionary[tuple[int, int | None], Run] = weakref.WeakValueDictionary()
+#: The runs of boxes created outside of ``new_trace``, by trace number and enclosing run.
+_UNSCOPED_RUNS: weakref.WeakValueDictionary[tuple[int, int | None], Run] = weakref.WeakValueDictionary()
 
 
-def _loose(trace: int) -> Run:
-    """Boxes of one number are of one run, whose derivatives ``_value`` leaves behind together."""
-    key = trace, GOING.runs[-1].began if GOING.runs else None
-    run = _LOOSE.get(key)
+def _unscoped_run(trace: int) -> Run:
+    """Return the run of boxes created outside of ``new_trace``; boxes with the same trace number share a run."""
+    key = trace, ACTIVE.runs[-1].start_seq if ACTIVE.runs else None
+    run = _UNSCOPED_RUNS.get(key)
     if run is None:
-        _LOOSE[key] = run = Run()
+        _UNSCOPED_RUNS[key] = run = Run()
     return run
 
 
-def _started(x: AnyArray, run: Run) -> Array:
+def _new_start(x: AnyArray, run: Run) -> Array:
     start = array_of(fresh_leaf(x))
     run.start(start)
     return start
 
 
 def backward_pass(g: TensorLike, end_node: VJPNode) -> Any:
-    """The gradient with respect to what an Array was computed from, the innermost start of ``new_box`` or ``trace``."""
+    """Return the gradient with respect to the innermost input (from ``new_box`` or ``trace``) of an Array's node."""
     if end_node.pull is not None:
         return end_node.pull(g)
     end = end_node.array
     if end is None:
-        raise TypeError("backward_pass() of a node without a value: pass the _node of what a function returned")
+        raise TypeError("backward_pass() of a node without a value: pass the _node of a function's result")
     edge = end.tensor._edge
     order = [] if edge is None else reachable([edge])
     starts = [start for start in order if start in STARTS]
-    run = max((STARTS[start] for start in starts), key=lambda run: run.began, default=None)
+    run = max((STARTS[start] for start in starts), key=lambda run: run.start_seq, default=None)
     targets = [start for start in starts if STARTS[start] is run]
     if run is None or len(targets) != 1:
         raise TypeError(
-            f"backward_pass(): the value was computed from {len(targets)} starts of new_box(), not from one"
+            f"backward_pass(): the value depends on {len(targets)} inputs of new_box(), but must depend on one"
         )
     cotangent = Array(conjugate(g), end.dtype).tensor
     nested = cotangent.requires_grad or reaches_outside([edge], targets[0].seq, targets)
@@ -136,11 +136,11 @@ def backward_pass(g: TensorLike, end_node: VJPNode) -> Any:
         accumulate=False,
         order=[edge for edge in order if edge not in run.hidden],
     )
-    return shown(conjugate(as_caller_type(found, False)))
+    return to_scalars(conjugate(as_caller_type(found, False)))
 
 
 class Node:
-    """The base of a program's own classes of nodes, for :func:`trace`."""
+    """The base of user-defined node classes for :func:`trace`."""
 
     @classmethod
     def new_root(cls, *args: object, **kwargs: object) -> Node:
@@ -150,15 +150,15 @@ class Node:
 
 
 def trace(start_node: object, fun: AnyFunction, x: object) -> tuple[Any, Any]:
-    """``(value, node)`` of a function: the node's ``backward_pass`` or, of a JVPNode, its ``g`` is the derivative."""
+    """Return ``(value, node)`` of a function. ``backward_pass`` of the node, or ``g`` of a JVPNode, is the derivative."""
     if isinstance(start_node, JVPNode):
         value, tangent = make_jvp(fun, x)(start_node.g)
         return value, JVPNode(tangent)
     if not isinstance(start_node, VJPNode):
         raise NotImplementedError(
-            "autograd.tracer.trace(): chainrule puts nodes of its own on the tape. chainrule.func.vjp differentiates, x.graph() draws "
-            "a graph, chainrule.explain shows its numbers, and a chainrule._src.api.watch.Watch sees each operation"
+            "autograd.tracer.trace(): chainrule records its own nodes. Use chainrule.func.vjp to differentiate, x.graph() to draw "
+            "a graph, chainrule.explain to show its values, and a chainrule._src.api.watch.Watch to observe operations"
         )
-    run, recording = recorded("trace(start_node, fun, x)", fun, x)
-    pull, value = vjp_of(run, recording, x)
+    run, recording = record_run("trace(start_node, fun, x)", fun, x)
+    pull, value = vjp_from_trace(run, recording, x)
     return value, None if run.is_constant else VJPNode(pull=pull)

@@ -1,6 +1,6 @@
-"""The two operators that all others are made of.
+"""``make_vjp`` and ``make_jvp``, from which all other operators are built.
 
-A function is handed Arrays, alone or in tuples, lists and dicts. What it returns goes back to NumPy: numbers are NumPy's
+The differentiated function gets Arrays, alone or in tuples, lists and dicts. Results are converted to NumPy arrays and
 scalars.
 """
 
@@ -15,58 +15,58 @@ from chainrule._src.transforms.grad import pulled
 from chainrule._src.transforms.trace import Trace
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run
-from chainrule.compat.autograd.values import conjugate, differentiable, in_containers, shown, zeros_like
+from chainrule.compat.autograd.values import conjugate, differentiable, match_containers, to_scalars, zeros_like
 
 
-def points(x: object) -> Any:
-    """What a function is differentiated by, as floats and complex numbers."""
+def as_differentiable(x: object) -> Any:
+    """Convert the argument of a differentiated function to floats and complex numbers."""
     for leaf in tree_leaves(x):
         TYPE_MAPPINGS.check(leaf)
     return tree_map(differentiable, x)
 
 
-def recorded(name: str, fun: AnyFunction, x: object) -> tuple[Run, Trace]:
-    """A function's run in reverse mode, and its trace."""
+def record_run(name: str, fun: AnyFunction, x: object) -> tuple[Run, Trace]:
+    """Run a function in reverse mode; return the run and its trace."""
     if x is None:
         raise TypeError("Can't differentiate w.r.t. None")
     run = Run(fun)
-    trace = Trace(name, run, (0,), (points(x),), {}, linked=True)
+    trace = Trace(name, run, (0,), (as_differentiable(x),), {}, linked=True)
     trace.hidden = run.hidden
     return run, trace
 
 
 def make_vjp(fun: AnyFunction, x: object) -> tuple[AnyFunction, Any]:
-    """``(vjp, value)``: ``vjp(g)`` pulls a gradient with respect to fun(x) back to x."""
-    return vjp_of(*recorded("make_vjp(fun, x)", fun, x), x)
+    """Return ``(vjp, value)``; ``vjp(g)`` maps a gradient with respect to fun(x) to one with respect to x."""
+    return vjp_from_trace(*record_run("make_vjp(fun, x)", fun, x), x)
 
 
-def vjp_of(run: Run, trace: Trace, x: object) -> tuple[AnyFunction, Any]:
-    """``(vjp, value)`` of a function that was called."""
+def vjp_from_trace(run: Run, trace: Trace, x: object) -> tuple[AnyFunction, Any]:
+    """Return ``(vjp, value)`` of a recorded run."""
     if run.is_constant:
         return lambda g: zeros_like(x), run.constant
     value, pull = pulled(trace)
     spec = tree_structure(value)
 
     def vjp(g: object) -> object:
-        g = tree_map(conjugate, in_containers(spec, g))
-        return result_of(run, tree_map(conjugate, pull(g)[0]))
+        g = tree_map(conjugate, match_containers(spec, g))
+        return public_result(run, tree_map(conjugate, pull(g)[0]))
 
-    return vjp, result_of(run, value)
+    return vjp, public_result(run, value)
 
 
-def result_of(run: Run, x: object) -> Any:
-    """What a run in reverse mode gives, as programs get it."""
-    return shown(tree_map(run.left, x))
+def public_result(run: Run, x: object) -> Any:
+    """Convert a result of a reverse-mode run for the program, without the run's derivative."""
+    return to_scalars(tree_map(run.outside_of_run, x))
 
 
 def make_jvp(fun: AnyFunction, x: object) -> AnyFunction:
-    """A function of a tangent of x, which returns ``(fun(x), tangent of fun(x))``."""
+    """Return a function of a tangent of x that returns ``(fun(x), tangent of fun(x))``."""
 
     def jvp(g: object) -> tuple[Any, Any]:
         run = Run(fun, forward=True)
-        value, tangent = func.jvp(run, (points(x),), (g,))
+        value, tangent = func.jvp(run, (as_differentiable(x),), (g,))
         if run.is_constant:
             return run.constant, zeros_like(run.constant)
-        return shown(value), shown(tangent)
+        return to_scalars(value), to_scalars(tangent)
 
     return jvp

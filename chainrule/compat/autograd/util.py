@@ -1,4 +1,4 @@
-"""Small helpers that programs import."""
+"""The helpers that programs import from ``autograd.util``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def subval(x: Iterable[object], i: int, value: object) -> tuple[TensorLike, ...]
 
 
 def toposort(end_node: object, parents: Any = attrgetter("parents")) -> Iterator[Any]:
-    """The nodes that a node depends on, each after all that depend on it."""
+    """Iterate over the ancestors of a node; each node comes after all nodes that depend on it."""
     children: dict[Any, int] = {end_node: 1}
     stack = [end_node]
     while stack:
@@ -39,5 +39,5 @@ def toposort(end_node: object, parents: Any = attrgetter("parents")) -> Iterator
 
 
 def quick_grad_check(fun: Any, arg0: Any, extra_args: Any = (), kwargs: Any = None, **ignored: object) -> None:
-    """The old name of a check of first derivatives."""
+    """Check first derivatives (deprecated name)."""
     check_grads(lambda x: fun(x, *extra_args, **(kwargs or {})), modes=["rev"], order=1)(arg0)

@@ -1,4 +1,7 @@
-"""Values as programs, rules and the tape get them. Gradients of complex values are HIPS autograd's, the conjugates of chainrule's."""
+"""Conversion of values between programs, rules and the tape.
+
+Gradients of complex values follow HIPS autograd's convention: they are the conjugates of chainrule's.
+"""
 
 from __future__ import annotations
 
@@ -14,33 +17,33 @@ from chainrule._src.transforms.arguments import is_array
 
 
 def getval(x: object) -> Any:
-    """The plain value of an Array, without its derivatives; anything else as it is."""
+    """Return the plain value of an Array, without derivatives; return other objects unchanged."""
     if type(x) is not Array:
         return x
     raw = x.tensor._raw
     value = raw if isinstance(raw, np.ndarray) else raw.read()
     if value is None:
-        raise TypeError("getval() of an array inside vmap: it stands for many values, and has none of its own")
+        raise TypeError("getval() of an array inside vmap: it represents a batch of values, not a single one")
     return value[()]
 
 
 def isbox(x: TensorLike) -> bool:
-    """Whether a value is followed by a derivative that is being taken."""
+    """Return whether a value carries derivatives of an active transformation."""
     return type(x) is Array and carries(x)
 
 
 def conjugate(x: TensorLike) -> TensorLike:
-    """From chainrule's gradient of a complex value to HIPS autograd's, and back."""
+    """Convert between chainrule's and HIPS autograd's gradients of complex values, by conjugation."""
     return np.conj(x) if np.iscomplexobj(x) else x
 
 
-def shown(x: object) -> Any:
-    """A result as programs get it: NumPy's scalars for 0-d arrays."""
+def to_scalars(x: object) -> Any:
+    """Convert 0-d arrays in a result to NumPy scalars."""
     return tree_map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) and not leaf.ndim else leaf, x)
 
 
 def differentiable(x: object) -> AnyArray | None:
-    """What is differentiated by: floats and complex numbers; integers become floats."""
+    """Convert a value for differentiation: integers become floats; raise for other dtypes than floats and complex."""
     if isinstance(x, (Array, Tensor)):
         return x
     value = np.asarray(x)
@@ -52,12 +55,12 @@ def differentiable(x: object) -> AnyArray | None:
 
 
 def constant(y: Any) -> bool:
-    """Whether a result depends on nothing that is differentiated."""
+    """Return whether a result does not depend on any differentiated value."""
     return not any(isinstance(leaf, Tensor) or isbox(leaf) for leaf in tree_leaves(y))
 
 
-def stacked(x: TensorLike | AnyFunction) -> TensorLike | AnyFunction:
-    """An array of objects that are Arrays as one Array."""
+def stack_objects(x: TensorLike | AnyFunction) -> TensorLike | AnyFunction:
+    """Convert an object array of Arrays to one Array."""
     found = plain_or_stacked(x)
     return array_of(found) if isinstance(found, Tensor) and found is not x else found
 
@@ -66,9 +69,9 @@ def zeros_like(x: object) -> AnyArray:
     return tree_map(lambda leaf: np.zeros_like(differentiable(getval(leaf)))[()], x)
 
 
-def in_containers(spec: TreeSpec, x: Any) -> Any:
-    """A gradient in the containers of what it is a gradient of: for a list it may be a tuple or an array."""
-    if not spec.num_leaves:  # an empty list, of which a rule may say anything
+def match_containers(spec: TreeSpec, x: Any) -> Any:
+    """Convert a gradient to the containers of its argument; a rule may return a tuple or an array for a list."""
+    if not spec.num_leaves:  # an empty list: ignore the rule's result
         return tree_unflatten([], spec)
     sequence = isinstance(x, (list, tuple))
     if spec.kind is None:
@@ -76,8 +79,8 @@ def in_containers(spec: TreeSpec, x: Any) -> Any:
             return Array(x)
         return np.asarray(x) if hasattr(x, "__array__") and not is_array(x) else x  # another library's
     if issubclass(spec.kind, (list, tuple)) and (sequence or (np.ndim(x) and len(x) == len(spec.children))):
-        parts = [in_containers(child, part) for child, part in zip(spec.children, x)] + list(x[len(spec.children) :])
-        return getattr(spec.kind, "_make", spec.kind)(parts)  # too many or too few: leaves_like tells
+        parts = [match_containers(child, part) for child, part in zip(spec.children, x)] + list(x[len(spec.children) :])
+        return getattr(spec.kind, "_make", spec.kind)(parts)  # leaves_like raises if the lengths differ
     if isinstance(x, dict) and issubclass(spec.kind, dict) and list(x) == list(spec.context):
-        return spec.kind(zip(x, map(in_containers, spec.children, x.values())))
+        return spec.kind(zip(x, map(match_containers, spec.children, x.values())))
     return x

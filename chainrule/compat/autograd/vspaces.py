@@ -10,23 +10,23 @@ import numpy as np
 
 from chainrule._src.arrays.tree import is_container, tree_flatten, tree_map, tree_unflatten
 from chainrule._src.arrays.types import NumpyDType, TensorLike
-from chainrule.compat.autograd.kinds import Kinds
+from chainrule.compat.autograd.kinds import TypeMappings
 from chainrule.compat.autograd.values import getval
 
 _SCALARS = (float, complex, np.inexact)
 
 
 class VSpace:
-    """The real vector space that a value lives in, where a complex number has two dimensions.
+    """The real vector space of a value; a complex number has two dimensions.
 
     Attributes:
-        shape, dtype: those of an array or a number.
+        shape, dtype: shape and dtype of an array or number.
         size: the number of dimensions.
-        iscomplex: whether an array is complex.
-        mappings: classes of the program's own, and the functions that find their values' spaces.
+        iscomplex: whether the value is a complex array.
+        mappings: user-defined classes, and the functions that return their values' spaces.
     """
 
-    mappings = Kinds()
+    mappings = TypeMappings()
 
     def __init__(self, value: object) -> None:
         leaves, self.spec = tree_flatten(value)
@@ -59,27 +59,27 @@ class VSpace:
 
     def _single(self, what: str) -> tuple[tuple[int, ...], NumpyDType]:
         if self.spec.kind is not None:
-            raise TypeError(f"a {self.spec.kind.__name__} of arrays has no {what} of its own")
+            raise TypeError(f"a {self.spec.kind.__name__} of arrays has no {what}")
         return self.leaves[0]
 
-    def _made(self, make: Callable[[tuple[int, ...], NumpyDType], Any]) -> Any:
+    def _fill(self, make: Callable[[tuple[int, ...], NumpyDType], Any]) -> Any:
         return tree_unflatten([make(*leaf)[()] for leaf in self.leaves], self.spec)
 
     def zeros(self) -> Any:
-        return self._made(np.zeros)
+        return self._fill(np.zeros)
 
     def ones(self) -> Any:
-        return self._made(lambda shape, dtype: np.full(shape, 1 + 1j if dtype.kind == "c" else 1, dtype))
+        return self._fill(lambda shape, dtype: np.full(shape, 1 + 1j if dtype.kind == "c" else 1, dtype))
 
     def randn(self) -> Any:
         def normal(shape: tuple[int, ...], dtype: NumpyDType) -> TensorLike:
             real = np.asarray(np.random.randn(*shape))
             return (real + 1j * np.random.randn(*shape) if dtype.kind == "c" else real).astype(dtype)
 
-        return self._made(normal)
+        return self._fill(normal)
 
     def standard_basis(self) -> Iterator[Any]:
-        """The unit vectors: for a complex number 1, and 1j."""
+        """Iterate over the unit vectors; those of a complex number are 1 and 1j."""
         for place, (shape, dtype) in enumerate(self.leaves):
             for index in np.ndindex(shape):
                 for unit in (1, 1j) if dtype.kind == "c" else (1,):
@@ -91,19 +91,19 @@ class VSpace:
         return tree_map(np.add, x, y)
 
     def mut_add(self, x: object, y: object) -> Any:
-        """The sum; ``x`` may be None, for zeros."""
+        """Return the sum; ``x`` may be None, for zeros."""
         return self.add(self.zeros() if x is None else x, y)
 
     def scalar_mul(self, x: object, a: object) -> Any:
         return tree_map(lambda leaf: leaf * a, x)
 
     def inner_prod(self, x: object, y: object) -> Any:
-        """Re ⟨x, y⟩, the sum over all leaves."""
+        """Return Re ⟨x, y⟩, summed over all leaves."""
         products = tree_map(lambda a, b: np.real(np.sum(np.conj(a) * b)), x, y)
         return sum(tree_flatten(products)[0], 0.0)
 
     def covector(self, x: object) -> Any:
-        """From a vector to what ``inner_prod`` with it is as a gradient: the conjugate."""
+        """Return the conjugate: the gradient of ``inner_prod`` with the vector."""
         return tree_map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, x)
 
     def __eq__(self, other: object) -> bool:
@@ -116,7 +116,7 @@ class VSpace:
 
     @classmethod
     def register(cls, value_type: type, vspace_maker: Callable[[Any], VSpace] | None = None) -> None:
-        """Say which space the arrays of a class are in."""
+        """Register the vector space of a class of arrays."""
         VSpace.mappings[value_type] = cls if vspace_maker is None else vspace_maker
 
 
@@ -132,7 +132,7 @@ class ComplexArrayVSpace(ArrayVSpace):
 
 
 def vspace(value: object) -> VSpace:
-    """The space that a value lives in."""
+    """Return the vector space of a value."""
     if type(value) in VSpace.mappings:
         return VSpace.mappings[type(value)](value)
     if isinstance(value, _SCALARS) or (hasattr(value, "__array__") and not is_container(value)):

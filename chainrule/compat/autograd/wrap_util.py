@@ -1,4 +1,4 @@
-"""Operators of functions of one argument, made operators of functions of many."""
+"""Convert operators on functions of one argument to operators on functions of several arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chainrule._src.arrays.types import AnyFunction
 
 
 def subvals(x: Iterable[object], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
-    """A tuple with other values at some indices."""
+    """Return a tuple with the values at some indices replaced."""
     changed = list(x)
     for i, value in pairs:
         changed[i] = value
@@ -27,7 +27,7 @@ def get_doc(f: AnyFunction) -> str:
 def wraps(
     fun: AnyFunction, namestr: str = "{fun}", docstr: str = "{doc}", **names: object
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """Give a function another one's name and documentation, put into patterns."""
+    """Return a decorator that sets a function's name and docstring from another function's, by format strings."""
 
     def rename(f: AnyFunction) -> AnyFunction:
         f.__name__ = namestr.format(fun=get_name(fun), **names)
@@ -38,7 +38,7 @@ def wraps(
 
 
 def unary_to_nary(operator: AnyFunction) -> AnyFunction:
-    """``operator(fun, x)`` as ``operator(fun, argnum)(*args)``; for several argnums, x is the tuple of those arguments."""
+    """Convert ``operator(fun, x)`` to ``operator(fun, argnum)(*args)``; several argnums give a tuple x."""
 
     @wraps(operator)
     def nary_operator(fun: AnyFunction, argnum: Any = 0, *op_args: object, **op_kwargs: object) -> AnyFunction:
@@ -61,7 +61,7 @@ def unary_to_nary(operator: AnyFunction) -> AnyFunction:
 
 
 def wrap_nary_f(fun: AnyFunction, op: AnyFunction, argnum: object) -> Callable[[AnyFunction], AnyFunction]:
-    """The name and documentation of what an operator returns."""
+    """Return a decorator that sets the name and docstring of an operator's result."""
     return wraps(
         fun,
         "{op}_of_{fun}_wrt_argnum_{argnum}",

@@ -1,4 +1,4 @@
-"""``torch._C``: types, the error of singular matrices, and whether a transformation is active."""
+"""``torch._C``: types, ``LinAlgError``, and whether a transformation is active."""
 
 from chainrule._src.arrays.device import device
 from chainrule._src.arrays.dtype import dtype
@@ -28,9 +28,9 @@ __all__ = [
 
 
 def _are_functorch_transforms_active() -> bool:
-    """Whether the call comes from inside of ``vmap``, ``jvp`` or a recording. (``grad`` and ``vjp`` have no levels here.)"""
+    """Return whether ``vmap``, ``jvp`` or a trace is active. (``grad`` and ``vjp`` have no levels here.)"""
     return bool(STACK.levels)
 
 
 def _log_api_usage_once(event: str) -> None:
-    """Nothing is counted here."""
+    """Do nothing: API usage is not logged."""

@@ -1,1 +1,1 @@
-"""What programs for PyTorch ask of its private modules, and of parts that are not here: found after ``install("torch")``."""
+"""PyTorch's private modules, and stubs of unsupported ones, which programs can import after ``install("torch")``."""

@@ -1,4 +1,4 @@
-"""Run a program that is written for PyTorch: ``python -m chainrule.compat.torch script.py args...``."""
+"""Run a program written for PyTorch: ``python -m chainrule.compat.torch script.py args...``."""
 
 import sys
 

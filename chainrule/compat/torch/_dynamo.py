@@ -1,4 +1,4 @@
-"""``torch._dynamo``: the part that ``torch.compiler`` has, too, and settings, which change nothing."""
+"""``torch._dynamo``: the functions shared with ``torch.compiler``, and settings without effect."""
 
 from types import SimpleNamespace
 
@@ -6,5 +6,5 @@ from chainrule.compiler import allow_in_graph, disable, is_compiling, reset
 
 __all__ = ["allow_in_graph", "config", "disable", "is_compiling", "reset"]
 
-#: what programs set here is about how PyTorch compiles
+#: Settings of PyTorch's compiler; they have no effect here.
 config = SimpleNamespace()

@@ -1,4 +1,4 @@
-"""``torch._C._functorch``: what a tensor inside a transformation is."""
+"""``torch._C._functorch``: predicates for tensors inside transformations."""
 
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
@@ -6,10 +6,10 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def is_batchedtensor(tensor: object) -> bool:
-    """Whether the tensor is one example of a ``vmap``."""
+    """Return whether the tensor is batched by ``vmap``."""
     return isinstance(tensor, Tensor) and isinstance(tensor._raw, Batched)
 
 
 def is_functorch_wrapped_tensor(tensor: object) -> bool:
-    """Whether the tensor is what a transformation made of the caller's."""
+    """Return whether the tensor is wrapped by a transformation."""
     return isinstance(tensor, Tensor) and isinstance(tensor._raw, (Batched, Dual))

@@ -1,4 +1,4 @@
-"""``torch._vmap_internals``: the vmap that was before ``func.vmap``."""
+"""``torch._vmap_internals``: the deprecated vmap, from before ``func.vmap``."""
 
 from __future__ import annotations
 

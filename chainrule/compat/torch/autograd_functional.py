@@ -1,4 +1,4 @@
-"""What other libraries import from ``torch.autograd.functional`` beside its public functions."""
+"""Private functions that other libraries import from ``torch.autograd.functional``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chainrule._src.tape.tensor import Tensor
 
 
 def _as_tuple(inp: object, arg_name: str | None = None, fn_name: str | None = None) -> tuple[bool, tuple[Tensor, ...]]:
-    """Whether it is a tuple, and one."""
+    """Return whether the input is a tuple, and the input as a tuple of tensors."""
     items = inp if isinstance(inp, tuple) else (inp,)
     for i, item in enumerate(items):
         if not isinstance(item, Tensor):
@@ -20,7 +20,7 @@ def _as_tuple(inp: object, arg_name: str | None = None, fn_name: str | None = No
 
 
 def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
-    """The first of a tuple (of tuples) that was none before."""
+    """Unpack a tuple (of tuples) that was created by ``_as_tuple`` from a single tensor."""
     if isinstance(to_unpack, tuple):
         outer, inner = to_unpack
         res = res if inner else tuple(row[0] for row in res)
@@ -29,14 +29,14 @@ def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
 
 
 def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
-    """Results without a history, unless that was asked for."""
+    """Detach results unless ``create_graph``."""
     if isinstance(inputs, Tensor):
         return inputs if create_graph else inputs.detach()
     return tuple(_grad_postprocess(item, create_graph) for item in inputs)
 
 
 def _construct_standard_basis_for(tensors: tuple[Tensor, ...], tensor_numels: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """The identity of all elements, in blocks of columns: (all, n) for each tensor of n elements."""
+    """Return the identity matrix of all elements, split into column blocks: (total, n) for each tensor of n elements."""
     total, done, chunks = sum(tensor_numels), 0, []
     for tensor, numel in zip(tensors, tensor_numels, strict=True):
         chunk = tensor.new_zeros((total, numel))

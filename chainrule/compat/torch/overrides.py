@@ -1,4 +1,4 @@
-"""``torch.overrides``: functions of the user's that ask their arguments for ``__torch_function__``."""
+"""``torch.overrides``: dispatch of user functions on ``__torch_function__`` of their arguments."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ __all__ = [
 
 
 def has_torch_function(relevant_args: Iterable[object]) -> bool:
-    """Whether one of the arguments is asked."""
+    """Return whether an argument overrides ``__torch_function__``."""
     return bool(overriding(relevant_args))
 
 
@@ -29,22 +29,22 @@ def has_torch_function_variadic(*relevant_args: object) -> bool:
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[object], *args: object, **kwargs: object
 ) -> Any:
-    """What the first of the relevant arguments says that a function gives for the arguments.
+    """Call ``__torch_function__`` of the relevant arguments until one returns a result.
 
     Raises:
-        TypeError: none says anything but NotImplemented.
+        TypeError: all return NotImplemented.
     """
     return hand_over(public_api, overriding(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator of functions that ask what ``dispatcher`` gives of their arguments."""
+    """Return a decorator that dispatches on the arguments that ``dispatcher`` returns."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*args: object, **kwargs: object) -> Any:
-            asked = overriding(dispatcher(*args, **kwargs))
-            return hand_over(call, asked, args, kwargs) if asked else function(*args, **kwargs)
+            overriding_args = overriding(dispatcher(*args, **kwargs))
+            return hand_over(call, overriding_args, args, kwargs) if overriding_args else function(*args, **kwargs)
 
         return call
 
@@ -52,5 +52,5 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
 
 
 def is_tensor_like(inp: object) -> bool:
-    """Whether it is a tensor, or of a class with ``__torch_function__``."""
+    """Return whether an object is a tensor, or has ``__torch_function__``."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")

@@ -1,4 +1,4 @@
-"""``torch.nn.utils``: all gradients, or all parameters, at once."""
+"""Functions of all gradients or all parameters, with the names of ``torch.nn.utils``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """The norm of all tensors, as if they were one vector."""
+    """Return the norm of all tensors, as if they were one vector."""
     each = [vector_norm(t, norm_type) for t in ([tensors] if isinstance(tensors, Tensor) else tensors)]
     norm = vector_norm(joining.stack(each), norm_type) if each else creation.tensor(0.0)
     if error_if_nonfinite and not norm.isfinite():
@@ -41,7 +41,7 @@ def get_total_norm(
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Scale the gradients in place so that the norm of all is at most ``max_norm``; what it was before is returned.
+    """Scale the gradients in place so that their total norm is at most ``max_norm``; return the norm before scaling.
 
     >>> import chainrule as cr
     >>> w = cr.tensor([3., 4.], requires_grad=True)
@@ -59,18 +59,18 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Bound the elements of the gradients in place to ±``clip_value``."""
+    """Clamp the elements of the gradients in place to ±``clip_value``."""
     for g in _grads(parameters):
         g.clamp_(-clip_value, clip_value)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters as one vector; recorded."""
+    """Concatenate all parameters into one vector; the operation is recorded."""
     return joining.cat([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Parts of a vector as the parameters' data, in the order of :func:`parameters_to_vector`."""
+    """Split a vector and write the parts into the parameters' data, in the order of :func:`parameters_to_vector`."""
     at = 0
     for p in parameters:
         p.data = vec[at : at + p.numel()].view_as(p).data

@@ -1,4 +1,4 @@
-"""``torch.nn.utils.rnn``: sequences of several lengths in one tensor."""
+"""Pad sequences of different lengths to one tensor, with the names of ``torch.nn.utils.rnn``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Stack sequences ``(length, ...)`` of several lengths, filled up to the longest: ``(longest, n, ...)``.
+    """Pad sequences ``(length, ...)`` to the length of the longest and stack them: ``(longest, n, ...)``.
 
     Args:
-        sequences: tensors that differ in their first axis alone.
+        sequences: tensors whose shapes differ in the first axis only.
         batch_first: whether the result is ``(n, longest, ...)``.
-        padding_value: what the rest is filled with.
-        padding_side: ``"right"``, behind each sequence, or ``"left"``.
+        padding_value: the value of the padding.
+        padding_side: ``"right"`` (after each sequence) or ``"left"``.
 
     Raises:
         RuntimeError: there are no sequences, or their other axes differ.
@@ -41,8 +41,8 @@ def pad_sequence(
     for i, x in enumerate(each):
         if x.shape[1:] != each[0].shape[1:]:
             raise RuntimeError(
-                f"pad_sequence(): sequences differ in their first axis alone, but 0 has the shape {tuple(each[0].shape)} and "
-                f"{i} {tuple(x.shape)}"
+                f"pad_sequence(): sequences may differ in their first axis only, but sequence 0 has the shape "
+                f"{tuple(each[0].shape)} and sequence {i} {tuple(x.shape)}"
             )
     longest = max(len(x) for x in each)
     full = []
@@ -53,7 +53,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences that ``pad_sequence`` put into one tensor, each of its length."""
+    """Split the result of ``pad_sequence`` into the sequences of the given lengths."""
     each = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [x[: int(n)] for x, n in zip(each, lengths, strict=True)]
 

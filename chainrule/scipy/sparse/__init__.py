@@ -1,4 +1,4 @@
-"""``scipy.sparse.linalg`` with derivatives. (Matrices whose entries can be differentiated are in ``chainrule.sparse``.)"""
+"""Differentiable ``scipy.sparse.linalg``. (Matrices with differentiable entries are in ``chainrule.sparse``.)"""
 
 from chainrule.scipy.sparse import linalg
 

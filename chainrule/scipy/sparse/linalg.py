@@ -1,7 +1,8 @@
-"""Linear systems with sparse matrices and linear operators, by SciPy's names, with derivatives of their solutions.
+"""Linear systems with sparse matrices and linear operators, with SciPy's names and differentiable solutions.
 
-A matrix is one of SciPy's, which is constant, a ``chainrule.sparse.SparseArray``, or dense; right-hand sides are arrays,
-``Array``s and tensors. The iterative solvers take a :class:`LinearOperator`, too, whose function may use what is differentiated.
+A matrix is one of SciPy's (a constant), a ``chainrule.sparse.SparseArray``, or dense. Right-hand sides are arrays,
+``Array``s and tensors. The iterative solvers also take a :class:`LinearOperator`, whose function may close over
+differentiated values.
 
 >>> import numpy as np
 >>> import scipy.sparse
@@ -55,14 +56,14 @@ ndarray = np.ndarray
 
 
 def spsolve(A: object, b: object) -> AnyArray:
-    """x with ``A @ x = b``, for a sparse matrix A, as a function of b and of the entries of A.
+    """Solve ``A @ x = b`` for a sparse matrix A, differentiably in b and the entries of A.
 
     Args:
-        A: square, (n, n): a matrix of SciPy's or a ``SparseArray``.
-        b: (n,) or (n, k): dense.
+        A: a square matrix (n, n) of SciPy's, or a ``SparseArray``.
+        b: a dense vector (n,) or matrix (n, k).
 
     Raises:
-        numpy.linalg.LinAlgError: A is singular. (SciPy's warns, and returns nan.)
+        numpy.linalg.LinAlgError: A is singular. (SciPy warns and returns nan.)
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -76,10 +77,10 @@ def spsolve(A: object, b: object) -> AnyArray:
 
 
 class splu:
-    """Factors of a sparse matrix: ``splu(A).solve(b)`` is differentiable by b, and by the entries of a ``SparseArray``.
+    """LU factors of a sparse matrix. ``splu(A).solve(b)`` is differentiable in b and the entries of a ``SparseArray``.
 
     Args:
-        A: as for :func:`spsolve`. It is factored when a system is first solved.
+        A: as in :func:`spsolve`. It is factored when the first system is solved.
 
     >>> import numpy as np
     >>> import scipy.sparse
@@ -95,16 +96,16 @@ class splu:
         self.shape = self._matrix.shape
 
     def solve(self, b: Any, trans: str = "N") -> AnyArray:
-        """x with ``A @ x = b`` (trans="N"), ``A.T @ x = b`` ("T") or ``A.conj().T @ x = b`` ("H")."""
+        """Solve ``A @ x = b`` (trans="N"), ``A.T @ x = b`` ("T") or ``A.conj().T @ x = b`` ("H")."""
         if trans not in ("N", "T", "H"):
-            raise ValueError(f"splu(A).solve(b, trans={trans!r}): trans is 'N', 'T' or 'H'")
+            raise ValueError(f"splu(A).solve(b, trans={trans!r}): trans must be 'N', 'T' or 'H'")
         if trans == "H":
             return np.conj(self._matrix.T.solve(np.conj(b)))
         return (self._matrix if trans == "N" else self._matrix.T).solve(b)
 
 
 def factorized(A: object) -> AnyFunction:
-    """The function that solves ``A @ x = b`` for b, as ``splu(A).solve`` does."""
+    """Return a function that solves ``A @ x = b`` for given b: ``splu(A).solve``."""
     return splu(A).solve
 
 
@@ -112,11 +113,12 @@ def factorized(A: object) -> AnyFunction:
 
 
 class LinearOperator:
-    """A linear map, by a function of vectors that is written with what can be differentiated.
+    """A linear map, defined by a differentiable function of vectors.
 
     Args:
-        shape: the numbers of rows and columns.
-        matvec: from (n,) to (m,). What it uses from around it may be differentiated, too.
+        shape: the numbers of rows and columns, (m, n).
+        matvec: a function from (n,) to (m,). It may close over differentiated values.
+        rmatvec: the adjoint function from (m,) to (n,); by default the VJP of ``matvec``.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -128,7 +130,7 @@ class LinearOperator:
     (-2.5, np.float64(-2.5))
     """
 
-    __array_ufunc__ = None  # so that ``array @ A`` comes here
+    __array_ufunc__ = None  # makes ``array @ A`` call this class
     ndim = 2
 
     def __init__(self, shape: tuple[int, int], matvec: AnyFunction, rmatvec: AnyFunction | None = None) -> None:
@@ -137,15 +139,15 @@ class LinearOperator:
         self._rmatvec = rmatvec
 
     def matvec(self, x: object) -> AnyArray:
-        """The product with a vector."""
+        """Return the product with a vector."""
         return self._product(x, 1)
 
     def matmat(self, x: object) -> Any:
-        """The products with the columns of a matrix."""
+        """Return the products with the columns of a matrix."""
         return self._product(x, 2)
 
     def rmatvec(self, x: IntoArray) -> AnyArray:
-        """The product of the conjugate transpose with a vector; without a function for it, it is the VJP of the other."""
+        """Return the product of the conjugate transpose with a vector, by ``rmatvec`` or the VJP of ``matvec``."""
         if self._rmatvec is not None:
             return self._rmatvec(x)
         anywhere = np.zeros(self.shape[1], np.result_type(x, np.float32))
@@ -168,9 +170,10 @@ class LinearOperator:
 
 
 def aslinearoperator(A: Any) -> LinearOperator:
-    """A linear operator of SciPy's, or a matrix, as one whose products with tensors and Arrays are differentiable.
+    """Convert SciPy's linear operator, or a matrix, to a :class:`LinearOperator`, whose products are differentiable.
 
-    ``L @ u`` is SciPy's to compute, for its own operators, and it takes plain arrays; ``aslinearoperator(L) @ u`` is not.
+    For an operator L of SciPy's, ``L @ u`` calls SciPy and needs plain arrays; ``aslinearoperator(L) @ u`` also takes
+    tensors and Arrays.
 
     >>> import numpy as np
     >>> import scipy.sparse.linalg
@@ -189,7 +192,7 @@ def aslinearoperator(A: Any) -> LinearOperator:
 
 
 def _times(A: object) -> AnyFunction:
-    """Products with a constant of SciPy's."""
+    """Return a function that multiplies SciPy's constant matrix or operator by vectors."""
     return lambda x: product(A, x) if _differentiable(x) else A @ x
 
 
@@ -201,52 +204,52 @@ def _differentiable(*values: object) -> bool:
 
 
 class IteratedEquation(Equation):
-    """A x - b = 0, whose linear systems are solved as it is: by an iteration, from products with A or its transpose."""
+    """The equation A x - b = 0. The linear systems of its derivatives are solved by the same iterative method."""
 
     def __init__(self, api: str, form: Form, residual: AnyFunction, iterate: AnyFunction) -> None:
         super().__init__(api, form, residual, np.inf)
         self.iterate = iterate
 
     def factors(self, x: NumpyArray, operands: object) -> Any:
-        return Iterated(self, x, operands)
+        return IterativeFactors(self, x, operands)
 
 
-class Iterated:
-    """What solves systems with the matrix of an equation, or its transpose, in the place of factors of it."""
+class IterativeFactors:
+    """An iterative solver of systems with the matrix of an equation or its transpose, used in place of LU factors."""
 
     def __init__(self, equation: IteratedEquation, x: NumpyArray, operands: Any, transposed: bool = False) -> None:
-        self._made_of = equation, x, operands
+        self._init_args = equation, x, operands
         self._equation, self._x = equation, x
         self._function = lambda v: equation.residual(v, *operands)
         self._transposed = transposed
 
     @property
-    def T(self) -> Iterated:
-        return Iterated(*self._made_of, not self._transposed)
+    def T(self) -> IterativeFactors:
+        return IterativeFactors(*self._init_args, not self._transposed)
 
     def solve(self, b: NumpyArray, transposed: bool = False) -> NumpyArray:
-        point, turned = wrap(self._x), transposed ^ self._transposed
+        point, transposed = wrap(self._x), transposed ^ self._transposed
         with no_grad():
-            pull = vjp(self._function, point)[1] if turned else None
+            pull = vjp(self._function, point)[1] if transposed else None
 
             def matvec(v: object) -> AnyArray:
                 found = pull(wrap(v))[0] if pull else jvp(self._function, (point,), (wrap(v),))[1]
                 return found._raw
 
-            found, info = self._equation.iterate(matvec, b, turned)
-            if info:  # some methods break down at right-hand sides such as unit vectors, and this one does not
-                found, info = self._equation.iterate(matvec, b, turned, by="gmres")
+            found, info = self._equation.iterate(matvec, b, transposed)
+            if info:  # some methods break down for right-hand sides such as unit vectors; gmres does not
+                found, info = self._equation.iterate(matvec, b, transposed, by="gmres")
         if info:
             errors.warn(f"{self._equation.api}(): the system of a derivative did not converge (info {info})")
         return np.asarray(found)
 
 
 def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params) -> tuple[Any, int]:
-    """SciPy's solver of a name, with the derivative of its solution."""
+    """Call SciPy's iterative solver, with a differentiable solution."""
     linalg = scipy_module("scipy.sparse.linalg", f"sparse.linalg.{name}")
     solver = getattr(linalg, name)
-    ours = isinstance(A, (SparseArray, LinearOperator))
-    if not ours and not _differentiable(A, b, x0):
+    is_own_type = isinstance(A, (SparseArray, LinearOperator))
+    if not is_own_type and not _differentiable(A, b, x0):
         return solver(A, b, x0=x0, M=M, **options)
     if len(A.shape) != 2 or A.shape[0] != A.shape[1] or np.shape(b) not in ((A.shape[0],), (A.shape[0], 1)):
         raise ValueError(f"{name}(A, b): A has the shape {tuple(A.shape)}, and b {tuple(np.shape(b))}")
@@ -255,21 +258,23 @@ def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params
     dtype = _dtype_of(b)
     infos = [0]
 
-    def iterate(matvec: AnyFunction, b: object, turned: bool, start: object = None, by: str = name) -> tuple[Any, int]:
-        if is_sparse(A):  # a constant, whose products need no derivative of the equation
-            plain = A.T if turned else A
+    def iterate(
+        matvec: AnyFunction, b: object, transposed: bool, start: object = None, by: str = name
+    ) -> tuple[Any, int]:
+        if is_sparse(A):  # a constant: products need no derivative of the equation
+            plain = A.T if transposed else A
         else:
             plain = linalg.LinearOperator(A.shape, matvec=matvec, dtype=dtype)
-        before = None if M is None else linalg.aslinearoperator(M)
-        if before is not None and turned:
-            before = before.T
-        kept = {key: value for key, value in options.items() if by == name or key in ("rtol", "atol")}
-        return getattr(linalg, by)(plain, b, x0=start, M=before, **kept)
+        preconditioner = None if M is None else linalg.aslinearoperator(M)
+        if preconditioner is not None and transposed:
+            preconditioner = preconditioner.T
+        solver_options = {key: value for key, value in options.items() if by == name or key in ("rtol", "atol")}
+        return getattr(linalg, by)(plain, b, x0=start, M=preconditioner, **solver_options)
 
     def find(start: object, b: object, *args: object) -> AnyArray:
-        found, infos[0] = iterate(lambda v: _numbers(matvec(v, *args)), _numbers(b), False, _start(x0))
+        found, infos[0] = iterate(lambda v: _plain_array(matvec(v, *args)), _plain_array(b), False, _start(x0))
         if infos[0]:
-            errors.warn(f"{name}(): the solver did not converge (info {infos[0]}), and what it returns is no solution")
+            errors.warn(f"{name}(): the solver did not converge (info {infos[0]}), so its result is not a solution")
         return found if isinstance(start, ndarray) else wrap(found)
 
     form = Form(b, "b", name)
@@ -292,21 +297,21 @@ def eigsh(
     return_eigenvectors: bool = True,
     **options: object,
 ) -> Any:
-    """A few eigenvalues and eigenvectors of a symmetric matrix, by ``scipy.sparse.linalg.eigsh``, as functions of its entries.
+    """Return a few eigenvalues and eigenvectors of a symmetric matrix by ``scipy.sparse.linalg.eigsh``, differentiably.
 
     Args:
-        A: real and symmetric, (n, n): a ``SparseArray``, dense, a :class:`LinearOperator`, or a constant of SciPy's. Its two
-            triangles are entries of their own: a derivative with respect to both is that of moving both.
-        M: for ``A @ v = w * M @ v``: positive definite, a ``SparseArray``, dense, or a constant of SciPy's.
-        k, sigma, which, v0, options: as for SciPy; constants.
+        A: a real symmetric matrix (n, n): a ``SparseArray``, dense, a :class:`LinearOperator`, or a constant of SciPy's.
+            Its two triangles are independent entries: the gradient has a part for each.
+        M: the positive definite matrix of ``A @ v = w * M @ v``: a ``SparseArray``, dense, or a constant of SciPy's.
+        k, sigma, which, v0, options: as in SciPy; constants.
 
     Returns:
-        The eigenvalues (k,), and the eigenvectors in the columns of an (n, k) array, with ``v.T @ M @ v = 1``; the eigenvalues
-        alone if ``return_eigenvectors`` is False.
+        The eigenvalues (k,), and the eigenvectors in the columns of an (n, k) array, with ``v.T @ M @ v = 1``. Only the
+        eigenvalues if ``return_eigenvectors`` is False.
 
     Raises:
         NotImplementedError: the matrix is complex.
-        numpy.linalg.LinAlgError: when it is differentiated, and an eigenvalue is a multiple one: its vectors are not unique.
+        numpy.linalg.LinAlgError: (when differentiated) an eigenvalue is multiple, so its eigenvectors are not unique.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -325,17 +330,17 @@ def eigsh(
         return linalg.eigsh(A, M=M, v0=v0, return_eigenvectors=return_eigenvectors, **options)
     if len(A.shape) != 2 or A.shape[0] != A.shape[1] or (M is not None and tuple(M.shape) != tuple(A.shape)):
         shapes = f"A has the shape {tuple(A.shape)}" + ("" if M is None else f", M {tuple(M.shape)}")
-        raise ValueError(f"eigsh(A): a square matrix is needed: {shapes}")
+        raise ValueError(f"eigsh(A): A must be a square matrix: {shapes}")
     n = A.shape[0]
     times_a, of_a = _product_with(A)
     times_m, of_m = (np.positive, ()) if M is None else _product_with(M)
     dtype = np.result_type(*[x.dtype for x in (*of_a, *of_m)], np.float32 if of_a or of_m else np.float64)
     if dtype.kind != "f":
-        raise NotImplementedError(f"eigsh(A): the derivatives are those of real matrices, and A is {dtype}")
+        raise NotImplementedError(f"eigsh(A) is differentiable for real matrices only, and A is {dtype}")
     v0 = np.random.default_rng(0).standard_normal(n) if v0 is None else v0  # the same numbers in each call
 
     def find(start: object, *args: object) -> AnyArray:
-        numbers = [_numbers(x) for x in args]
+        numbers = [_plain_array(x) for x in args]
         matrices = [_plain(A, times_a, numbers[: len(of_a)], dtype)]
         matrices.append(None if M is None else _plain(M, times_m, numbers[len(of_a) :], dtype))
         w, v = linalg.eigsh(matrices[0], M=matrices[1], v0=np.asarray(v0, dtype), **options)
@@ -354,17 +359,17 @@ def eigsh(
 
 
 def _plain(A: object, times: AnyFunction, numbers: Sequence[object], dtype: DTypeLike) -> Any:
-    """A matrix with certain entries, as SciPy takes it."""
+    """Return a matrix with the given entries, in a form that SciPy accepts."""
     if isinstance(A, SparseArray):
         return A.with_data(numbers[0]).to_scipy()
     if isinstance(A, LinearOperator):
         linalg = scipy_module("scipy.sparse.linalg", "sparse.linalg.eigsh")
-        return linalg.LinearOperator(A.shape, matvec=lambda v: _numbers(times(v)), dtype=dtype)
+        return linalg.LinearOperator(A.shape, matvec=lambda v: _plain_array(times(v)), dtype=dtype)
     return numbers[0] if numbers else A
 
 
 def _product_with(A: object) -> tuple[AnyFunction, tuple[Any, ...]]:
-    """How a vector is multiplied by A, and what is differentiable of A beside what that uses from around it."""
+    """Return a function that multiplies A by a vector, and the differentiable arguments of it (A's entries)."""
     if isinstance(A, SparseArray):
         return lambda x, data: A.with_data(data) @ x, (A.data,)
     if isinstance(A, LinearOperator):
@@ -374,14 +379,14 @@ def _product_with(A: object) -> tuple[AnyFunction, tuple[Any, ...]]:
     return lambda x, A: A @ x, (A,)
 
 
-def _numbers(x: object) -> AnyArray:
-    """The plain array of a vector that depends on constants alone."""
+def _plain_array(x: object) -> AnyArray:
+    """Return the plain array of a vector that depends only on constants."""
     tensor = x._tensor if type(x) is Array else x
     return tensor._raw if isinstance(tensor, Tensor) else np.asarray(tensor)
 
 
 def _start(x0: object) -> AnyArray | None:
-    return None if x0 is None else _numbers(x0)
+    return None if x0 is None else _plain_array(x0)
 
 
 def _dtype_of(b: AnyArray) -> Any:
@@ -389,28 +394,29 @@ def _dtype_of(b: AnyArray) -> Any:
     return dtype if dtype.kind in "fc" else np.dtype(float)
 
 
-def _named(name: str) -> AnyFunction:
-    """The public function for one of SciPy's iterative solvers."""
+def _iterative_solver(name: str) -> AnyFunction:
+    """Return the public function for one of SciPy's iterative solvers."""
 
     def solve(A: object, b: object, x0: object = None, *, M: object = None, **options: object) -> tuple[AnyArray, int]:
         return _iterative(name, A, b, x0, M, options)
 
     solve.__name__ = solve.__qualname__ = name
-    solve.__doc__ = f"""``scipy.sparse.linalg.{name}``, with the derivative of the solution, which the same method computes.
+    solve.__doc__ = f"""Solve ``A @ x = b`` by ``scipy.sparse.linalg.{name}``; the same method computes the derivatives.
 
     Args:
-        A: (n, n): a matrix or linear operator of SciPy's (a constant), a ``SparseArray``, a :class:`LinearOperator`, or dense.
-        b: (n,).
-        x0, M, options: as for SciPy. They are constants; with M, a preconditioner of A, its transpose is used for derivatives
-            in reverse mode.
+        A: a matrix or linear operator (n, n) of SciPy's (a constant), a ``SparseArray``, a :class:`LinearOperator`, or dense.
+        b: the right-hand side (n,).
+        x0, M, options: as in SciPy; constants. Reverse mode uses the transpose of the preconditioner M.
 
     Returns:
         The solution, and SciPy's ``info``: 0 if it converged.
 
     Warns:
-        UserWarning: it did not, or the system of a derivative did not.
+        UserWarning: the solver, or the system of a derivative, did not converge.
     """
     return solve
 
 
-bicgstab, cg, cgs, gmres, lgmres, minres = map(_named, ["bicgstab", "cg", "cgs", "gmres", "lgmres", "minres"])
+bicgstab, cg, cgs, gmres, lgmres, minres = map(
+    _iterative_solver, ["bicgstab", "cg", "cgs", "gmres", "lgmres", "minres"]
+)

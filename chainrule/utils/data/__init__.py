@@ -1,4 +1,4 @@
-"""``torch.utils.data``: data sets, samplers of their indices, and a loader that makes batches of them, in this process.
+"""Data sets, samplers of indices, and a loader of batches in this process, with the names of ``torch.utils.data``.
 
 >>> import chainrule as cr
 >>> from chainrule.utils.data import DataLoader, TensorDataset

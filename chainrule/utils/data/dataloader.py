@@ -1,4 +1,4 @@
-"""The loader: goes through a data set in batches, in this process."""
+"""``DataLoader``: iterates over a data set in batches, in this process."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T = TypeVar("T", covariant=True)
 
-#: what stays as it is once the loader is made
+#: Attributes that cannot be set after construction.
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
 class DataLoader(Generic[T]):
-    """Batches of a data set, each time it is gone through.
+    """An iterable over the batches of a data set.
 
     Args:
         dataset: a :class:`Dataset`, an :class:`IterableDataset`, or any object with ``__getitem__`` and ``__len__``.
-        batch_size: how many samples a batch has; None for samples one by one, without an axis for the batch.
-        shuffle: take them in random order, another one each time.
-        sampler: the indices in the order to take them.
+        batch_size: the number of samples in a batch; None for single samples without a batch axis.
+        shuffle: use a new random order in each iteration.
+        sampler: the indices in order.
         batch_sampler: the indices of each batch.
-        num_workers: how many processes PyTorch would load with. Samples are loaded in this process here, whatever it says: the
-            batches are the same, and a warning says so once.
-        collate_fn: makes a batch of a list of samples (``default_collate``).
-        drop_last: leave out the last batch if it is smaller.
-        generator: of the random numbers.
+        num_workers: the number of PyTorch's worker processes. Here samples are always loaded in this process; the
+            batches are the same, and a warning is issued.
+        collate_fn: combines a list of samples to a batch (``default_collate``).
+        drop_last: omit the last batch if it is smaller.
+        generator: the random number generator.
         pin_memory, timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers, pin_memory_device,
-            in_order: accepted; they change no batch.
+            in_order: accepted and ignored.
 
     Raises:
-        ValueError: options that exclude each other; an :class:`IterableDataset` with more than one worker, each of which would
-            go through all of it.
+        ValueError: mutually exclusive options; or an :class:`IterableDataset` with more than one worker, each of which
+            would yield all data.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class DataLoader(Generic[T]):
         generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
         pin_memory_device: str = "", in_order: bool = True,
     ) -> None:  # fmt: skip
-        goes_through = isinstance(dataset, IterableDataset)
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, goes_through)
-        if goes_through:
+        is_iterable = isinstance(dataset, IterableDataset)
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, is_iterable)
+        if is_iterable:
             for name, value in {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}.items():
                 if value is not None:
                     raise ValueError(
@@ -69,7 +69,7 @@ class DataLoader(Generic[T]):
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
-            if goes_through:
+            if is_iterable:
                 sampler = itertools.repeat(None)
             else:
                 sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
@@ -92,11 +92,13 @@ class DataLoader(Generic[T]):
         return map(self.collate_fn, self._samples())
 
     def _samples(self) -> Iterator[Any]:
-        """What each batch is made of: a list of samples, or without batches one of them."""
+        """Iterate over the samples of each batch: a list, or without batches one sample."""
         if isinstance(self.dataset, IterableDataset):
             if self.batch_size is None:
                 return iter(self.dataset)
-            return iter(BatchSampler(self.dataset, self.batch_size, self.drop_last))  # of samples in place of indices
+            return iter(
+                BatchSampler(self.dataset, self.batch_size, self.drop_last)
+            )  # batches samples instead of indices
         if self.batch_sampler is None:
             return map(self.dataset.__getitem__, self.sampler)
         return (items_of(self.dataset, batch) for batch in self.batch_sampler)
@@ -110,7 +112,7 @@ class DataLoader(Generic[T]):
 
 
 def _check_workers(
-    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool, goes_through: bool
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool, is_iterable: bool
 ) -> None:
     if num_workers < 0:
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
@@ -118,22 +120,22 @@ def _check_workers(
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
         raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing: leave it out, as there are no processes"
+            "prefetch_factor option could only be specified in multiprocessing: remove it, as there are no worker processes"
         )
     if num_workers == 0 and persistent_workers:
         raise ValueError("persistent_workers option needs num_workers > 0")
-    if num_workers > 1 and goes_through:
+    if num_workers > 1 and is_iterable:
         raise ValueError(
-            f"DataLoader with IterableDataset: num_workers={num_workers} would give the data {num_workers} times, once from each "
-            "process, and there are no processes here: use num_workers=0"
+            f"DataLoader with IterableDataset: num_workers={num_workers} would yield the data {num_workers} times, once from each "
+            "process, and there are no worker processes here: use num_workers=0"
         )
     if num_workers:
         warnings.warn(
-            f"DataLoader: samples are loaded in this process, so num_workers={num_workers} changes nothing (nor do options of "
-            "workers, such as worker_init_fn). num_workers=0 says so",
+            f"DataLoader: samples are loaded in this process, so num_workers={num_workers} has no effect (nor have options of "
+            "workers, such as worker_init_fn). Set num_workers=0 to silence this warning",
             stacklevel=3,
         )
 
 
 def get_worker_info() -> None:
-    """What a data set asks to learn which process it is in: None, the main one."""
+    """Return None: data sets are always loaded in the main process."""

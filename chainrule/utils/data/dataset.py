@@ -1,4 +1,4 @@
-"""Data sets: what has an item for each index, or can be gone through once; and data sets made of others."""
+"""Data sets, by index (``Dataset``) or as an iterable (``IterableDataset``), and combinations of data sets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ T = TypeVar("T", covariant=True)
 
 
 class Dataset(Generic[T]):
-    """The base of data sets: say in ``__getitem__`` what belongs to an index, and in ``__len__`` how many there are.
+    """The base of data sets. ``__getitem__`` returns the item of an index; ``__len__`` returns the number of items.
 
-    A data set that finds many items faster than one by one says so in ``__getitems__``, which takes a list of indices.
+    A data set that can load many items at once implements ``__getitems__``, which takes a list of indices.
     """
 
     def __getitem__(self, index: Any) -> T:
@@ -29,20 +29,20 @@ class Dataset(Generic[T]):
 
 
 class IterableDataset(Dataset[T], Iterable[T]):
-    """The base of data sets that are gone through in their own order: say in ``__iter__`` what comes."""
+    """The base of data sets with an order of their own. ``__iter__`` yields the items."""
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Any, ...]]):
-    """Tensors (or arrays) of one length: an item has the element of each at the index.
+    """Tensors (or arrays) of equal length; an item is the tuple of their elements at an index.
 
     Args:
-        tensors: of shapes ``(n, ...)``.
+        tensors: tensors of shape ``(n, ...)``.
 
     Raises:
-        AssertionError: their lengths differ.
+        AssertionError: the lengths differ.
     """
 
     def __init__(self, *tensors: Any) -> None:
@@ -59,7 +59,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Data sets of one length side by side: an item is a tuple of theirs, or a dictionary for those given by name."""
+    """Data sets of equal length, zipped: an item is a tuple of their items, or a dictionary if they are given by name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
@@ -75,28 +75,28 @@ class StackDataset(Dataset[Any]):
             raise ValueError(f"Size mismatch between datasets: the lengths are {lengths}")
         self._length = lengths[0]
 
-    def _with(self, found: Iterable[object]) -> tuple[object, ...] | dict[str, object]:
+    def _combine(self, found: Iterable[object]) -> tuple[object, ...] | dict[str, object]:
         return dict(zip(self.datasets, found, strict=True)) if isinstance(self.datasets, dict) else tuple(found)
 
     def _parts(self) -> list[Any]:
         return [*self.datasets.values()] if isinstance(self.datasets, dict) else [*self.datasets]
 
     def __getitem__(self, index: Any) -> Any:
-        return self._with([dataset[index] for dataset in self._parts()])
+        return self._combine([dataset[index] for dataset in self._parts()])
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
         columns = [items_of(dataset, indices) for dataset in self._parts()]
         for column in columns:
             if len(column) != len(indices):
                 raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
-        return [self._with(items) for items in zip(*columns, strict=True)]
+        return [self._combine(items) for items in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
         return self._length
 
 
 class ConcatDataset(Dataset[Any]):
-    """Data sets one after the other."""
+    """The concatenation of data sets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -120,37 +120,37 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Data sets that are gone through, one after the other."""
+    """The concatenation of iterable data sets."""
 
     def __init__(self, datasets: Iterable[object]) -> None:
         self.datasets = datasets
 
-    def _checked(self) -> Iterator[Any]:
+    def _checked_datasets(self) -> Iterator[Any]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
             yield dataset
 
     def __iter__(self) -> Iterator[Any]:
-        return itertools.chain.from_iterable(self._checked())
+        return itertools.chain.from_iterable(self._checked_datasets())
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self._checked())
+        return sum(len(dataset) for dataset in self._checked_datasets())
 
 
 class Subset(Dataset[T]):
     """The items of a data set at some indices.
 
     Args:
-        dataset: the whole.
-        indices: into it.
+        dataset: the full data set.
+        indices: the indices of the subset.
     """
 
     def __init__(self, dataset: Dataset[T], indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
         if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
-                f"{type(self).__name__} overrides __getitem__ but not __getitems__, which loaders call: write both, the second "
+                f"{type(self).__name__} overrides __getitem__ but not __getitems__, which loaders call: define both, the second "
                 "as [self[i] for i in indices]"
             )
 
@@ -167,22 +167,22 @@ class Subset(Dataset[T]):
 
 
 def items_of(dataset: Any, indices: Sequence[object]) -> Any:
-    """The items at several indices, all at once where the data set has a way."""
+    """Return the items at several indices, by ``__getitems__`` if the data set has it."""
     many = getattr(dataset, "__getitems__", None)
     return many(indices) if callable(many) else [dataset[i] for i in indices]
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset[Any]]:
-    """Parts of a data set that are drawn at random, without overlap.
+    """Split a data set at random into parts without overlap.
 
     Args:
-        dataset: the whole.
-        lengths: of the parts; or the fractions that they are, whose sum is 1. What rounding leaves over goes to the first
-            parts, one item each.
-        generator: of the random numbers.
+        dataset: the full data set.
+        lengths: the lengths of the parts, or fractions with the sum 1. Items left over by rounding go to the first
+            parts, one each.
+        generator: the random number generator.
 
     Raises:
-        ValueError: the lengths are not those of the whole; a fraction is not between 0 and 1.
+        ValueError: the lengths do not add up to the length of the data set, or a fraction is not between 0 and 1.
 
     >>> from chainrule.utils.data import random_split
     >>> [len(part) for part in random_split(range(10), [0.75, 0.25])]

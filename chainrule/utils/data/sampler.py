@@ -1,4 +1,4 @@
-"""Samplers: in which order a loader takes the items of a data set, and which belong to one batch."""
+"""Samplers: iterables over the indices of a data set, or over the lists of indices of its batches."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def _check_switch(kind: type[Exception], name: str, value: object) -> None:
 
 
 class Sampler(Generic[T]):
-    """The base of samplers: say in ``__iter__`` which indices (or lists of indices) come, and in ``__len__`` how many."""
+    """The base of samplers. ``__iter__`` yields indices (or lists of indices); ``__len__`` returns their number."""
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError(f"{type(self).__name__} does not say in __iter__ which indices come")
+        raise NotImplementedError(f"{type(self).__name__} does not implement __iter__, which yields indices")
 
 
 class SequentialSampler(Sampler[int]):
@@ -43,13 +43,13 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Indices in random order, another one each time.
+    """Indices in random order, a new one in each iteration.
 
     Args:
         data_source: the data set.
-        replacement: draw each index from all of them, instead of each once.
-        num_samples: how many to draw (as many as there are by default).
-        generator: of the random numbers.
+        replacement: draw with replacement.
+        num_samples: the number of indices to draw (default: the length of the data set).
+        generator: the random number generator.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices are drawn."""
+        """Return the number of indices drawn."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -97,10 +97,10 @@ class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with probabilities in proportion to weights.
 
     Args:
-        weights: one for each index, of shape ``(n,)``; their sum need not be 1.
-        num_samples: how many to draw.
-        replacement: an index may come more than once.
-        generator: of the random numbers.
+        weights: a weight for each index, of shape ``(n,)``; the sum need not be 1.
+        num_samples: the number of indices to draw.
+        replacement: draw with replacement.
+        generator: the random number generator.
     """
 
     def __init__(
@@ -124,12 +124,12 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of another sampler, in lists.
+    """Batches of another sampler's indices, as lists.
 
     Args:
-        sampler: what has indices one by one.
+        sampler: an iterable of indices.
         batch_size: the length of a list.
-        drop_last: leave out the last list if it is shorter.
+        drop_last: omit the last list if it is shorter.
 
     >>> from chainrule.utils.data import BatchSampler
     >>> list(BatchSampler(range(5), 2, False))

@@ -1,4 +1,4 @@
-"""Flat vectors of nested arrays, optimizers, fixed points."""
+"""Flattening of nested arrays, optimizers, and fixed points."""
 
 from chainrule.compat.autograd.misc.flatten import flatten
 from chainrule.compat.autograd.misc.tracers import const_graph

@@ -1,4 +1,4 @@
-"""Fixed points x = f(a)(x), differentiated by the equation that they solve."""
+"""Fixed points x = f(a)(x), differentiated implicitly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fixed_point(f: Callable[[Any], Any], a: object, x0: object, distance: Callab
 def _vjp(
     ans: object, f: AnyFunction, a: IntoArray, x0: object, distance: AnyFunction, tol: float
 ) -> Callable[[AnyArray], AnyArray]:
-    """(I − ∂f/∂x)⁻ᵀ g is a fixed point, too: of w = (∂f/∂x)ᵀ w + g."""
+    """Return the VJP with respect to a, from w = (I − ∂f/∂x)⁻ᵀ g, which is the fixed point of w = (∂f/∂x)ᵀ w + g."""
 
     def adjoint(given: tuple[IntoArray, ...]) -> Callable[[AnyArray], AnyArray]:
         a, x, g = given

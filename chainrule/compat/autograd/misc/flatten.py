@@ -1,4 +1,4 @@
-"""Nested tuples, lists and dicts of arrays as one vector."""
+"""Flatten nested tuples, lists and dicts of arrays to one vector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction
 
 
 def flatten(value: object) -> tuple[Any, AnyFunction]:
-    """All elements of nested containers as one vector, and the function that takes such a vector apart.
+    """Return all elements of nested containers as one vector, and the function that converts such a vector back.
 
     >>> from chainrule.compat.autograd.misc import flatten
     >>> vector, unflatten = flatten({"b": [1.0, 2.0], "a": 3.0})
@@ -35,20 +35,20 @@ def flatten(value: object) -> tuple[Any, AnyFunction]:
 
 
 def _sorted(value: Any) -> Any:
-    """The containers with the entries of dicts in the order of their keys."""
+    """Return the containers with dicts sorted by key."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return type(value)(map(_sorted, value)) if type(value) in (tuple, list) else value
 
 
 def _like(value: Any, ordered: Any) -> Any:
-    """Sorted containers with the entries of dicts in the order they had."""
+    """Return sorted containers with dicts in the order of ``value``."""
     if isinstance(value, dict):
         return {key: _like(value[key], ordered[key]) for key in value}
     return type(value)(map(_like, value, ordered)) if type(value) in (tuple, list) else ordered
 
 
 def flatten_func(func: AnyFunction, example: object) -> tuple[AnyFunction, Callable[[Any], Any], Any]:
-    """A function of nested arrays as one of vectors, with ``unflatten`` and the vector of the example."""
+    """Convert a function of nested arrays to one of vectors; also return ``unflatten`` and the example's vector."""
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector

@@ -1,4 +1,4 @@
-"""Optimizers of functions of nested arrays, by gradients ``grad(x, i)`` in iteration i."""
+"""Optimizers for nested arrays. They take a function ``grad(x, i)``, the gradient in iteration i."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chainrule.compat.autograd.wrap_util import wraps
 
 
 def unflatten_optimizer(optimize: AnyFunction) -> AnyFunction:
-    """An optimizer of vectors as one of nested arrays."""
+    """Convert an optimizer of vectors to an optimizer of nested arrays."""
 
     @wraps(optimize)
     def of_nested(
@@ -45,7 +45,7 @@ def sgd(
     step_size: float = 0.1,
     mass: float = 0.9,
 ) -> AnyArray:
-    """Gradient descent with momentum: v ← mass v − (1 − mass) g, x ← x + step_size v."""
+    """Run gradient descent with momentum: v ← mass v − (1 − mass) g, x ← x + step_size v."""
     velocity = np.zeros_like(x)
     for i in range(num_iters):
         velocity = mass * velocity - (1 - mass) * grad(x, i)
@@ -58,7 +58,7 @@ def rmsprop(
     grad: AnyFunction, x: AnyArray, callback: object = None, num_iters: int = 100, step_size: float = 0.1, gamma: float = 0.9,
     eps: float = 1e-8,
 ) -> AnyArray:  # fmt: skip
-    """Steps divided by the root of a running mean of the squared gradient."""
+    """Run RMSprop: divide steps by the root of a running mean of the squared gradient."""
     mean_square = np.ones_like(x)
     for i in range(num_iters):
         g = grad(x, i)
@@ -72,7 +72,7 @@ def adam(
     grad: AnyFunction, x: AnyArray, callback: object = None, num_iters: int = 100, step_size: float = 0.001, b1: float = 0.9,
     b2: float = 0.999, eps: float = 1e-8,
 ) -> AnyArray:  # fmt: skip
-    """Kingma and Ba, "Adam", https://arxiv.org/abs/1412.6980, algorithm 1."""
+    """Run Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1)."""
     mean, mean_square = np.zeros_like(x), np.zeros_like(x)
     for i in range(1, num_iters + 1):
         g = grad(x, i - 1)

@@ -1,4 +1,4 @@
-"""Constant graphs."""
+"""``const_graph``, without caching."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from chainrule._src.arrays.types import AnyFunction
 
 
 def const_graph(fun: AnyFunction, *args: object, **kwargs: object) -> AnyFunction:
-    """The function with its first arguments given. It is called each time: ``chainrule.compile`` is what saves calls."""
+    """Bind a function's first arguments. The function runs in every call; use ``chainrule.compile`` to cache its graph."""
     return partial(fun, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""``autograd.numpy``: NumPy's names."""
+"""``autograd.numpy``: NumPy's names, with functions that accept Arrays."""
 
 import sys
 from types import ModuleType
@@ -16,7 +16,7 @@ __all__ += ["builtins", "fft", "linalg", "numpy_boxes", "numpy_vjps", "numpy_vsp
 
 
 class _Names(ModuleType):
-    """A module with NumPy's other names, without a function for them among its own: programs copy these."""
+    """A module that looks up other names in NumPy. (A module ``__getattr__`` would be copied with its names.)"""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(numpy, name)

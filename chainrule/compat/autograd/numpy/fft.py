@@ -1,7 +1,7 @@
-"""``numpy.fft``."""
+"""``autograd.numpy.fft``: functions of ``numpy.fft`` that accept Arrays."""
 
 import numpy
 
-from chainrule.compat.autograd.numpy.wrapping import wrapped
+from chainrule.compat.autograd.numpy.wrapping import wrap_names
 
-globals().update(wrapped(vars(numpy.fft)))
+globals().update(wrap_names(vars(numpy.fft)))

@@ -1,4 +1,4 @@
-"""``numpy.linalg``."""
+"""``autograd.numpy.linalg``: functions of ``numpy.linalg`` that accept Arrays."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy
 
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule.compat.autograd.extend import defjvp, defvjp, primitive
-from chainrule.compat.autograd.numpy.wrapping import wrapped
+from chainrule.compat.autograd.numpy.wrapping import wrap_names
 
-globals().update(wrapped(vars(numpy.linalg)))
+globals().update(wrap_names(vars(numpy.linalg)))
 
 
 def T(x: Any) -> Any:
-    """Matrices transposed."""
+    """Transpose matrices (the last two axes)."""
     return numpy.swapaxes(x, -1, -2)
 
 
@@ -23,7 +23,7 @@ _dot = numpy.matmul
 
 @primitive
 def _symmetric(a: AnyArray) -> AnyArray:
-    """A matrix that is symmetric: so are its gradients."""
+    """Return a symmetric matrix unchanged; its rules symmetrize gradients and tangents."""
     return a
 
 
@@ -36,5 +36,5 @@ defjvp(_symmetric, lambda t, ans, a: _symmetrized(t))
 
 
 def cholesky(a: TensorLike, **options: Any) -> AnyArray:
-    """NumPy's; the gradient is symmetric, where NumPy reads one triangle only."""
+    """Like ``numpy.linalg.cholesky``, with a symmetric gradient, although NumPy reads only one triangle."""
     return numpy.linalg.cholesky(_symmetric(a), **options)

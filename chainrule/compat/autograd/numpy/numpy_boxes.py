@@ -1,4 +1,4 @@
-"""The class of arrays that carry derivatives."""
+"""``ArrayBox``, HIPS autograd's class of traced arrays: an alias of ``chainrule.Array``."""
 
 import copyreg
 
@@ -11,14 +11,14 @@ __all__ = ["ArrayBox"]
 
 ArrayBox = Array
 
-# what programs read of HIPS autograd's boxes
+# attributes of HIPS autograd's boxes that programs read
 ArrayBox._value = property(value_of)  # type: ignore[attr-defined]
 ArrayBox._trace = property(depth_of)  # type: ignore[attr-defined]
 ArrayBox._node = property(VJPNode)  # type: ignore[attr-defined]
 
 
 def named_as(module: str) -> None:
-    """Have the class say that it is of a module, whose first word tells autoray and PennyLane which library's functions to call."""
-    register_plain(ArrayBox)  # whatever module it says it is of
+    """Set the class's ``__module__``, from which autoray and PennyLane infer the library to call."""
+    register_plain(ArrayBox)  # regardless of its __module__
     ArrayBox.__module__ = module
-    copyreg.pickle(Array, lambda x: (array_of, (x.tensor,)))  # read again by programs that know no such module
+    copyreg.pickle(Array, lambda x: (array_of, (x.tensor,)))  # unpickling must not import that module

@@ -1,4 +1,4 @@
-"""What programs use in rules of their own."""
+"""Helpers for user-defined rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chainrule._src.arrays.types import AnyArray, TensorLike
 
 
 def unbroadcast(x: TensorLike, target: TensorLike) -> object:
-    """A gradient, summed over the axes along which ``target`` was broadcast, and real if that is."""
+    """Sum a gradient over the axes along which ``target`` was broadcast; take the real part if ``target`` is real."""
     shape = np.shape(target)
     x = np.sum(x, axis=tuple(range(np.ndim(x) - len(shape))))
     x = np.sum(x, axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)

@@ -1,4 +1,4 @@
-"""The spaces of arrays."""
+"""Vector spaces of arrays."""
 
 from chainrule.compat.autograd.vspaces import ArrayVSpace, ComplexArrayVSpace
 

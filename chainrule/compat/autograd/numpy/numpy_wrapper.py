@@ -1,11 +1,11 @@
-"""NumPy's names, whose functions take Arrays wherever they are among the arguments."""
+"""NumPy's names, with functions that accept Arrays anywhere in their arguments."""
 
 import numpy
 
 from chainrule.compat.autograd.numpy import wrapping
 
-# not `testing`, `f2py` and their like, which NumPy loads when they are asked for
-_names = wrapping.wrapped({name: x for name, x in vars(numpy).items() if name in numpy.__all__})
+# excludes modules such as `testing` and `f2py`, which NumPy loads on first use
+_names = wrapping.wrap_names({name: x for name, x in vars(numpy).items() if name in numpy.__all__})
 _names |= {name: getattr(wrapping, name) for name in wrapping.__all__}
 globals().update(_names)
 __version__ = numpy.__version__

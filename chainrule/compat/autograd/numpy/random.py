@@ -1,4 +1,4 @@
-"""``numpy.random``."""
+"""``autograd.numpy.random``: the names of ``numpy.random``."""
 
 import numpy
 

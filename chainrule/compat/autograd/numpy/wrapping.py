@@ -1,7 +1,7 @@
-"""NumPy's functions, of Arrays wherever they are among the arguments.
+"""Wrap NumPy's functions to accept Arrays anywhere in their arguments.
 
-NumPy asks Arrays itself in most of its functions, but not where they are elements of a list, nor in functions that make
-arrays. So functions look at their arguments here, also inside lists.
+Most of NumPy's functions dispatch on Arrays, but not on Arrays inside lists, and functions that create arrays do not dispatch
+at all. The wrappers search the arguments for Arrays, including lists.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = [
 ]
 
 _Dispatched = type(np.sum)
-#: The parameters of NumPy's functions that are lists of arrays. A list for any other stands for an array.
+#: Parameters of NumPy's functions that are lists of arrays. A list in any other parameter is converted to an array.
 _LISTS = frozenset({"arrays", "tup", "arys", "seq", "condlist", "choicelist", "choices", "operands", "xi", "keys"})
 
 
 def takes_arrays(function: AnyFunction) -> AnyFunction:
-    """NumPy's function, that takes Arrays anywhere."""
-    answered = isinstance(function, _Dispatched) or function in FUNCTIONS
+    """Wrap NumPy's function to accept Arrays anywhere in its arguments."""
+    dispatches = isinstance(function, _Dispatched) or function in FUNCTIONS
     stacks = function in (np.array, np.asarray, np.asanyarray)
 
     @functools.wraps(function)
@@ -51,8 +51,8 @@ def takes_arrays(function: AnyFunction) -> AnyFunction:
         if not holds(args, Array) and not (kwargs and holds(kwargs, Array)):
             return function(*args, **kwargs)
         if not stacks and any(isinstance(x, list | tuple) and holds(x, Array) for x in (*args, *kwargs.values())):
-            args, kwargs = _stacked(function, args, kwargs)
-        return (apply if answered else _call)(function, *args, **kwargs)
+            args, kwargs = _stack_list_arguments(function, args, kwargs)
+        return (apply if dispatches else _call)(function, *args, **kwargs)
 
     return call
 
@@ -64,8 +64,8 @@ def _call(function: AnyFunction, *args: object, **kwargs: object) -> Any:
     return function(*args, **kwargs)
 
 
-def _stacked(function: AnyFunction, args: Any, kwargs: Any) -> Any:
-    """Arguments with Arrays for the lists of Arrays that stand for one."""
+def _stack_list_arguments(function: AnyFunction, args: Any, kwargs: Any) -> Any:
+    """Return the arguments with lists of Arrays converted to Arrays, except for parameters in ``_LISTS``."""
     bound = _signature(function).bind(*args, **kwargs)
     for name, x in bound.arguments.items():
         if name not in _LISTS and isinstance(x, list | tuple) and holds(x, Array):
@@ -78,8 +78,8 @@ def _as_array(x: Sequence[TensorLike]) -> Any:
     return Array(x) if isinstance(x, list | tuple) and holds(x, Array) else x
 
 
-def wrapped(names: Params) -> dict[str, Any]:
-    """A module's public names, its functions made to take Arrays."""
+def wrap_names(names: Params) -> dict[str, Any]:
+    """Return a module's public names, with wrapped functions."""
     kinds = (_Dispatched, types.FunctionType, types.BuiltinFunctionType)
     return {
         name: takes_arrays(x) if isinstance(x, kinds) else x for name, x in names.items() if not name.startswith("_")
@@ -87,15 +87,15 @@ def wrapped(names: Params) -> dict[str, Any]:
 
 
 def wrap_namespace(old: Params, new: Params) -> None:
-    """Put a module's public names into another one's, with its functions made to take Arrays."""
-    new.update(wrapped(old))
+    """Copy a module's public names into another namespace, with wrapped functions."""
+    new.update(wrap_names(old))
 
 
-# -- functions that are not quite NumPy's ---------------------------------------------------------------------------------
+# -- functions with semantics of HIPS autograd ----------------------------------------------------------------------------
 
 
 def clip(a: AnyArray, a_min: TensorLike | None = None, a_max: TensorLike | None = None, **options: object) -> Any:
-    """NumPy's. Elements that are on a bound count as outside, so their derivative is zero."""
+    """Like ``np.clip``, with zero derivative for elements equal to a bound."""
     if type(a) is not Array or options or holds((a_min, a_max), Array):
         return takes_arrays(np.clip)(a, a_min, a_max, **options)
     inside = np.isnan(a) | ((a > (-np.inf if a_min is None else a_min)) & (a < (np.inf if a_max is None else a_max)))
@@ -103,7 +103,7 @@ def clip(a: AnyArray, a_min: TensorLike | None = None, a_max: TensorLike | None 
 
 
 def _extremum(function: AnyFunction, ties_halved: AnyFunction) -> AnyFunction:
-    """np.fmax or np.fmin. Of equal elements each gets half of the gradient."""
+    """Return np.fmax or np.fmin with half of the gradient for each of two equal elements."""
 
     def call(x: TensorLike, y: TensorLike, **options: object) -> Any:
         if options or not holds((x, y), Array):
@@ -124,7 +124,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> AnyA
 
 
 def where(condition: object, *args: object, **kwargs: object) -> Any:
-    """NumPy's; of Python's own numbers and lists it gives these."""
+    """Like ``np.where``; returns Python numbers and lists if all arguments are such."""
     found = takes_arrays(np.where)(condition, *[*args, *kwargs.values()])
     given = (condition, *args, *kwargs.values())
     arrays = (Array, np.ndarray, np.generic)
@@ -132,14 +132,14 @@ def where(condition: object, *args: object, **kwargs: object) -> Any:
 
 
 def make_diagonal(D: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AnyArray:
-    """Matrices with the given diagonals: ``np.diagonal(x, axis1=-1, axis2=-2)``, inverted."""
+    """Return matrices with the given diagonals, the inverse of ``np.diagonal(x, axis1=-1, axis2=-2)``."""
     if (offset, axis1, axis2) != (0, -1, -2):
         raise NotImplementedError("make_diagonal() only supports offset=0, axis1=-1, axis2=-2")
     return np.expand_dims(D, -1) * np.eye(np.shape(D)[-1])
 
 
-class _Rows:
-    """``np.r_`` and ``np.c_``, whose parts may be Arrays."""
+class _ConcatenateHelper:
+    """``np.r_`` or ``np.c_``, with support for Arrays."""
 
     def __init__(self, plain: Any, join: AnyFunction) -> None:
         self.plain = plain
@@ -150,15 +150,17 @@ class _Rows:
             return self.plain[parts]
         parts = parts if isinstance(parts, tuple) else (parts,)
         if any(isinstance(part, str) for part in parts):
-            raise NotImplementedError("a string in np.r_[...] or np.c_[...] of arrays: np.concatenate() has axis=")
+            raise NotImplementedError(
+                "a string in np.r_[...] or np.c_[...] of Arrays is not supported: use np.concatenate() with axis="
+            )
         rows = [
             self.plain[part].ravel() if isinstance(part, slice) else np.atleast_1d(_as_array(part)) for part in parts
         ]
         return self.join(rows)
 
 
-r_ = _Rows(np.r_, np.concatenate)
-c_ = _Rows(np.c_, np.column_stack)
+r_ = _ConcatenateHelper(np.r_, np.concatenate)
+c_ = _ConcatenateHelper(np.c_, np.column_stack)
 
 
 row_stack = np.vstack  # NumPy's old name

@@ -1,4 +1,4 @@
-"""``autograd.scipy``: SciPy's names that have derivatives."""
+"""``autograd.scipy``: differentiable functions of SciPy."""
 
 from chainrule.compat.autograd.scipy import integrate, linalg, signal, special, stats
 

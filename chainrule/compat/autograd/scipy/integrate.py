@@ -1,4 +1,4 @@
-"""``scipy.integrate.odeint``, with the gradient of its adjoint equation."""
+"""``scipy.integrate.odeint``, with gradients by the adjoint equation."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ odeint = primitive(scipy.integrate.odeint)
 def _vjp(argnums: tuple[int, ...], ys: AnyArray, arguments: Any, options: Any) -> Callable[[Any], Any]:
     """Solve y, a = ∂L/∂y and ∂L/∂args together from the last time to the first: a′ = −(∂f/∂y)ᵀ a.
 
-    At each time of the result its gradient is added to a. Source: Froehlich, Loos, Hasenauer, "Scalable Inference of
-    Ordinary Differential Equation Models of Biochemical Processes", https://arxiv.org/abs/1711.08079, section 2.4.2.
+    At each output time, the gradient of the result at this time is added to a. Source: Froehlich, Loos, Hasenauer, "Scalable
+    Inference of Ordinary Differential Equation Models of Biochemical Processes", https://arxiv.org/abs/1711.08079, section 2.4.2.
     """
     options = dict(options)
     func, y0, times = arguments[:3]
@@ -41,12 +41,16 @@ def _vjp(argnums: tuple[int, ...], ys: AnyArray, arguments: Any, options: Any) -
         adjoint, by_parameters, by_start = g[-1], np.zeros(len(parameters)), 0.0
         by_times = []
         for i in range(len(times) - 1, 0, -1):
-            moved = np.sum(func(ys[i], times[i], *args) * g[i])
-            by_times.append(moved)
-            by_start = by_start - moved
+            shift = np.sum(func(ys[i], times[i], *args) * g[i])
+            by_times.append(shift)
+            by_start = by_start - shift
             state = np.concatenate([ys[i], adjoint, np.reshape(by_start, (1,)), by_parameters])
-            back = odeint(backwards, state, times[[i, i - 1]], (parameters,), **options)[1]
-            adjoint, by_start, by_parameters = back[n : 2 * n] + g[i - 1], back[2 * n], back[2 * n + 1 :]
+            previous_state = odeint(backwards, state, times[[i, i - 1]], (parameters,), **options)[1]
+            adjoint, by_start, by_parameters = (
+                previous_state[n : 2 * n] + g[i - 1],
+                previous_state[2 * n],
+                previous_state[2 * n + 1 :],
+            )
         found = (None, adjoint, np.stack([by_start, *by_times[::-1]]), unflatten(by_parameters))
         return [found[k] for k in argnums]
 

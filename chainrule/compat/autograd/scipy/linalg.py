@@ -1,4 +1,4 @@
-"""``scipy.linalg``: the functions that have rules; the others are for plain arrays."""
+"""``autograd.scipy.linalg``: functions with rules; SciPy's other functions take only plain arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ solve_sylvester = primitive(scipy.linalg.solve_sylvester)
 def _sylvester_vjp(
     argnums: tuple[int, ...], x: AnyArray, args: tuple[AnyArray, ...], kwargs: object
 ) -> Callable[[Any], Any]:
-    """The transposed equation's solution w is the gradient by q; those by a and b are −w xᵀ and −xᵀ w."""
+    """Return the VJP. The solution w of the transposed equation is the gradient of q; −w xᵀ and −xᵀ w are those of a and b."""
     a, b, _ = args
 
     def vjp(g: AnyArray) -> list[AnyArray]:
@@ -59,7 +59,7 @@ defjvp(sqrtm, lambda t, x, a: solve_sylvester(x, x, t))
 def solve_triangular(
     a: AnyArray, b: AnyArray, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: object
 ) -> AnyArray:
-    """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
+    """Solve a x = b for a triangular matrix a (with ``trans``: aᵀ x = b, or aᴴ x = b)."""
     if not holds((a, b), Array):
         return scipy.linalg.solve_triangular(a, b, trans, lower, unit_diagonal, **options)
     if trans in (1, "T", 2, "C"):
@@ -72,27 +72,27 @@ def solve_triangular(
 
 
 def _band(lower: int, upper: int, n: int) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """For each entry ab[upper + i - j, j] of a band: i and j, and whether the matrix has that element."""
-    place, j = np.indices((lower + upper + 1, n))
-    i = place - upper + j
+    """Return for each entry ab[upper + i - j, j] of a band: i, j, and whether the element is inside of the matrix."""
+    band_row, j = np.indices((lower + upper + 1, n))
+    i = band_row - upper + j
     return np.clip(i, 0, n - 1), j, (i >= 0) & (i < n)
 
 
 def _transposed_band(l_and_u: tuple[int, ...], ab: AnyArray) -> AnyArray:
     lower, upper = l_and_u
-    row, i, there = _band(upper, lower, np.shape(ab)[1])
-    return np.where(there, ab[upper + i - row, row], 0.0)
+    row, i, in_band = _band(upper, lower, np.shape(ab)[1])
+    return np.where(in_band, ab[upper + i - row, row], 0.0)
 
 
 def _banded_vjp(argnums: tuple[int, ...], x: AnyArray, args: Any, kwargs: object) -> Callable[[Any], Any]:
-    """The transposed system's solution w is the gradient by b; that by a is −w xᵀ, on the band."""
+    """Return the VJP. The solution w of the transposed system is the gradient of b; −w xᵀ on the band is that of a."""
     (lower, upper), ab, _ = args
-    i, j, there = _band(lower, upper, np.shape(ab)[1])
+    i, j, in_band = _band(lower, upper, np.shape(ab)[1])
 
     def vjp(g: TensorLike) -> list[Any]:
         w = solve_banded((upper, lower), _transposed_band((lower, upper), ab), g)
         products = w[i] * x[j]
-        by_band = np.where(there, -(np.sum(products, axis=-1) if np.ndim(x) == 2 else products), 0.0)
+        by_band = np.where(in_band, -(np.sum(products, axis=-1) if np.ndim(x) == 2 else products), 0.0)
         return [(None, by_band, w)[k] for k in argnums]
 
     return vjp

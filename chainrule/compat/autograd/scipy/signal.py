@@ -1,4 +1,4 @@
-"""``autograd.scipy.signal``: convolution along some axes, with others contracted."""
+"""``autograd.scipy.signal``: convolution along some axes, with contraction of others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from chainrule._src.arrays.types import AnyArray
 
-#: mode -> how many zeros go before and after an array, for a window of a size
+#: mode -> the numbers of zeros before and after an array, for a window of size n
 _PADS: dict[str, Callable[[int], tuple[int, int]]] = {
     "full": lambda n: (n - 1, n - 1),
     "same": lambda n: (n // 2, (n - 1) // 2),
@@ -43,7 +43,7 @@ def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: s
 
 
 def _slide(long: Any, short: Any, axes: Any, dot_axes: Any, pads: Any, swapped: bool = False) -> AnyArray:
-    """The windows of a padded array, times another one reversed, summed: one ``einsum``."""
+    """Convolve by one ``einsum`` of the windows of a padded array with the reversed other array."""
     widths = [(0, 0)] * long.ndim
     flip = [slice(None)] * short.ndim
     for i, j, pad in zip(*axes, pads):

@@ -1,4 +1,4 @@
-"""``scipy.special``: its ufuncs answer to Arrays themselves, and its other functions do in ``chainrule.scipy.special``."""
+"""``autograd.scipy.special``: SciPy's ufuncs, which accept Arrays, and the functions of ``chainrule.scipy.special``."""
 
 from __future__ import annotations
 

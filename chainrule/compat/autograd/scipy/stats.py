@@ -1,4 +1,4 @@
-"""``scipy.stats``: SciPy's distributions, whose densities and distribution functions are chainrule's, with derivatives."""
+"""``autograd.scipy.stats``: SciPy's distributions, with chainrule's differentiable methods where these exist."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from chainrule import stats as _ours
 
 
 class _Distribution:
-    """A distribution: chainrule's methods, and SciPy's for what has no derivative."""
+    """A distribution with chainrule's methods, and SciPy's methods for those that chainrule does not have."""
 
     def __init__(self, name: str) -> None:
         self._differentiable = getattr(_ours, name)
-        self._scipys = getattr(scipy.stats, name)
+        self._scipy_distribution = getattr(scipy.stats, name)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._differentiable, name, None) or getattr(self._scipys, name)
+        return getattr(self._differentiable, name, None) or getattr(self._scipy_distribution, name)
 
 
 _names = [name for name in scipy.stats.__all__ if hasattr(_ours, name)]

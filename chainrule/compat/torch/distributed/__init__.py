@@ -1,4 +1,4 @@
-"""``torch.distributed`` as PyTorch has it where it was built without: it says that it is not available."""
+"""``torch.distributed``, as in a PyTorch build without distributed support."""
 
 from chainrule._src.messages import errors
 
@@ -6,16 +6,16 @@ __all__ = ["ProcessGroup", "is_available", "is_initialized"]
 
 
 class ProcessGroup:
-    """What signatures name; there is none."""
+    """A class for type annotations; there are no process groups."""
 
 
 def is_available() -> bool:
-    """False: there is one process."""
+    """Return False: there is only one process."""
     return False
 
 
 def is_initialized() -> bool:
-    """False: there is no group of processes."""
+    """Return False: there is no process group."""
     return False
 
 

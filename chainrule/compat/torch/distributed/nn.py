@@ -1,1 +1,1 @@
-"""``torch.distributed.nn``: there are no processes to talk to, so there is nothing in it."""
+"""``torch.distributed.nn``: empty, as there is only one process."""

@@ -1,1 +1,1 @@
-"""Parts of ``torch.nn`` that programs import from where PyTorch keeps them."""
+"""Submodules of ``torch.nn`` that programs import by their location in PyTorch."""

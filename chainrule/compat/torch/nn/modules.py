@@ -1,4 +1,4 @@
-"""``torch.nn.modules`` and the modules in it (``torch.nn.modules.linear``): each has all layers, and the classes behind them."""
+"""``torch.nn.modules`` and its submodules (such as ``torch.nn.modules.linear``): each has all layers and base classes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 from chainrule import nn
 from chainrule.nn.stateful import _BatchNorm, _Convolution
 
-__path__: list[str] = []  # which makes it a package: what is in it is below
+__path__: list[str] = []  # makes it a package; the submodules are created below
 
 
 def _tuples(n: int) -> Any:
-    """What gives n of a number, and n things as they are."""
+    """Return a function that repeats a number n times, and converts iterables to tuples."""
     return lambda x: tuple(x) if hasattr(x, "__iter__") else tuple(repeat(x, n))
 
 
-_BEHIND = {
+_INTERNAL_NAMES = {
     "_BatchNorm": _BatchNorm, "_ConvNd": _Convolution,
     "_single": _tuples(1), "_pair": _tuples(2), "_triple": _tuples(3), "_quadruple": _tuples(4),
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    return _BEHIND[name] if name in _BEHIND else getattr(nn, name)
+    return _INTERNAL_NAMES[name] if name in _INTERNAL_NAMES else getattr(nn, name)
 
 
 _PARTS = (

@@ -1,4 +1,4 @@
-"""Sparse matrices by the names, and from what, ``scipy.sparse`` makes its own, with entries that can be differentiated."""
+"""Constructors with the names and arguments of ``scipy.sparse``, for matrices with differentiable entries."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like
 
 
-def _made(name: str, arg: object, shape: Any) -> SparseArray:
-    """A SparseArray of what SciPy's constructors take."""
+def _from_constructor_args(name: str, arg: object, shape: Any) -> SparseArray:
+    """Return a SparseArray from the arguments of SciPy's constructors."""
     if isinstance(arg, SparseArray) or is_sparse(arg):
         return like(arg)
     if isinstance(arg, tuple) and len(arg) == 2 and isinstance(arg[1], (tuple, list)):
@@ -36,7 +36,7 @@ def _made(name: str, arg: object, shape: Any) -> SparseArray:
         return coo(np.zeros(0), np.zeros(0, int), np.zeros(0, int), arg)
     if isinstance(arg, (Tensor, Array, ArrayLike)):
         raise TypeError(
-            f"{name}(x): which elements of an array with derivatives are 0 is not to be asked: name their places, as in "
+            f"{name}(x): the pattern of an array with derivatives cannot be read from its values: give the indices, as in "
             f"{name}((x[row, col], (row, col)), shape=x.shape)"
         )
     return like(scipy_sparse(name).csr_array(np.asarray(arg)))
@@ -46,50 +46,50 @@ def _size(places: NumpyArray) -> int:
     return int(places.max()) + 1 if places.size else 0
 
 
-def _named(name: str, kind: type[SparseArray]) -> Callable[..., SparseArray]:
-    """The public function for one of SciPy's constructors."""
+def _constructor(name: str, kind: type[SparseArray]) -> Callable[..., SparseArray]:
+    """Return the public function for one of SciPy's constructors."""
 
     def make(
         arg1: object, shape: tuple[int, int] | None = None, dtype: DTypeLike = None, copy: bool = False
     ) -> SparseArray:
-        found = _made(name, arg1, shape)
+        found = _from_constructor_args(name, arg1, shape)
         if shape is not None and tuple(shape) != found.shape:
-            raise ValueError(f"{name}(): shape is {tuple(shape)}, and the matrix has the shape {found.shape}")
+            raise ValueError(f"{name}(): shape is {tuple(shape)}, but the matrix has the shape {found.shape}")
         found = found.asformat(name[:3])
         found = found if dtype is None else found.astype(dtype)
         return kind(found.data, found._places, found._transposed)
 
     make.__name__ = make.__qualname__ = name
     forms = "" if name.startswith("coo") else "``(data, indices, indptr)``, "
-    star = "``*`` is the product of matrices" if kind is SparseMatrix else "``*`` goes by elements"
-    make.__doc__ = f"""A sparse matrix from what ``scipy.sparse.{name}`` takes; {star}.
+    star = "``*`` is the matrix product" if kind is SparseMatrix else "``*`` is elementwise"
+    make.__doc__ = f"""Return a sparse matrix from the arguments of ``scipy.sparse.{name}``; {star}.
 
     Args:
-        arg1: {forms}``(data, (row, col))``, where data may be differentiated and entries at one place add up; a sparse matrix of
-            SciPy's or of these, a dense array of constants, or the shape of an empty matrix.
-        shape: the numbers of rows and columns; without them, what the places need.
+        arg1: {forms}``(data, (row, col))`` with differentiable data, in which duplicate entries add up; a sparse matrix of
+            SciPy's or of chainrule's; a constant dense array; or the shape of an empty matrix.
+        shape: the numbers of rows and columns; by default, the smallest that the indices need.
 
     Raises:
-        ValueError: these are no places in a matrix of that shape.
+        ValueError: the indices are invalid for the shape.
         TypeError: a dense array that carries derivatives.
     """
     return make
 
 
-coo_array, csr_array, csc_array = (_named(f"{form}_array", SparseArray) for form in ("coo", "csr", "csc"))
-coo_matrix, csr_matrix, csc_matrix = (_named(f"{form}_matrix", SparseMatrix) for form in ("coo", "csr", "csc"))
+coo_array, csr_array, csc_array = (_constructor(f"{form}_array", SparseArray) for form in ("coo", "csr", "csc"))
+coo_matrix, csr_matrix, csc_matrix = (_constructor(f"{form}_matrix", SparseMatrix) for form in ("coo", "csr", "csc"))
 
 
 def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None) -> SparseArray:
-    """A matrix with given diagonals, as ``scipy.sparse.diags_array`` makes it.
+    """Return a matrix with the given diagonals, as ``scipy.sparse.diags_array``.
 
     Args:
         diagonals: a vector for the main diagonal, or a list with a vector (or one number) for each offset.
-        offsets: above the main diagonal (> 0), or below it (< 0).
-        shape: the numbers of rows and columns; without them, as square as the first diagonal asks for.
+        offsets: the diagonals' positions, above the main diagonal (> 0) or below it (< 0).
+        shape: the numbers of rows and columns; by default, square with the size of the first diagonal.
 
     Raises:
-        ValueError: a diagonal has another length than its place.
+        ValueError: the length of a diagonal does not match its offset.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -103,7 +103,9 @@ def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None
         diagonals, offsets = ([diagonals], [offsets]) if one else (list(diagonals), offsets)
     offsets = [int(k) for k in np.atleast_1d(offsets)]
     if len(diagonals) != len(offsets) or len(set(offsets)) < len(offsets):
-        raise ValueError(f"diags(): {len(diagonals)} diagonals, and offsets {offsets}: one of its own for each")
+        raise ValueError(
+            f"diags(): {len(diagonals)} diagonals, but offsets {offsets}: give one distinct offset for each"
+        )
     n = np.shape(diagonals[0])[-1] + abs(offsets[0]) if shape is None else 0
     m, n = shape or (n, n)
     data, row, col = [], [], []
@@ -111,7 +113,7 @@ def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None
         length = max(0, min(m + min(k, 0), n - max(k, 0)))
         if tuple(shape_of(np.atleast_1d(diagonal))) not in ((length,), (1,)):
             raise ValueError(
-                f"diags(): the diagonal of offset {k} has {length} elements in a matrix of shape {(m, n)}, not "
+                f"diags(): the diagonal of offset {k} must have {length} elements in a matrix of shape {(m, n)}, not "
                 f"{tuple(np.shape(diagonal))}"
             )
         data.append(np.broadcast_to(np.atleast_1d(diagonal), (length,)))
@@ -121,10 +123,10 @@ def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None
 
 
 def diags_array(diagonals: object, *, offsets: object = 0, shape: tuple[int, int] | None = None) -> SparseArray:
-    """As :func:`diags`."""
+    """Like :func:`diags`."""
     return diags(diagonals, offsets, shape)
 
 
 def eye_array(m: int, n: int | None = None, *, k: int = 0) -> SparseArray:
-    """A matrix with ones on a diagonal, as ``scipy.sparse.eye_array`` makes it."""
+    """Return a matrix with ones on a diagonal, as ``scipy.sparse.eye_array``."""
     return diags([np.ones(1)], [k], (m, m if n is None else n))

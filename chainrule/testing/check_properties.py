@@ -1,4 +1,4 @@
-"""Checks of what else a row says: dtypes, formulas, index maps, what is saved, and the user's function."""
+"""Check other properties of an op definition: dtypes, formulas, index maps, saved values, and the public function."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ndarray = np.ndarray
 
 
 def check_value(case: Case) -> None:
-    """A value of the row's own against the NumPy function that the row answers for."""
+    """Compare the op's own value rule with the ufunc that it implements."""
     if case.prim.ufunc is not None and case.prim.value is not case.prim.ufunc:
         expected = as_tuple(case.prim.ufunc(*case.operands))
         for got, wanted in zip(case.value(case.operands), expected, strict=True):
-            case.agree(f"value, beside {case.prim.ufunc.__name__}", got, wanted, ROUNDING_TOLERANCE)
+            case.agree(f"value, compared with {case.prim.ufunc.__name__}", got, wanted, ROUNDING_TOLERANCE)
 
 
 def check_dtype(case: Case) -> None:
-    """float32 in, float32 out and back, also to second order; operands of mixed dtypes get gradients of theirs."""
+    """Check that float32 operands give float32 values and derivatives, and mixed operands gradients of their own dtypes."""
     narrow = np.complex64 if case.sample.complex else np.float32
     operands = case.sample.draw(0, np.float32)
     outs = case.value(operands)
@@ -59,17 +59,17 @@ def check_dtype(case: Case) -> None:
         with_mixed = [normal_like(np.asarray(case.value(mixed)[k]), 1) for k in floats]
         for i, r in zip(case.wanted, case.pull(mixed, with_mixed)):
             if r is not None and r.dtype != mixed[i].dtype:
-                case.fail("the VJP's dtype among mixed ones", r.dtype, mixed[i].dtype, i)
+                case.fail("the VJP's dtype for operands of mixed dtypes", r.dtype, mixed[i].dtype, i)
 
 
 def check_formula(case: Case) -> None:
-    """The text of each VJP, evaluated, against the rule."""
+    """Evaluate the text formula of each VJP and compare it with the rule."""
     if case.sample.complex or not case.wanted:
         return
     gs = case.cotangents(case.operands, 1)
     outs = case.value(case.operands)
     names: dict[str, Any] = {}
-    for rule in case.prim.vjps.values():  # what stands beside the rule: its own helpers
+    for rule in case.prim.vjps.values():  # global helpers of the rule's module
         names.update(getattr(rule, "__globals__", {}))
     names.update(TABLE, np=np, unbroadcast=kinds.unbroadcast)
     names.update(zip(case.prim.outputs, outs))
@@ -86,17 +86,17 @@ def check_formula(case: Case) -> None:
     for i in case.wanted:
         x = case.operands[i]
         text = case.prim.formula.get(case.names[i])
-        if text is None:  # rows of users need not say one
+        if text is None:  # optional for user-defined ops
             continue
-        said = eval(text, names)
+        evaluated = eval(text, names)
         if case.prim.variadic:
-            said = said[i]
-        got = kinds.unbroadcast(np.asarray(said), np.shape(x), x.dtype)
+            evaluated = evaluated[i]
+        got = kinds.unbroadcast(np.asarray(evaluated), np.shape(x), x.dtype)
         case.agree(f"formula {text!r}", got, or_zeros(pulled[i], x), ROUNDING_TOLERANCE, i)
 
 
 def check_moves(case: Case) -> None:
-    """A row that only moves elements: where they go, read off from an array of their positions."""
+    """Check that an op declared as ``moves`` only moves elements, by applying it to an array of positions."""
     if not case.prim.moves:
         return
     x = case.operands[0]
@@ -106,23 +106,23 @@ def check_moves(case: Case) -> None:
 
 
 def check_saves(case: Case) -> None:
-    """A node keeps what the rules of the operands that require grad name, and nothing else."""
+    """Check that a node saves exactly the values that the rules of its differentiable operands read."""
     prim = case.prim
     for subset in subsets(case.wanted):
         _, outs = case.run(case.operands, subset)
         node = next((out.grad_fn for out in outs if out.grad_fn is not None), None)
         if node is None:
             continue
-        named = {name for i in subset for name in prim.reads[case.names[i]]}
-        for name, kept in zip(prim.saves, node.saved, strict=True):
-            if kept is None and name in named:
-                case.fail(f"what the node saves for operands {subset}", f"no {name}", name)
-            if kept is not None and name not in named:
-                case.fail(f"what the node saves for operands {subset}", name, f"no {name}")
+        read_names = {name for i in subset for name in prim.reads[case.names[i]]}
+        for name, saved_value in zip(prim.saves, node.saved, strict=True):
+            if saved_value is None and name in read_names:
+                case.fail(f"the values saved for operands {subset}", f"no {name}", name)
+            if saved_value is not None and name not in read_names:
+                case.fail(f"the values saved for operands {subset}", name, f"no {name}")
 
 
-def check_face(case: Case) -> None:
-    """The user's function (which has a path of its own, for speed) against the row."""
+def check_function(case: Case) -> None:
+    """Compare the public function, which has a fast path, with the op definition."""
     if case.prim.function is None or not case.wanted or case.params:
         return
     gs = case.cotangents(case.operands, 1)
@@ -131,15 +131,15 @@ def check_face(case: Case) -> None:
             on_tape(x) if i in subset else wrap(x) if isinstance(x, ndarray) else x for i, x in enumerate(case.operands)
         ]
         out = case.prim.function(*given)
-        case.agree("value of the user's function", out._raw, case.value(case.operands)[0], ROUNDING_TOLERANCE)
+        case.agree("value of the public function", out._raw, case.value(case.operands)[0], ROUNDING_TOLERANCE)
         found = sweep([given[i] for i in subset], [out], gs, False)
         for i, got, expected in zip(subset, found, case.pull(case.operands, gs, subset)):
             got, expected = or_zeros(got, case.operands[i]), or_zeros(expected, case.operands[i])
-            case.agree("VJP of the user's function", got, expected, ROUNDING_TOLERANCE, i)
+            case.agree("VJP of the public function", got, expected, ROUNDING_TOLERANCE, i)
     narrow = [on_tape(x) if i in case.wanted else x for i, x in enumerate(case.sample.draw(0, np.float32))]
     out = case.prim.function(*narrow)
     leaves = [narrow[i] for i in case.wanted]
     for i, x, got in zip(case.wanted, leaves, sweep(leaves, [out], [np.ones(out.shape, out.dtype)], False)):
         if got is not None and (got.dtype, got.shape) != (x.dtype, x.shape):
-            what = "dtype and shape of the VJP of the user's function"
+            what = "dtype and shape of the VJP of the public function"
             case.fail(what, (got.dtype, got.shape), (x.dtype, x.shape), i)
