@@ -55,7 +55,7 @@ _OF_ALL_OBJECTS = frozenset({"__eq__", "__ne__", "__hash__"}) | _OF_TEXTS
 _LOCAL_PARTS = re.compile("%[-#]?[aAbBcpxX]")  # of a date
 _OF_LOCAL_TIME = frozenset({"timestamp", "astimezone"})
 DRAW = (
-    "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
+    "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or pass the numbers as "
     "an argument"
 )
 
