@@ -38,22 +38,22 @@ class PendingInstruction:
         takes: notes the values that Python functions return to C meanwhile; None: C hands them on.
     """
 
-    __slots__ = ("arrays", "makes", "mixed", "takes")
+    __slots__ = ("arrays", "mixed", "receive", "result_is_new")
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
-        self.mixed = self.makes = False
-        self.takes: Each | None = None
+        self.mixed = self.result_is_new = False
+        self.receive: Each | None = None
 
 
 class ImplicitCalls(Log):
     """A log that notes calls which no instruction shows."""
 
-    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+    def note_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """Note a call that is about to happen."""
         raise NotImplementedError
 
-    def may_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
+    def note_possible_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
         """Note that C code calls a function, any number of times.
 
         Args:
@@ -62,7 +62,7 @@ class ImplicitCalls(Log):
         raise NotImplementedError
 
     def expect(
-        self, arrays: Sequence[object] = (), *, mixed: bool = False, makes: bool = False, takes: Each | None = None
+        self, arrays: Sequence[object] = (), *, mixed: bool = False, result_is_new: bool = False, receive: Each | None = None
     ) -> None:
         """Add to what the instruction that runs is expected to do."""
         stack = self.now
@@ -72,18 +72,18 @@ class ImplicitCalls(Log):
         pending: PendingInstruction = stack.pending
         pending.arrays += arrays
         pending.mixed |= mixed
-        pending.makes |= makes
-        if takes is not None:
-            pending.takes = takes
-            self.takers[id(stack.frame)] = stack
+        pending.result_is_new |= result_is_new
+        if receive is not None:
+            pending.receive = receive
+            self.receivers[id(stack.frame)] = stack
 
-    def implied(self, function: Any, *args: object) -> None:
+    def note_implicit_call(self, function: Any, *args: object) -> None:
         """Note a call that Python makes by itself, with these arguments."""
         if not is_watched(function):
             assert self.now is not None
-            self.calls(self.now, function, list(args), {})
+            self.note_call(self.now, function, list(args), {})
 
-    def special(self, x: object, name: str, *args: object, owner: type | None = None) -> bool:
+    def note_special_method(self, x: object, name: str, *args: object, owner: type | None = None) -> bool:
         """Note a call of a special method with these arguments; return whether it is a function in C that the class names.
 
         Args:
@@ -95,7 +95,7 @@ class ImplicitCalls(Log):
         found = lookup(owner, name)
         if found is None or is_watched(found):
             return False
-        self.implied(self._bound(found, x, owner), *args)
+        self.note_implicit_call(self._bound(found, x, owner), *args)
         return True
 
     def _bound(self, found: Any, x: object, owner: type) -> Any:
@@ -113,31 +113,31 @@ class ImplicitCalls(Log):
             )
         return get(found, x, owner)
 
-    def gets(self, found: Any, instance: object, owner: type) -> None:
+    def note_descriptor_get(self, found: Any, instance: object, owner: type) -> None:
         """Note how a class's attribute gives its value: by a property, or by another descriptor."""
         if isa(found, classmethod):  # of a property, up to Python 3.12
             found, instance = found.__func__, owner
         if not isa(found, property):
-            self.special(found, "__get__", instance, owner)
+            self.note_special_method(found, "__get__", instance, owner)
         elif found.fget is not None and instance is not None:
-            self.implied(found.fget, instance)
+            self.note_implicit_call(found.fget, instance)
 
-    def sets(self, found: Any, *args: object) -> bool:
+    def note_descriptor_set(self, found: Any, *args: object) -> bool:
         """Note how a class's attribute is set on an object; without a value, deleted. Return whether a function does that."""
         setter, name = ("fset", "__set__") if len(args) == 2 else ("fdel", "__delete__")
         if isa(found, property):
             if getattr(found, setter) is not None:
-                self.implied(getattr(found, setter), *args)
+                self.note_implicit_call(getattr(found, setter), *args)
             return True
-        return is_python(found, name) or self.special(found, name, *args)
+        return is_python(found, name) or self.note_special_method(found, name, *args)
 
-    def class_functions(self, x: object) -> None:
+    def note_special_functions(self, x: object) -> None:
         """Note that C code gets an object: it may call the special methods of the object's class."""
         cls = type(x)
         if cls.__flags__ & HEAP_TYPE and cls not in self.classes:
             self.classes.add(cls)
             for found in special_functions(cls):
-                self.may_call(found)
+                self.note_possible_call(found)
 
 
 def is_watched(function: Any) -> bool:

@@ -114,7 +114,7 @@ class Log:
         self.now: Stack | None = None
         self._refusals = 0
         self._classes: dict[int, tuple[type, ClassContent]] = {}  # that it depends on, by identity
-        self.takers: dict[int, Stack] = {}
+        self.receivers: dict[int, Stack] = {}
         self.handled: BaseException | None = None  # where the function is called
         self.texts = False  # whether C code makes texts of what Python functions return
         self.classes: set[type] = set()  # those whose special methods in C are noted
@@ -197,9 +197,9 @@ class Log:
         self.made.clear()
         self.now = None
         for x in self.recorder.met.values():
-            self.array(x)
+            self.guard_array(x)
         self.recorder.met.clear()
-        self.drop_what_is_alone()
+        self.drop_unreferenced()
         return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
 
     def forget_views(self, own: set[int]) -> None:
@@ -225,7 +225,7 @@ class Log:
         self.guard(GuardKind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())
         if any(thing.undo for thing in self._things.values()):
             gc.collect()  # what the function made may refer to itself: a hook to its list, and a tensor to its hook
-            self.drop_what_is_alone()
+            self.drop_unreferenced()
         things = self._things.values()
         for thing in things:
             if thing.undo:
@@ -246,7 +246,7 @@ class Log:
                 raise Unrecordable(f"{_named(guard)} changes while it runs, and nothing shows why: {INSTEAD}")
         return found
 
-    def drop_what_is_alone(self) -> None:
+    def drop_unreferenced(self) -> None:
         """Forget what nobody else has: the function made it."""
         things = self._things
         settled = False
@@ -274,7 +274,7 @@ class Log:
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
 
-    def array(self, x: object, with_numbers: bool = False) -> bool:
+    def guard_array(self, x: object, with_numbers: bool = False) -> bool:
         """Guard the layout of an array, or its numbers, too; return whether the guard is new."""
         guards = self.thing_of(x).guards
         known = guards.get(GuardKind.ARRAY)
@@ -283,35 +283,35 @@ class Log:
         guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
         return True
 
-    def type_of(self, x: object) -> list[ClassContent]:
+    def guard_type(self, x: object) -> list[ClassContent]:
         """The function depends on the class of an object, and on what that class defines."""
         kind = type(x)
         if is_fixed(kind) or (isa(x, OURS) and is_library_class(kind)):
             return []
         self.guard(GuardKind.CLASS, x, None, kind)
-        return self.contents_of(kind)
+        return self.guard_class(kind)
 
-    def contents_of(self, cls: type) -> list[ClassContent]:
+    def guard_class(self, cls: type) -> list[ClassContent]:
         """The function depends on what a class defines: on its content, or on that of the bases of a class that it made itself."""
         if is_fixed(cls):
             return []
         if id(cls) in self.made:
-            return [content for base in bases_of(cls) for content in self.contents_of(base)]
+            return [content for base in bases_of(cls) for content in self.guard_class(base)]
         known = self._classes.get(id(cls))
         if known is None:
             known = self._classes[id(cls)] = cls, ClassContent(cls)
-            self.type_of(cls)
+            self.guard_type(cls)
         return [known[1]]
 
-    def made_here(self, x: Any) -> None:
+    def note_made(self, x: Any) -> None:
         """The function has made an iterator, a generator of random numbers or a class, which is its own."""
         self.made[id(x)] = x
         _, known = self._classes.pop(id(x), (x, None))
         if known is not None:  # what was read of the class while it was made is that of its bases
-            for content in self.contents_of(x):
+            for content in self.guard_class(x):
                 content.add(known)
 
-    def changed(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
+    def note_change(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Something is about to be changed."""
         thing = self.thing_of(x)
         if not thing.undo:
@@ -319,9 +319,9 @@ class Log:
             self._order.append(thing)
         thing.undo.append(put_back)
 
-    def changed_container(self, x: Any) -> None:
+    def note_container_change(self, x: Any) -> None:
         """Elements are about to be put into something, or taken out."""
-        self.type_of(x)
+        self.guard_type(x)
         self.check_holder(x, "writes into")
         self.check_type(x, lambda stands_for: hasattr(stands_for, "__setitem__"))
         if id(x) in self.given:
@@ -332,50 +332,50 @@ class Log:
             if x.nbytes > _COPIED:
                 self.refuse("it writes a large array of NumPy's in place, which no recording repeats: use a tensor")
             what = "a plain array, where none of its own values takes part"
-            self.changed(x, what, functools.partial(put_array, values=x.copy()))
+            self.note_change(x, what, functools.partial(put_array, values=x.copy()))
         elif isa(x, (list, collections.deque)):
-            self.changed(x, "a list or dictionary", functools.partial(put_list, values=list(elements(x))))
+            self.note_change(x, "a list or dictionary", functools.partial(put_list, values=list(elements(x))))
         elif isa(x, dict):
-            self.changed(x, "a list or dictionary", functools.partial(put_dict, values=items(x)))
+            self.note_change(x, "a list or dictionary", functools.partial(put_dict, values=items(x)))
         elif isa(x, set):
-            self.changed(x, "a set", functools.partial(put_set, values=elements(x)))
+            self.note_change(x, "a set", functools.partial(put_set, values=elements(x)))
         elif not isa(x, OURS) and not is_python(x, "__setitem__"):
             self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
 
-    def changed_attribute(self, x: object, name: str) -> None:
+    def note_attribute_change(self, x: object, name: str) -> None:
         """An attribute is about to be set or deleted, by no function of its class."""
         kind = type(x)
-        self.type_of(x)
+        self.guard_type(x)
         if isa(x, ModuleType):
-            self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
+            self.note_change(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
             by_c = isa(vars(type).get(name), BY_C)  # __bases__, __name__
             now = attribute_or_missing(x, name) if by_c else x.__dict__.get(name, MISSING)
-            self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
+            self.note_change(x, name, functools.partial(put_attribute, name=name, value=now))
         elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
             self.refuse(f"it sets an attribute of its own, {name}, on a tensor, which no recording repeats")
         elif not isa(x, OURS) and not (
             kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
         ):
             found = lookup(kind, name)
-            self.type_of(found)
+            self.guard_type(found)
             if isa(x, FLAGS):
                 self.refuse("it sets a flag of an array, which no recording repeats")
             if isa(x, ndarray) and name in ("real", "imag", "flat"):
-                self.changed_container(x)
+                self.note_container_change(x)
                 return
             inside = attributes_of(x)
             if isa(x, ndarray) and lookup(kind, "__setattr__") is not object.__setattr__:
                 self.refuse(f"it writes into a {kind.__name__}, which no recording repeats")
             by_c = type(inside) is not dict or hasattr(type(found), "__set__")
             now = attribute_or_missing(x, name) if by_c else inside.get(name, MISSING)
-            self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
+            self.note_change(x, name, functools.partial(put_attribute, name=name, value=now))
 
-    def changed_name(self, names: Params, name: str) -> None:
-        self.changed(names, name, functools.partial(put_item, key=name, value=names.get(name, MISSING)))
+    def note_name_change(self, names: Params, name: str) -> None:
+        self.note_change(names, name, functools.partial(put_item, key=name, value=names.get(name, MISSING)))
 
-    def changed_cell(self, cell: CellType) -> None:
-        self.changed(
+    def note_cell_change(self, cell: CellType) -> None:
+        self.note_change(
             cell, "a variable of the enclosing function", functools.partial(put_cell, value=cell_content(cell))
         )
 
