@@ -244,7 +244,7 @@ class Tree:
             and _same_outcome(old, recording)
         )
         if same and recording.references is not None:
-            self.references.adopt(recording.references)
+            self.references.add_alternatives(recording.references)
         return same
 
     # -- running -----------------------------------------------------------------------------------------------------

@@ -239,7 +239,9 @@ class Calls(Methods):
                 self.note_int_conversion(max([len(x) for x in args if isa(x, (str, bytes))], default=0))
             if cls in (str, bytes, bytearray):
                 self.guard_codec(args[1:], keywords)
-            self.note_operands(stack, given, each=self.note_stored if cls in (*CONTAINERS, collections.OrderedDict) else None)
+            self.note_operands(
+                stack, given, each=self.note_stored if cls in (*CONTAINERS, collections.OrderedDict) else None
+            )
         elif issubclass(cls, BaseException):
             return
         elif cls.__module__.partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):

@@ -145,7 +145,9 @@ class Methods(Reads):
                     if not (isa(handler, BuiltinFunctionType) and handler.__self__ is None):  # Python's own
                         self.note_possible_call(handler)
 
-    def note_method_call(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params) -> None:
+    def note_method_call(
+        self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params
+    ) -> None:
         """A method of C's is about to be called."""
         if name == "__call__":
             self.note_call(stack, x, args, keywords)

@@ -459,7 +459,9 @@ class Reads(ImplicitCalls):
                 if type(part) not in IMMUTABLE:
                     each(part, arrays, seen)
 
-    def _note_elements(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
+    def _note_elements(
+        self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None
+    ) -> None:
         seen = set() if seen is None else seen
         if id(x) not in seen:
             seen.add(id(x))
