@@ -294,7 +294,7 @@ def test_explain_says_what_was_paid(costs):
     f = cr.compile(lambda x: x * 2)
     for n in range(1, 4):
         f(np.ones(n))
-    assert "- 1 traces took 50 s; 2 calls without one ran eagerly, in 2 s" in f.explain()
+    assert "- 1 traces took 50 s; 2 calls without a trace ran eagerly, in 2 s" in f.explain()
 
 
 def test_options_are_copied_and_pickled():
@@ -377,7 +377,7 @@ def test_traces_that_were_used_least_lately_are_dropped():
     for n in range(1, 60):
         f(np.ones(n))
         f(np.ones(1))
-        (first,) = [r for r in f.recordings if r.describe() == "recording at float64[1]"]
+        (first,) = [r for r in f.recordings if r.describe() == "trace for float64[1]"]
         kept = first if n == 1 else kept  # noqa: F821
         assert kept is first
     assert f.memory < 300_000 and 3 < len(f.recordings) < 59

@@ -1,4 +1,4 @@
-"""``compile``: functions recorded once and replayed as plans of NumPy's own loops."""
+"""``compile``: trace a function once, then replay the trace as a plan of NumPy's own inner loops."""
 
 from __future__ import annotations
 

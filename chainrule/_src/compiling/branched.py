@@ -1,4 +1,7 @@
-"""The short way into recordings that read values: from one piece of native code to the next, as what was read says."""
+"""A shortcut for functions in which Python reads values: native code per segment, chosen by the values that were read.
+
+``branched_of`` makes it from a tree. ``Compiled.__call__`` calls it for arguments that are arrays and numbers.
+"""
 
 from __future__ import annotations
 
@@ -14,77 +17,80 @@ from chainrule._src.compiling.tree import Segment, Tree
 
 
 class BranchNode:
-    """A segment of a tree: native code, and what follows it.
+    """A segment of a tree as native code.
 
     Attributes:
-        code, reporting: what is called, and what it is given besides arrays.
-        inner: the numbers of what it takes after the arguments.
-        makes, strides, read: the numbers of what it makes, those that are wanted in other strides, and of what Python reads.
-        branches: what follows, by the bytes that were read.
-        recording: at the end of a function, what it came to.
+        code, reporting: the native code, and its argument for reporting floating-point exceptions.
+        input_numbers: the numbers of its inputs after the arguments.
+        outputs: the numbers of its outputs; strides: of outputs with strides other than C order's.
+        read_number: the number of the value that Python reads at its end.
+        branches: the following nodes, by the bytes that Python read.
+        recording: the trace that ends here, or None.
     """
 
-    __slots__ = ("branches", "code", "inner", "makes", "read", "recording", "reporting", "strides")
+    __slots__ = ("branches", "code", "input_numbers", "outputs", "read_number", "recording", "reporting", "strides")
 
     def __init__(self, segment: Segment, entry: tuple[Any, Any], count: int) -> None:
         self.code, self.reporting = entry
-        self.inner = segment.takes[count:]
-        self.makes, self.strides = segment.makes, segment.strides
-        self.read = -1 if segment.guard is None else segment.guard.var.number
+        self.input_numbers = segment.inputs[count:]
+        self.outputs, self.strides = segment.outputs, segment.strides
+        self.read_number = -1 if segment.guard is None else segment.guard.var.number
         self.branches: dict[bytes, BranchNode] = {}
         self.recording = segment.recording
 
 
 class Branched:
-    """Calls of the recordings of a tree. ``branched_of`` says whether there is one.
+    """A shortcut into the traces of a tree. ``branched_of`` makes it.
 
     Args:
-        tree: where the recordings are.
-        root: where they begin.
-        count, numbers: how many arguments there are, and which of them are numbers.
+        tree: the tree.
+        root: the node of its first segment.
+        count, numbers: the number of arguments, and the positions and types of those that are numbers.
     """
 
     __slots__ = ("_count", "_numbers", "_root", "_tree", "spec")
 
     def __init__(self, tree: Tree, root: BranchNode, count: int, numbers: list[tuple[int, type]]) -> None:
-        self.spec = None  # results have the structure of the recording that served
+        self.spec = None  # the structure of results depends on the branch
         self._tree = tree
         self._root = root
         self._count = count
         self._numbers = numbers
 
     def call(self, args: tuple[object, ...]) -> Any:
-        """What the function returns; None for arguments of another kind, or where something was read for the first time."""
+        """Return the result of the function, or None if the arguments do not fit or no branch has the value that is read."""
         arrays = arrays_of(args, self._count, self._numbers)
-        values = None if arrays is None else self._tree.start(arrays, arrays)
+        values = None if arrays is None else self._tree.inputs_of(arrays, arrays)
         if arrays is None or values is None:
             return None
         node: BranchNode | None = self._root
         while node is not None:
-            made = node.code((*arrays, *[values[number] for number in node.inner]), node.reporting)
-            if made is None:
+            arrays_out = node.code((*arrays, *[values[number] for number in node.input_numbers]), node.reporting)
+            if arrays_out is None:
                 return None
             if node.recording is not None:
-                return _returned(node.recording, made)
-            values.update(zip(node.makes, made, strict=True))
+                return _returned(node.recording, arrays_out)
+            values.update(zip(node.outputs, arrays_out, strict=True))
             for number, strides in node.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
-            node = node.branches.get(values[node.read].tobytes())
+            node = node.branches.get(values[node.read_number].tobytes())
         return None
 
     def into(self, args: tuple[object, ...], out: Sequence[object]) -> bool:
         return False
 
 
-def _returned(recording: Recording, made: list[NumpyArray]) -> TensorLike | tuple[TensorLike, ...]:
-    """The arrays of a recording as its function returns them."""
-    faces = [array[()] if x.face == "scalar" else array for x, array in zip(recording.results, made, strict=True)]
-    return faces[0] if recording.spec.kind is None else tree_unflatten(faces, recording.spec)
+def _returned(recording: Recording, arrays_out: list[NumpyArray]) -> TensorLike | tuple[TensorLike, ...]:
+    """Return the outputs of a trace in the form that the function returned."""
+    results = [
+        array[()] if x.kind == "scalar" else array for x, array in zip(recording.results, arrays_out, strict=True)
+    ]
+    return results[0] if recording.spec.kind is None else tree_unflatten(results, recording.spec)
 
 
 def branched_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[str]], None]) -> Branched | None:
-    """The short way for calls like one with these arguments, which a tree has served; None if there is none."""
+    """Return a shortcut into a tree for calls like one with these arguments, or None if the tree cannot have one."""
     numbers = numbers_among(args)
     if numbers is None or tree.states or tree.generators or tree.writes:
         return None
@@ -96,7 +102,7 @@ def branched_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable
     for segment in tree.segments():
         recording = segment.recording
         if recording is not None and not (recording.results and only_computes(recording)):
-            continue  # such an end is left to the long way
+            continue  # ``Compiled._replay`` handles traces with effects
         entry = segment.plan.entry(report)
         if entry is not None:
             nodes[segment] = BranchNode(segment, entry, count)

@@ -1,4 +1,7 @@
-"""Why a call has no trace: what differs from the calls that have one, in the words of a warning."""
+"""Causes of missing traces, as texts of a warning: the difference from earlier calls, and advice.
+
+``Compiled`` counts the cause of each new trace with ``branch``, ``arguments`` and ``state``. It warns with the most common one.
+"""
 
 from __future__ import annotations
 
@@ -11,42 +14,40 @@ from chainrule._src.compiling.tree import Tree
 from chainrule._src.messages.places import Where
 
 ARGUMENTS = {
-    "shape": "Pad it to a few shapes, or leave the lines that depend on its shape out of the compiled function",
-    "memory layout": "Pass np.ascontiguousarray of it",
+    "shape": "Pad it to a few shapes, or move the lines that depend on its shape out of the compiled function",
+    "memory layout": "Pass it through np.ascontiguousarray",
     "dtype": "Convert it to one dtype",
-    "value": "Pass a number that changes as an array without axes, np.asarray(n), and an object that changes as its arrays",
-    "type": "Pass it as one type",
-    "requires_grad": "Pass it with the same requires_grad",
+    "value": "Pass a number that changes as a 0-d array, np.asarray(n), and an object that changes as its arrays",
+    "type": "Always pass the same type",
+    "requires_grad": "Always pass it with the same requires_grad",
 }
-STRUCTURE = "Pass containers of the same keys and lengths, or stack what is in them into one array"
+STRUCTURE = "Pass containers of the same keys and lengths, or stack their elements into one array"
 BRANCH = (
     "Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), choose with np.where instead of `if`, return arrays and "
-    "make numbers of them outside (`.item()`), make arrays of values with np.array or np.stack instead of writing into one, or leave "
-    "this part out of the compiled function"
+    "convert them to numbers outside (`.item()`), build arrays with np.array or np.stack instead of writing elements, or move this "
+    "part out of the compiled function"
 )
 STATE = "Pass what changes as an argument: an array or a tensor"
 
 
 class Cause(NamedTuple):
-    """What differs, and what to do about it."""
+    """The difference from earlier calls, and advice."""
 
     difference: str
     advice: str
 
 
 def branch(where: Where) -> Cause:
-    """The cause where a value was read that no trace has read."""
+    """Return the cause of a value read that no trace has a branch for."""
     return Cause(f"Python reads other values in {where.quoted or 'a value'}", BRANCH)
 
 
 def arguments(function: AnyFunction, old: Sequence[Any], new: Sequence[Any]) -> Cause:
-    """The cause where the signature of a call is another one than that of a trace."""
+    """Return the cause of a signature that differs from that of the last trace."""
     if old[0] != new[0] or len(old) != len(new):
         return Cause("the arguments have another structure", STRUCTURE)
     if old[1] != new[1]:
-        return Cause(
-            "the mode of recording (torch.no_grad, inference_mode) is another one", "Set it within the function"
-        )
+        return Cause("the grad mode (torch.no_grad, inference_mode) is another one", "Set it inside the function")
     leaves = [i for i, (x, y) in enumerate(zip(old, new, strict=True)) if x != y and i > 1]
     if not leaves or leaves[0] > new[0].num_leaves + 1:
         return Cause("the arguments have another structure", STRUCTURE)
@@ -63,7 +64,7 @@ def arguments(function: AnyFunction, old: Sequence[Any], new: Sequence[Any]) -> 
 
 
 def _argument(function: AnyFunction, spec: Any, leaf: int) -> str:
-    """The name of the argument that a leaf belongs to."""
+    """Return the name of the argument that a leaf belongs to."""
     positional, keywords = spec.children
     try:
         names = [p.name for p in inspect.signature(function).parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
@@ -78,23 +79,23 @@ def _argument(function: AnyFunction, spec: Any, leaf: int) -> str:
 
 
 def state(function: AnyFunction, tree: Tree, leaves: Sequence[Any]) -> Cause:
-    """The cause where what a trace has read of Python's state is another one."""
+    """Return the cause of a failed guard on Python state."""
     for guard in tree.references.guards:
         try:
             holds = guard.holds()
-        except Exception:  # the object is gone
+        except Exception:  # a guarded object is gone
             holds = False
         if not holds:
-            return Cause(f"{_read(function, guard)}, which it reads, is another one", STATE)
+            return Cause(f"{_guarded(function, guard)}, which it reads, has changed", STATE)
     if not all([state.holds(leaves) for state in tree.states]):
         return Cause(
             "a tensor has another requires_grad, .grad or hooks", "Set .grad to None, or keep it, before each call"
         )
-    return Cause("an array that it reads has another layout", STATE)
+    return Cause("a captured array has another layout", STATE)
 
 
-def _read(function: AnyFunction, guard: Any) -> str:
-    """What a guard looks at, by its name where it has one."""
+def _guarded(function: AnyFunction, guard: Any) -> str:
+    """Return the name of the object that a guard checks, or its type."""
     if type(guard.key) is str:
         return f"`{guard.key}`"
     function = inspect.unwrap(function)

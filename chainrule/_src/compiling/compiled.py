@@ -1,4 +1,9 @@
-"""``chainrule.compile``: what users call, and which recording a call runs."""
+"""``chainrule.compile`` and ``Compiled``, the callable that it returns.
+
+``Compiled.__call__`` chooses what a call does. It replays a trace that holds for the arguments (``tree``). Else it records a new
+trace (``recording``) or runs the function eagerly, as the budget says (``policy``). Repeated calls replay through a shortcut
+(``direct``, ``branched``).
+"""
 
 from __future__ import annotations
 
@@ -42,26 +47,26 @@ from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
 
 ndarray = np.ndarray
 MAX_BYTES = 1 << 28
-TRIES = 3  # calls after which what a function changes for Python alone is taken for what it always does
-PATIENCE = 5.0  # seconds that a call waits for a recording in another thread
-TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
-REPEATED = 64  # times that a line has a step in one call, from which it is one in a loop
+TRIES = 3  # traces attempted for a function that changes Python state; then its calls run eagerly
+PATIENCE = 5.0  # seconds that a call waits for a trace being recorded in another thread
+TREES = 64  # the most trees of one signature: one per state of .grad, requires_grad and captured objects
+REPEATED = 64  # a line with this many steps in one call is taken to be in a loop
 
 
 class CompiledCall:
-    """One call, and what is known about it.
+    """The arguments and the signature of one call.
 
     Attributes:
-        leaves, spec: its arguments; arrays: for each leaf its array, None for others.
-        signature: what has to be the same for a trace to serve.
-        again: runs it eagerly.
-        begin: when its lookup began.
+        leaves, spec: the flattened arguments; arrays: the array of each leaf, or None.
+        signature: the key of the traces that may hold for the call.
+        eager_call: runs the call eagerly.
+        begin: the clock when the lookup began.
     """
 
-    __slots__ = ("again", "arrays", "begin", "leaves", "signature", "spec")
+    __slots__ = ("arrays", "begin", "eager_call", "leaves", "signature", "spec")
 
     def __init__(self, function: AnyFunction, args: tuple[object, ...], kwargs: dict[str, Any], begin: float) -> None:
-        self.again = functools.partial(function, *args, **kwargs)
+        self.eager_call = functools.partial(function, *args, **kwargs)
         self.leaves, self.spec = tree_flatten((args, kwargs))
         self.begin = begin
         self.signature: Any = None
@@ -69,12 +74,12 @@ class CompiledCall:
 
 
 class Compiled:
-    """A function that is recorded when it is first called, and replayed as a plan afterwards. ``chainrule.compile`` makes it.
+    """A function that is traced when it is first called and replayed as a plan afterwards. ``chainrule.compile`` makes it.
 
     Attributes:
-        function: what was compiled; calling it is what eager computes.
-        recordings: every run that was recorded.
-        pure: whether the caller has promised that it reads and changes no state of Python's.
+        function: the original function, which runs eagerly.
+        recordings: the traces.
+        pure: whether the caller has promised that the function reads and changes no Python state.
     """
 
     __module__ = "chainrule.compiler"
@@ -95,16 +100,16 @@ class Compiled:
         code = getattr(inspect.unwrap(function), "__code__", None)
         self.where = errors.Where(code, 0) if code is not None else None
         self._trees: dict[object, list[Tree]] = {}
-        self._eager: dict[object, str] = {}  # signatures that are not recorded, and why
-        self._slower: set[object] = set()  # those among them whose plan takes longer
-        self._by_value: set[object] = set()  # signatures with numbers that cannot be arrays
-        self._tried: dict[object, int] = {}  # how often one was not recorded that may be later
-        self._shortcuts: dict[Any, Any] = {}  # the short ways into traces, by ``_layouts`` of arguments
-        self._shortcut: Any = None  # the one that is tried first
-        self._previous: Any = None  # the one that was tried last by layouts
-        self._causes: Counter[Any] = Counter()  # of new traces
-        self._last: Any = None  # the signature of the last trace
-        self._warned = False  # of a step in a loop that is not native
+        self._eager: dict[object, str] = {}  # signatures that always run eagerly, and the reasons
+        self._slower: set[object] = set()  # signatures in ``_eager`` whose plan was slower than the function
+        self._by_value: set[object] = set()  # signatures whose floats are part of the signature by value
+        self._attempts: dict[object, int] = {}  # failed traces by signature, where a later one may succeed
+        self._shortcuts: dict[Any, Any] = {}  # shortcuts into traces, by ``_layouts`` of arguments
+        self._shortcut: Any = None  # the shortcut that is tried first
+        self._last_by_layout: Any = None  # the shortcut that was last found by layouts
+        self._causes: Counter[Any] = Counter()  # causes of new traces
+        self._last_signature: Any = None  # the signature of the last trace
+        self._warned = False  # whether the warning about a Python step in a loop was given
         self._warned_of_waste = False
         functools.update_wrapper(self, function, updated=())
 
@@ -112,7 +117,7 @@ class Compiled:
         return self.name, self.pure, self.budget.max_slowdown, self.max_bytes
 
     def renewed(self) -> Compiled:
-        """The same function without its traces, which have been paid for all the same."""
+        """Return the function without its traces. The budget still counts what they cost."""
         other = copy.copy(self)
         other.budget = self.budget
         return other
@@ -127,7 +132,7 @@ class Compiled:
         name = getattr(self.function, "__qualname__", "")
         found = _by_name(self.function)
         if found is self:
-            return name  # a decorated function is found by its name
+            return name  # pickle finds a decorated function by its name
         if isinstance(self.function, FunctionType) and found is not self.function:
             raise errors.compile_not_pickled(self.name)
         return Compiled, (self.function, *self._options())
@@ -147,13 +152,13 @@ class Compiled:
             try:
                 result = None if shortcut is None else shortcut.call(args)
                 if result is None:
-                    result = self._by_layouts(shortcut, args)
+                    result = self._call_by_layout(shortcut, args)
                 if result is not None:
                     return result
-            except Exception:  # a floating-point exception that is more than a warning
+            except Exception:  # a floating-point exception that eager code has to handle or raise
                 return self.function(*args)
         if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
-            return self.function(*args, **kwargs)  # part of another transformation, which sees the operations
+            return self.function(*args, **kwargs)  # the surrounding transformation has to see the operations
         budget = self.budget
         if not budget.may_look_up():
             start = budget.start_eager()
@@ -170,18 +175,18 @@ class Compiled:
             return self._run_eagerly(call, own=call.signature in self._slower)
         tree, values = self._find(call)
         if tree is None:
-            return self._missed(None, call, hash(call.signature))
+            return self._trace_or_run_eagerly(None, call, hash(call.signature))
         return self._replay(tree, values, call)
 
-    def _by_layouts(self, tried: Any, args: tuple[Any, ...]) -> Any:
-        """What the shortcut for such arguments returns; None if there is none, or it was tried."""
+    def _call_by_layout(self, tried: Any, args: tuple[Any, ...]) -> Any:
+        """Call the shortcut for the layouts of these arguments; return None if there is none or it is ``tried``."""
         layouts = _layouts(args)
         shortcut = self._shortcuts.get(layouts)
         result = None if shortcut is None or shortcut is tried else shortcut.call(args)
         if result is None and type(shortcut) is Branched:
-            self._shortcuts.pop(layouts, None)  # it computed something in vain, before a value that is new
-        self._shortcut = shortcut if result is not None and shortcut is self._previous else None
-        self._previous = shortcut
+            self._shortcuts.pop(layouts, None)  # Python reads a new value: what the shortcut computed was wasted
+        self._shortcut = shortcut if result is not None and shortcut is self._last_by_layout else None
+        self._last_by_layout = shortcut
         return result
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledCall:
@@ -190,9 +195,9 @@ class Compiled:
         return call
 
     def _find(self, call: CompiledCall) -> tuple[Tree | None, dict[int, NumpyArray]]:
-        """The tree whose recordings hold for a call, and the arrays that it starts from."""
+        """Return the tree whose traces hold for a call, and the input arrays of its traces; None and {} if there is none."""
         for tree in self._trees.get(call.signature, ()):
-            values = tree.start(call.leaves, call.arrays)
+            values = tree.inputs_of(call.leaves, call.arrays)
             if values is not None:
                 return tree, values
         return None, {}
@@ -203,13 +208,14 @@ class Compiled:
         """Run a call eagerly.
 
         Args:
-            kind: where it could be traced: equal for calls that one trace would serve.
-            speed: what it is to be compared with.
-            own: whether its results are to be like those of a replay; calls that cannot be traced return what they return.
+            kind: for a call that could be traced, a number that is equal for calls that one trace would serve.
+            speed: the speed of the trace that the eager call is compared with.
+            own: whether results get memory and containers of their own, as those of a replay have. It is False for calls
+                that cannot be traced.
         """
         start = self.budget.start_eager()
         try:
-            result = call.again()
+            result = call.eager_call()
         finally:
             seconds = self.budget.end_eager(start, start[0] - call.begin, kind)
         if speed is not None:
@@ -219,20 +225,20 @@ class Compiled:
         self.budget.end_call()
         return result
 
-    # -- what a call is like -----------------------------------------------------------------------------------------
+    # -- signatures --------------------------------------------------------------------------------------------------
 
     def _signature(self, leaves: list[Any], spec: object) -> tuple[Any, list[Any]]:
-        """What has to be the same for a recording to serve again, and the arrays among the leaves.
+        """Return the signature of a call, and the array of each leaf or None.
 
-        The signature is None for calls that are not to be recorded.
+        The signature is None for calls that cannot be traced.
         """
-        signature, arrays = self._described(leaves, spec, any(isinstance(x, Tensor) for x in leaves))
+        signature, arrays = self._signature_by(leaves, spec, any(isinstance(x, Tensor) for x in leaves))
         if self._by_value and signature in self._by_value:
-            return self._described(leaves, spec, True)
+            return self._signature_by(leaves, spec, True)
         return signature, arrays
 
-    def _described(self, leaves: list[Any], spec: Any, by_value: bool) -> tuple[Any, list[Any]]:
-        """``_signature``, where numbers (but integers of Python's) are arrays, or by value."""
+    def _signature_by(self, leaves: list[Any], spec: Any, by_value: bool) -> tuple[Any, list[Any]]:
+        """Return ``_signature``, with floats and NumPy scalars by value or as arrays. Python integers are always by value."""
         key: list[object] = [spec, LOCAL.mode]
         arrays: list[Any] = []
         for x in leaves:
@@ -247,7 +253,7 @@ class Compiled:
                     return None, []
             elif isinstance(x, (Tensor, ndarray)):
                 array = np.asarray(x) if isinstance(x, np.memmap) else getattr(x, "_raw", None)
-                if type(array) is not ndarray:  # of another library's class, which computes as it likes
+                if type(array) is not ndarray:  # subclasses of other libraries may override any operation
                     return None, []
             elif not by_value and (kind is float or (isinstance(x, np.generic) and x.dtype.kind in "fciub")):
                 array = np.asarray(x)
@@ -261,35 +267,36 @@ class Compiled:
             else:
                 try:
                     key.append((kind, key_of(x), None))
-                except TypeError:  # it may be another one without anybody noticing
+                except TypeError:  # mutable objects without a hash can change unnoticed
                     return None, []
         key.append(keys_within(spec))
         return tuple(key), arrays
 
-    # -- recording ---------------------------------------------------------------------------------------------------
+    # -- tracing -----------------------------------------------------------------------------------------------------
 
-    def _missed(self, tree: Tree | None, call: CompiledCall, kind: int, missing: Missing | None = None) -> Any:
-        """Trace a call that has no trace, where the budget allows it; else run it eagerly.
+    def _trace_or_run_eagerly(
+        self, tree: Tree | None, call: CompiledCall, kind: int, missing: Missing | None = None
+    ) -> Any:
+        """Trace a call that has no trace if the budget allows it; else run the call eagerly.
 
         Args:
-            tree: where it is a new branch, and ``missing`` says of which value.
+            tree: the tree that gets a new branch, if any.
             kind: equal for calls that one trace would serve.
+            missing: the exception that ``tree.reach`` raised for the value without a branch.
         """
         budget = self.budget
         if budget.is_wasted and not self._warned_of_waste:
             self._warn_of_waste(call, missing)
         if (
             not budget.may_trace(kind) and budget.misses % (budget.traces + 1) == 0
-        ):  # it takes longer the more traces there are
+        ):  # seldom: its time grows with the number of traces
             self._count_savings()
         if not budget.may_trace(kind) or (occupied() and not self.pure):
             return self._run_eagerly(call, kind)
-        if not LOCK.acquire(
-            timeout=PATIENCE
-        ):  # a function that is being recorded waits for this call, in all likelihood
+        if not LOCK.acquire(timeout=PATIENCE):  # the function that another thread records may be waiting for this call
             return self._run_eagerly(call, kind)
         try:
-            found, values = self._find(call)  # another thread may have recorded it
+            found, values = self._find(call)  # another thread may have traced the call by now
             if found is None or found is tree:
                 self._note_cause(call, missing)
                 return self._record(found, call, kind)
@@ -298,7 +305,7 @@ class Compiled:
         return self._replay(found, values, call)
 
     def _count_savings(self) -> None:
-        """Book what replays have saved, those by shortcuts, too."""
+        """Book the seconds that replays have saved, including replays by shortcuts."""
         for tree in [tree for trees in self._trees.values() for tree in trees]:
             for segment, recording in tree.ends():
                 self.budget.count_savings(recording.speed, segment.plan.runs, recording.count)
@@ -306,8 +313,8 @@ class Compiled:
                     self._clear_shortcuts()
 
     def _note_cause(self, call: CompiledCall, missing: Missing | None) -> None:
-        """Count why a call has no trace."""
-        if self._last is None or self._warned_of_waste:
+        """Count the cause of a missing trace."""
+        if self._last_signature is None or self._warned_of_waste:
             return
         trees = self._trees.get(call.signature)
         if missing is not None:
@@ -315,43 +322,43 @@ class Compiled:
         elif trees:
             self._causes[causes.state(self.function, trees[-1], call.leaves)] += 1
         else:
-            self._causes[causes.arguments(self.function, self._last, call.signature)] += 1
+            self._causes[causes.arguments(self.function, self._last_signature, call.signature)] += 1
 
     def _warn_of_waste(self, call: CompiledCall, missing: Missing | None) -> None:
-        """Say once why so many calls have no trace."""
+        """Warn with the most common cause of missing traces. Callers check that it is done once."""
         self._note_cause(call, missing)
         self._warned_of_waste = True
         for cause, _ in self._causes.most_common(1):
             errors.warn_compile_wasted(self.name, self.where, *cause)
 
     def _record(self, tree: Tree | None, call: CompiledCall, kind: int) -> Any:
-        """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
+        """Trace a call, into a new tree or as a branch of one, and return its result."""
         signature = call.signature
         try:
-            recording, _, new, made = self._recorded(tree, call, kind)
+            recording, _, new, made = self._new_trace(tree, call, kind)
         except BadResult:
             raise
         except Unrecordable as reason:
             if isinstance(reason, ByValue) and signature not in self._by_value:
                 return self._record_by_value(call)
-            if reason.perhaps_later and self._tried.setdefault(signature, 0) < TRIES:
-                self._tried[signature] += 1
+            if reason.perhaps_later and self._attempts.setdefault(signature, 0) < TRIES:
+                self._attempts[signature] += 1
             else:
-                self._run_as_it_is(signature, str(reason))
+                self._refuse(signature, str(reason))
             return self._run_eagerly(call, own=False)
         except Exception as error:
             if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in call.leaves):
                 return self._record_by_value(call)
-            result = self._run_eagerly(call, own=False)  # which says what is wrong, if it is the function's
-            self._run_as_it_is(signature, f"{type(error).__name__}: {error}")
+            result = self._run_eagerly(call, own=False)  # raises the function's own error if it has one
+            self._refuse(signature, f"{type(error).__name__}: {error}")
             return result
         _about_to_write([memory for memory, _ in new])
         for memory, values in new:
             memory[...] = values
-        return _finish(recording, made, call.leaves, call.again)
+        return _finish(recording, made, call.leaves, call.eager_call)
 
     def _warn_of_python(self, path: list[Segment]) -> None:
-        """Say once that a line in a loop has a step that is not native."""
+        """Warn once if a line in a loop has a step that Python runs."""
         if self._warned or not AVAILABLE:
             return
         for (name, code, lasti), count in python_steps(PlanOfCall(path).steps).most_common(1):
@@ -360,7 +367,7 @@ class Compiled:
                 errors.warn_compile_by_python(self.name, errors.Where(code, lasti), name, count)
 
     def _record_by_value(self, call: CompiledCall) -> Any:
-        """Record a function whose numbers cannot be arrays, with what they are."""
+        """Trace a call whose floats cannot be arrays, with their values as constants."""
         self._by_value.add(call.signature)
         call.signature, call.arrays = self._signature(call.leaves, call.spec)
         if call.signature is None or call.signature in self._eager:
@@ -370,17 +377,21 @@ class Compiled:
             return self._replay(tree, values, call)
         return self._record(None, call, hash(call.signature))
 
-    def _recorded(
+    def _new_trace(
         self, tree: Tree | None, call: CompiledCall, kind: int
     ) -> tuple[Recording, list[Segment], list[tuple[Any, Any]], list[Any]]:
-        """A new recording and its segments; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
+        """Trace a call, add the trace to its tree, and drop the trace's recorded calls.
+
+        Returns:
+            The trace, its segments, pairs of (memory to write, values), and copies of the trace's outputs.
+        """
         begin, kept = self.budget.clock(), None
         try:
             with (
                 LOCK,
                 collector_at_rest(),
-            ):  # looking through what a recording makes, again and again, is half of its time
-                recording, path = self._added(tree, call, kind)
+            ):  # garbage collections take half of the time of a trace
+                recording, path = self._add_to_tree(tree, call, kind)
                 new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
                 made = [var.array.copy("K") for var in recording.outputs()]
                 recording.forget()
@@ -391,29 +402,29 @@ class Compiled:
         finally:
             self.budget.traced(self.budget.clock() - begin, kept)
 
-    def _added(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[Recording, list[Segment]]:
-        """A new recording, in its tree, and its segments."""
+    def _add_to_tree(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[Recording, list[Segment]]:
+        """Record a trace and add it to its tree; return the trace and its segments."""
         signature = call.signature
         recording = record(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
         trees = self._trees.get(signature, [])
         try:
             at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
-            grown = trees[at[0]].grown(recording) if at else None
+            grown = trees[at[0]].with_branch(recording) if at else None
             if grown is not None:
                 trees = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
             else:
-                same = [other for other in trees if other.learns_from(recording)]
+                same = [other for other in trees if other.absorb(recording)]
                 grown = same[0] if same else Tree(recording)
                 trees = trees if same else [*trees, grown]
         except Exception:
             rewind(recording.drawn)
             raise
         recording.speed = self.budget.speed_of(kind)
-        self._trees[signature], self._last = trees, signature
+        self._trees[signature], self._last_signature = trees, signature
         return recording, grown.newest
 
     def _evict(self, newest: Recording) -> None:
-        """Drop the traces that were used least lately, where all keep too many bytes, or one signature has too many trees."""
+        """Drop the least used traces if all together keep too many bytes, or if one signature has too many trees."""
         trees = [tree for trees in self._trees.values() for tree in trees]
         excess = sum([tree.nbytes for tree in trees]) - self.max_bytes
         crowded = [trees for trees in self._trees.values() if len(trees) > TREES] if len(trees) > TREES else []
@@ -426,7 +437,7 @@ class Compiled:
             for same in crowded
             for recording in min(same[:-1], key=lambda tree: max([lately[r] for r in tree.recordings])).recordings
         }
-        excess += self.max_bytes // 8 if excess > 0 else 0  # so that it is not done for each new trace
+        excess += self.max_bytes // 8 if excess > 0 else 0  # some more, so that eviction is rare
         for recording in sorted(lately, key=lambda recording: lately[recording]):
             if excess > 0:
                 evicted.add(recording)
@@ -440,8 +451,8 @@ class Compiled:
             if not self._trees[signature]:
                 del self._trees[signature]
 
-    def _run_as_it_is(self, signature: object, reason: str) -> None:
-        """Have calls that cannot be traced run eagerly from now on."""
+    def _refuse(self, signature: object, reason: str) -> None:
+        """Warn that calls with a signature cannot be traced, and run them eagerly from now on."""
         errors.warn_compile_failed(self.name, self.where, reason)
         self._drop(signature, reason)
 
@@ -453,12 +464,12 @@ class Compiled:
     # -- replaying ---------------------------------------------------------------------------------------------------
 
     def _replay(self, tree: Tree, values: dict[int, NumpyArray], call: CompiledCall) -> Any:
-        """Replay a trace that holds for a call, if the values that Python reads lead to one."""
+        """Replay the trace of a tree that the values read by Python lead to. If there is none, trace or run eagerly."""
         budget = self.budget
         before = tree.generator_states()
         try:
             report = reporter(self.name, tree.ignored, tree.handled)
-            last = tree.reach(values, report)
+            last = tree.reach_end(values, report)
             recording = last.recording
             assert recording is not None
             if budget.wants_eager_run(recording.speed) or (recording.speed.is_slower and tree.root.guard is None):
@@ -470,16 +481,16 @@ class Compiled:
                     rewind(before)
                     return self._run_eagerly(call)
                 _about_to_write([values[number] for number in tree.writes])
-            made = last.plan.run([values[n] for n in last.takes], report)
+            made = last.plan.run([values[n] for n in last.inputs], report)
         except Missing as missing:
             rewind(before)
             tree.hits = 0
             self._remove_shortcut(call)
-            return self._missed(tree, call, missing.kind, missing)
-        except Exception:  # of a step in Python, or a floating-point exception: eager says what and where
+            return self._trace_or_run_eagerly(tree, call, missing.kind, missing)
+        except Exception:  # of a Python step, or a floating-point exception: the eager call raises it with its location
             rewind(before)
             return self._run_eagerly(call)
-        result = _finish(recording, made, call.leaves, call.again)
+        result = _finish(recording, made, call.leaves, call.eager_call)
         budget.replayed(recording.speed, budget.clock() - call.begin, recording.count)
         if not recording.proven and recording.speed.is_faster(recording.count):
             recording.proven = True
@@ -487,12 +498,12 @@ class Compiled:
         tree.hits += 1
         if not SPECIAL and (
             tree.root.guard is None or tree.hits > 1
-        ):  # it costs a call that reads a new value twice the time
+        ):  # where a new value is read, the shortcut's work is wasted and the call takes twice as long
             self._add_shortcut(tree, recording, call)
         return result
 
     def _compare(self, tree: Tree, recording: Recording, call: CompiledCall) -> Any:
-        """Run a call eagerly that has a trace, to compare their speed."""
+        """Run a call that has a trace eagerly, to compare the speeds. Drop the trace if it is slower."""
         result = self._run_eagerly(call, speed=recording.speed)
         if tree.root.guard is None and recording.speed.is_slower:
             self._slower.add(call.signature)
@@ -500,36 +511,36 @@ class Compiled:
         return result
 
     def _add_shortcut(self, tree: Tree, recording: Recording, call: CompiledCall) -> None:
-        """Let the next calls like this one take the short way into a tree, if there is one."""
+        """Make the shortcut into a tree, if the tree can have one, and use it for calls with such layouts."""
         if tree.shortcut is None:
             short = direct_of if tree.root.guard is None else branched_of
             report = reporter(self.name, tree.ignored, tree.handled)
-            tree.shortcut = (not call.again.keywords and short(tree, call.again.args, report)) or False
+            tree.shortcut = (not call.eager_call.keywords and short(tree, call.eager_call.args, report)) or False
         shortcut = tree.shortcut
         if shortcut and not recording.speed.is_faster(recording.count):
             shortcut = Timed(shortcut, self, recording) if tree.root.guard is None else None
         if shortcut:
-            self._shortcuts[_layouts(call.again.args)] = self._shortcut = shortcut
+            self._shortcuts[_layouts(call.eager_call.args)] = self._shortcut = shortcut
 
     def _remove_shortcut(self, call: CompiledCall) -> None:
-        if self._shortcuts.pop(_layouts(call.again.args), None) is self._shortcut:
+        if self._shortcuts.pop(_layouts(call.eager_call.args), None) is self._shortcut:
             self._shortcut = None
 
     def _clear_shortcuts(self) -> None:
-        self._shortcut, self._previous, self._shortcuts = None, None, {}
+        self._shortcut, self._last_by_layout, self._shortcuts = None, None, {}
 
     def into(self, out: object, *args: AnyArray, **kwargs: object) -> Any:
-        """Call it, and have the results written into arrays of the caller's.
+        """Call the function and write the results into the caller's arrays.
 
         Args:
-            out: arrays (or tensors) of the results' shapes and dtypes, in their structure.
-            args, kwargs: the function's.
+            out: arrays or tensors with the structure, shapes and dtypes of the results.
+            args, kwargs: the function's arguments.
 
         Returns:
             ``out``.
 
         Raises:
-            ValueError: ``out`` has another structure, or an array in it another shape or dtype; nothing is written then.
+            ValueError: ``out`` has another structure, or one of its arrays another shape or dtype. Nothing is written then.
 
         >>> import numpy as np
         >>> import chainrule as cr
@@ -543,7 +554,7 @@ class Compiled:
         ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
         shortcut = self._shortcut
         if ordinary and shortcut is not None and shortcut.spec == spec:
-            with contextlib.suppress(Handled):  # eager says what it is
+            with contextlib.suppress(Handled):  # the call below raises the error or handles it
                 if shortcut.into(args, memories):
                     return out
         results, found = tree_flatten(self(*args, **kwargs))
@@ -560,21 +571,19 @@ class Compiled:
     # -- other callers -----------------------------------------------------------------------------------------------
 
     def as_low_level_callable(self, *examples: object) -> Any:
-        """The function as a ``scipy.LowLevelCallable``, which SciPy calls without Python in between.
+        """Return the function as a ``scipy.LowLevelCallable``, which SciPy calls without running Python.
 
-        Arrays that the function captures are read where they are now, also when they are changed in place later.
-        Floating-point exceptions are not reported.
+        Captured arrays are read in place, so later in-place changes are seen. Floating-point exceptions are not reported.
 
         Args:
-            examples: arguments of the shapes that it will have. Numbers, one for each argument, are for
-                ``scipy.integrate.quad`` and its like, which pass float64; an array of one dimension is for
-                ``scipy.ndimage.generic_filter`` (with a number as the result) and ``generic_filter1d`` (with an array). The
-                function is called with them once.
+            examples: arguments of the shapes that SciPy will pass. Pass one number per argument for ``scipy.integrate.quad``
+                and similar functions, which pass float64. Pass one 1-D array for ``scipy.ndimage.generic_filter`` (the result
+                is a number) and ``generic_filter1d`` (the result is an array). The function is called with them once.
 
         Raises:
-            TypeError: there are no such functions of these arguments.
-            RuntimeError: it takes Python to call it: Python reads a value, a step of the plan is Python's, the result is not
-                one float64 array, the extension is not there.
+            TypeError: SciPy has no callback of such arguments.
+            RuntimeError: calls need Python: Python reads a value, the plan has a Python step, the result is not one float64
+                array, or the extension is missing.
             ImportError: SciPy is not installed.
 
         >>> import numpy as np
@@ -588,21 +597,21 @@ class Compiled:
         call = self._call(arrays, {})
         tree, _ = self._find(call)
         if tree is None and call.signature not in self._eager:
-            self._record(None, call, hash(call.signature))  # it is asked for, so no budget is
+            self._record(None, call, hash(call.signature))  # an explicit request: the budget is not checked
             tree, _ = self._find(call)
         if tree is None:
             raise errors.compile_not_low_level(self.name, self._eager.get(call.signature, "it was not recorded"))
         return low_level_callable(self.name, tree, arrays)
 
-    # -- looking at it -----------------------------------------------------------------------------------------------
+    # -- inspection --------------------------------------------------------------------------------------------------
 
     def plan(self, *args: AnyArray, **kwargs: object) -> PlanOfCall:
-        """What is computed for such arguments, to print: one line a step, with where its result lies and your line.
+        """Return the plan for these arguments, to print: one line per step, with its buffer and its source line.
 
-        The function is recorded for them if it was not, which changes nothing outside of it.
+        If there is no trace for such arguments, one is recorded. This changes nothing outside of the function.
 
         Raises:
-            RuntimeError: calls with such arguments are not recorded; the message says why.
+            RuntimeError: calls with such arguments cannot be traced. The message says why.
 
         >>> import numpy as np
         >>> import chainrule as cr
@@ -617,37 +626,37 @@ class Compiled:
         if tree is not None:
             before = tree.generator_states()
             try:
-                return PlanOfCall(tree.path_to(tree.reach(values)))
+                return PlanOfCall(tree.path_to(tree.reach_end(values)))
             except Missing:
                 pass
             finally:
                 rewind(before)
         try:
-            recording, path, *_ = self._recorded(tree, call, hash(call.signature))
+            recording, path, *_ = self._new_trace(tree, call, hash(call.signature))
         except Unrecordable as reason:
             raise errors.compile_no_plan(self.name, str(reason)) from None
         rewind(recording.drawn)
         return PlanOfCall(path)
 
     def explain(self) -> str:
-        """An account of all recordings: what each holds for and reads, how it runs, and what is not recorded, and why."""
+        """Return a text about all traces: the inputs and reads of each, how it runs, and why other calls run eagerly."""
         trees = [tree for trees in self._trees.values() for tree in trees]
         text = account(self.name, trees, self._eager.values())
         return f"{text}\n- {self.budget.describe()}" if self.budget.misses else text
 
     @property
     def recordings(self) -> list[Recording]:
-        """Every run that was recorded."""
+        """The traces of the function."""
         return [recording for trees in self._trees.values() for tree in trees for recording in tree.recordings]
 
     @property
     def memory(self) -> int:
-        """Bytes that it keeps alive: plans with their buffers, constants and code, and what is left of recordings."""
+        """Bytes that the traces keep alive: plans with their buffers, constants and code."""
         return footprint(self._trees, self._shortcut, self._shortcuts)
 
 
 class Timed:
-    """A shortcut whose calls are measured, as long as it is not known whether they are faster than eager calls."""
+    """A shortcut that measures its calls, until they are known to be faster than eager calls."""
 
     __slots__ = ("_compiled", "_recording", "inner", "spec")
 
@@ -656,11 +665,11 @@ class Timed:
         self._compiled, self._recording = compiled, recording
 
     def call(self, args: tuple[object, ...]) -> Any:
-        """As the shortcut's; None also where the next call is to be another way."""
+        """Call the shortcut; return None if it does, or if ``Compiled._replay`` has to handle the call."""
         recording, budget = self._recording, self._compiled.budget
         speed = recording.speed
         if budget.wants_eager_run(speed) or speed.is_slower or speed.is_faster(recording.count):
-            return None  # the long way sees to it
+            return None  # ``_replay`` compares with an eager call, drops the trace, or adds the unmeasured shortcut
         begin = budget.clock()
         result = self.inner.call(args)
         if result is not None:
@@ -672,15 +681,15 @@ class Timed:
 
 
 def _layouts(args: tuple[Any, ...]) -> tuple[object, ...]:
-    """What tells arguments apart that take different shortcuts."""
+    """Return the key of the shortcut for arguments: shapes and dtypes of arrays, types of others."""
     return tuple([(x.shape, x.dtype.char) if type(x) is ndarray else type(x) for x in args])
 
 
 def own_results(result: Any, name: str, args: object = ()) -> Any:
-    """Return the result of an eager call as a replay returns it: in memory and containers of its own.
+    """Return the result of an eager call as a replay returns it: in new containers, sharing no memory with others.
 
     Raises:
-        BadResult: it has leaves that a compiled function cannot return.
+        BadResult: the result has leaves that a compiled function cannot return.
     """
     if isinstance(result, np.generic) or (
         type(result) is ndarray and result.base is None and sys.getrefcount(result) == _NEW
@@ -703,12 +712,12 @@ def own_results(result: Any, name: str, args: object = ()) -> Any:
     return tree_unflatten(leaves, spec)
 
 
-#: how often a result that nobody else has is referred to within ``own_results``: in a container, and alone
+#: the reference counts in ``own_results`` of a result that nothing else refers to: in a container, and alone
 _REFERENCES = [0, 0]
 
 
 def _is_returned(alone: bool) -> bool:
-    """Whether ``own_results`` returns a new array itself."""
+    """Return whether ``own_results`` returns a new tensor itself, not a copy."""
     tensor = wrap(np.empty(1))
     result: Any = tensor if alone else [tensor]
     del tensor
@@ -726,7 +735,7 @@ def _references_to(result: object, name: str, args: object = ()) -> int:
 
 
 def _references_to_new() -> int:
-    """Return how often ``own_results`` finds a result to be referred to that nobody else has."""
+    """Return the reference count in ``own_results`` of a result that nothing else refers to."""
     result = np.empty(1)
     return _references_to(result, "")
 
@@ -735,7 +744,7 @@ _NEW = _references_to_new()
 
 
 def _by_name(function: object) -> Any:
-    """What pickle finds under a function's name; None if it finds nothing."""
+    """Return the object that pickle finds under a function's name, or None."""
     found: Any = sys.modules.get(getattr(function, "__module__", ""))
     for part in getattr(function, "__qualname__", "").split("."):
         found = getattr(found, part, None)
@@ -743,7 +752,7 @@ def _by_name(function: object) -> Any:
 
 
 def _without_values(signature: Any) -> tuple[object, ...]:
-    """A signature in which floats may have any value."""
+    """Return a signature with floats replaced by their type."""
     return tuple(
         [
             float if type(part) is tuple and len(part) == 3 and part[0] in (float, np.float64) else part
@@ -753,7 +762,7 @@ def _without_values(signature: Any) -> tuple[object, ...]:
 
 
 def _about_to_write(memories: list[NumpyArray]) -> None:
-    """Have the tape know that these arrays are written."""
+    """Note on the tape that these arrays are written in place."""
     for memory in memories:
         if BEFORE_WRITE:
             about_to_write(memory)
@@ -761,7 +770,7 @@ def _about_to_write(memories: list[NumpyArray]) -> None:
 
 
 def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[ndarray]) -> bool:
-    """Whether what is written is memory of another array, too: the recording was made where that was not so."""
+    """Return whether an array that is written shares memory with another one. It did not when the trace was recorded."""
     return any(
         any([k != n and np.may_share_memory(values[n], other) for k, other in values.items()])
         or any([np.may_share_memory(values[n], other) for other in outside])
@@ -769,50 +778,54 @@ def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[nda
     )
 
 
-def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], again: Callable[[], Any]) -> Any:
-    """Put what a call computed in its places, and return what the function returns.
+def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], eager_call: Callable[[], Any]) -> Any:
+    """Apply the effects of a replayed call and return the result of the function.
 
     Args:
-        made: the arrays of ``recording.outputs()``, which nobody else has.
-        leaves: those of the arguments.
+        made: the arrays of ``recording.outputs()``, which nothing else refers to.
+        leaves: the leaves of the arguments.
     """
     rest = iter(made)
     results = [
-        _faced(result.content if result.var is None else next(rest), result.face) for result in recording.results
+        _as_returned(result.content if result.var is None else next(rest), result.kind) for result in recording.results
     ]
     for effect in recording.effects:
         effect.apply(None if effect.var is None else next(rest), leaves)
     if recording.backward is not None:
-        _record_call(recording, results, list(rest), leaves, again)
+        _record_call(recording, results, list(rest), leaves, eager_call)
     return tree_unflatten(results, recording.spec)
 
 
-def _faced(array: NumpyArray, face: str) -> TensorLike:
-    """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float; an object as it is."""
-    if face == "tensor":
+def _as_returned(array: NumpyArray, kind: str) -> TensorLike:
+    """Return an output in the form that the function returned (see ``RecordedOutput``)."""
+    if kind == "tensor":
         return wrap(array)
-    if face == "copy":
+    if kind == "copy":
         return array.copy("K")
-    if face == "view":
+    if kind == "view":
         return array.view()
-    return array.item() if face == "float" else array[()] if face == "scalar" else array
+    return array.item() if kind == "float" else array[()] if kind == "scalar" else array
 
 
 def _record_call(
-    recording: Recording, results: list[Any], residuals: list[NumpyArray], leaves: list[Any], again: Callable[[], Any]
+    recording: Recording,
+    results: list[Any],
+    residuals: list[NumpyArray],
+    leaves: list[Any],
+    eager_call: Callable[[], Any],
 ) -> None:
-    """Put a call on the tape, whose results gradients flow through."""
+    """Put a call on the tape as one node, and replace its results by the outputs of the node."""
     backward = recording.backward
     assert backward is not None
     arrays = [results[i]._raw if isinstance(results[i], Tensor) else results[i] for i in backward.results]
-    replay = Replay(recording, arrays, residuals, again)
+    replay = Replay(recording, arrays, residuals, eager_call)
     outputs = CompiledFunction.apply(replay, *replay.tensors(leaves))
     for i, tensor in zip(backward.results, outputs, strict=True):
         results[i] = tensor if isinstance(results[i], Tensor) else array_of(tensor)
 
 
-#: what ``torch.compile`` takes, and what would change how it computes there
-_OF_TORCH = ("mode", "fullgraph", "dynamic", "backend", "options")
+#: options of ``torch.compile``, which are accepted and ignored
+_TORCH_OPTIONS = ("mode", "fullgraph", "dynamic", "backend", "options")
 
 
 def compile(
@@ -823,35 +836,35 @@ def compile(
     max_bytes: int = MAX_BYTES,
     **options: object,
 ) -> Any:
-    """A function that computes what ``function`` does, faster: recorded when first called, then replayed.
+    """Return a faster function with the same results: the first call is traced, and later calls replay the trace.
 
-    Other kinds of calls are traced when eager calls have taken as long as all traces so far: whatever calls come, they take at most
+    A new kind of call is traced when eager calls have taken as long as all traces so far. So all calls together take at most
     ``max_slowdown`` times as long as eager calls, plus the longest trace and a tenth of a second.
 
-    Everything that it reads of Python's state while it is recorded is looked at again in each call: names, attributes, elements,
-    contents of arrays; if something is another one, it is recorded again. What cannot be looked at again (files, clocks, other
-    generators of random numbers, ``print``) or is changed (a list that grows, a counter) makes it run as it is, with a warning that
-    names the line.
+    A trace guards all Python state that the function has read: names, attributes, elements, contents of arrays. Each call checks
+    these guards, and traces again if one fails. Some state cannot be guarded (files, clocks, other random number generators,
+    ``print``), and some functions change Python state (a list that grows, a counter). Such functions run eagerly, with a warning
+    that names the line.
 
     Args:
-        function: of arrays, tensors, numbers and containers of them; it may contain, or be, any transformation,
-            ``backward()``, and control flow on values. Without it, a decorator. A module gives a module that has its parameters
-            and all else.
-        pure: your word that it depends on its arguments and on arrays and tensors of the surrounding program alone, and changes
-            nothing else, as ``jax.jit`` takes it for granted: nothing but these is looked at, and calls cost nothing for it.
-        max_slowdown: at most how many times as long as eager calls all calls may take, besides the longest trace. None: each new
-            kind of call is traced when it first comes, whatever that costs.
-        max_bytes: about how many bytes traces may keep. Beyond it, those that were used least lately are dropped.
-        mode, fullgraph, dynamic, backend, options: accepted, as of ``torch.compile``, and a warning says that they change
-            nothing: there is one way to compute, whose bits are those of the function itself.
-        disable: True gives back the function as it is.
+        function: a function of arrays, tensors, numbers and containers of them. It may contain, or be, any transformation,
+            ``backward()``, and control flow on values. Without it, ``compile`` returns a decorator. For a module it returns a
+            module with the same parameters.
+        pure: your promise that the function depends only on its arguments and on captured arrays and tensors, and changes
+            nothing else, as ``jax.jit`` assumes. Then no other state is guarded, and calls check no guards.
+        max_slowdown: all calls may take this many times as long as eager calls, besides the longest trace. With None each
+            new kind of call is traced at once.
+        max_bytes: about how many bytes traces may keep. Above it, the least used traces are dropped.
+        mode, fullgraph, dynamic, backend, options: options of ``torch.compile``, accepted with a warning that they have no
+            effect: results always have the bits of the function itself.
+        disable: True returns the function itself.
 
     Returns:
-        A function of the same arguments, with results of the same bits. A recording holds for one combination of shapes,
-        dtypes and values of arguments that are no arrays.
+        A function of the same arguments, with results of the same bits. A trace holds for one combination of shapes, dtypes,
+        and values of arguments that are not arrays.
 
     Raises:
-        TypeError: it is not callable, or there are other options: it needs none of JAX's.
+        TypeError: ``function`` is not callable, or there are other options. Options of ``jax.jit`` are not needed.
         ValueError: ``max_slowdown`` is less than 1.
 
     >>> import numpy as np
@@ -869,19 +882,19 @@ def compile(
         return functools.partial(compile, pure=pure, max_slowdown=max_slowdown, max_bytes=max_bytes, **options)
     if options.pop("disable", False):
         return function
-    told = [f"{name}={options.pop(name)!r}" for name in _OF_TORCH if name in options]
+    ignored_options = [f"{name}={options.pop(name)!r}" for name in _TORCH_OPTIONS if name in options]
     if options:
         raise errors.compile_options(next(iter(options)))
-    if told:
+    if ignored_options:
         errors.warn(
-            f"compile: {', '.join(told)} changes nothing: there is one way to compute, with the function's own bits"
+            f"compile: {', '.join(ignored_options)} has no effect: results always have the bits of the function itself"
         )
     errors.check_function("compile", function)
     name = getattr(function, "__name__", type(function).__name__)
     compiled = Compiled(function, name, pure, max_slowdown, max_bytes)
-    finish = getattr(type(function), "_of_compiled", None)  # of modules, which are above
+    finish = getattr(type(function), "_of_compiled", None)  # a method of ``nn.Module``, which is higher-level
     return compiled if finish is None else finish(compiled)
 
 
-#: how plans run: "native", or "python" and why
+#: how plans run: "native", or "python" with the reason
 compile.executor = EXECUTOR  # type: ignore[attr-defined]

@@ -399,7 +399,7 @@ class _Loop:
 
         made = run_body(body, operands, self.length, self.reverse, again)
         faces = [isinstance(x, Tensor) for x in self.carry]
-        faces += [r.face == "tensor" if r.var is not None else self.tensors for r in body.results[len(faces) :]]
+        faces += [r.kind == "tensor" if r.var is not None else self.tensors for r in body.results[len(faces) :]]
         return [t if face else _plain(t) for t, face in zip(made, faces, strict=True)]
 
     # -- as long as --------------------------------------------------------------------------------------------------

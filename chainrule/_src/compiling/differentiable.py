@@ -31,12 +31,16 @@ class Replay:
     """
 
     def __init__(
-        self, recording: Recording, results: Sequence[object], residuals: list[NumpyArray], again: Callable[[], Any]
+        self,
+        recording: Recording,
+        results: Sequence[object],
+        residuals: list[NumpyArray],
+        eager_call: Callable[[], Any],
     ) -> None:
         self.recording = recording
         self.results = results
         self.residuals = residuals
-        self.again = again
+        self.eager_call = eager_call
 
     @property
     def backward(self) -> Backward:
@@ -134,6 +138,6 @@ class CompiledFunction(Function):
         with enable_grad():
             starts = [start_of(x) for x in tensors]
             with starting_at(ctx.tensors, starts):
-                results = tree_leaves(replay.again())
+                results = tree_leaves(replay.eager_call())
         outputs = [results[i] for i in replay.backward.results]
         return None, *grad(outputs, starts, cotangents, create_graph=create_graph, allow_unused=True)

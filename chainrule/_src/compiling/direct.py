@@ -133,17 +133,17 @@ def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[s
         recording is None
         or not recording.results
         or not only_computes(recording)
-        or len(segment.takes) != len(tree.sources)
+        or len(segment.inputs) != len(tree.sources)
     ):
         return None
-    sources = [tree.sources[number] for number in segment.takes]
+    sources = [tree.sources[number] for number in segment.inputs]
     count = len(args)
     numbers = numbers_among(args)
     # an argument that the plan does not read is not in its place: nobody would look at its shape
     if numbers is None or sum([type(x) is Argument for x in sources]) != count or not _in_order(sources[:count]):
         return None
     entry = segment.plan.entry(report)
-    scalars = [i for i, result in enumerate(recording.results) if result.face == "scalar"]
+    scalars = [i for i, result in enumerate(recording.results) if result.kind == "scalar"]
     return (
         None
         if entry is None
@@ -163,7 +163,7 @@ def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[s
 def only_computes(recording: Recording) -> bool:
     """Whether a recording does nothing besides giving arrays, whatever the tensors are like that it meets."""
     others = recording.states or recording.drawn or recording.effects or recording.writes or recording.backward
-    return not others and all([result.face in ("array", "scalar") for result in recording.results])
+    return not others and all([result.kind in ("array", "scalar") for result in recording.results])
 
 
 def _in_order(sources: list[Argument]) -> bool:

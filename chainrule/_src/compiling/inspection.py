@@ -1,4 +1,7 @@
-"""What a compiled function says about itself: the plan of one call, and an account of all recordings."""
+"""Inspection of compiled functions: the printed plan of one call, and a text about all traces.
+
+``Compiled.plan`` returns a ``PlanOfCall``; ``Compiled.explain`` returns the text of ``account``.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ EXECUTOR = "native" if AVAILABLE else f"python ({why_not})"
 
 
 class PlanOfCall:
-    """What is computed in one call: the plans of its segments, and what Python reads between them.
+    """The plans of the segments of one call, and the values that Python reads between them.
 
     ``print`` it to see one line for each step.
 
     Attributes:
-        plans: one for each segment.
-        memory: bytes of buffers that the call needs besides its outputs.
+        plans: the plan of each segment.
+        memory: the bytes of buffers that the call needs besides its outputs.
         executor: "native", "python", or "mixed".
     """
 
@@ -48,8 +51,11 @@ class PlanOfCall:
     __repr__ = __str__
 
 
-def account(name: str, trees: Iterable[Tree], eager: Iterable[str]) -> str:
-    """A text about all recordings: how many steps are native, what they hold for, what they read, and what is not recorded."""
+def account(name: str, trees: Iterable[Tree], reasons: Iterable[str]) -> str:
+    """Return a text about all traces: the number of native steps, their inputs, and the lines where Python reads or runs steps.
+
+    It ends with the reasons why other calls run eagerly.
+    """
     lines = []
     counted = Counter[bool]()
     for tree in trees:
@@ -61,7 +67,7 @@ def account(name: str, trees: Iterable[Tree], eager: Iterable[str]) -> str:
             lines.append(f"- {recording.describe()}: {_native(here)}, {plan.memory} bytes")
             lines += [f"    reads {_quoted(guard)}" for guard in recording.guards]
             lines += [f"    calls {text}" for text in _by_python(plan)]
-    lines += [f"- not recorded: {reason}" for reason in eager]
+    lines += [f"- runs eagerly: {reason}" for reason in reasons]
     return "\n".join([f"compiled {name}: executor {EXECUTOR}; {_native(counted)}", *lines])
 
 
@@ -69,12 +75,12 @@ def _native(steps: Counter[bool]) -> str:
     return f"{steps[True]:,} of {steps.total():,} steps native"
 
 
-#: one step of a plan: what it calls, by the names of rows, and the place in the user's program
+#: the call of a step: the name of the operation, and the source location (code, offset of the instruction)
 StepCall = tuple[str, Any, int]
 
 
 def python_steps(steps: Iterable[Any]) -> Counter[StepCall]:
-    """The calls that Python makes, and how often."""
+    """Count the steps that Python runs, by their calls."""
     found = Counter[StepCall]()
     for step in steps:
         if step.template is None and not step.view:
@@ -84,14 +90,14 @@ def python_steps(steps: Iterable[Any]) -> Counter[StepCall]:
 
 
 def _by_python(plan: PlanOfCall) -> list[str]:
-    """The steps that Python runs, where others are native."""
+    """Return a line for each call that Python runs, unless the whole plan runs in Python."""
     if plan.executor == "python":
         return []
     lines = []
     for (name, code, lasti), count in python_steps(plan.steps).most_common():
         where = Where(code, lasti)
         times = f", {count:,} times" if count > 1 else ""
-        lines.append(f"{name} by Python{times}" + (f": {where.quoted or where}" if where else ""))
+        lines.append(f"{name} in Python{times}" + (f": {where.quoted or where}" if where else ""))
     return lines
 
 

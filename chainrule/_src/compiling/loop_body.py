@@ -146,7 +146,7 @@ class Body:
         """
         carried, first = self.carried, self._first
         numbers = {id(x): i for i, x in enumerate(self.outside)}
-        places = [leaf.at if leaf.held is None else first + numbers[id(leaf.held)] for leaf in backward.leaves]
+        places = [leaf.at if leaf.captured is None else first + numbers[id(leaf.captured)] for leaf in backward.leaves]
         grads = {at: g for at, g in zip(places, backward.grads, strict=True) if g is not None}
         self.live = list(backward.results)
         position = {var: i for i, var in enumerate(self._operands)}

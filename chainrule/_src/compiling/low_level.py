@@ -46,7 +46,7 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...])
     out = recording.results[0].var
     assert out is not None
     kind = "integrand" if not arguments[0].shape else "line_filter" if out.shape else "filter"
-    sources = [tree.sources[number] for number in tree.root.takes]
+    sources = [tree.sources[number] for number in tree.root.inputs]
     given = [source.at if type(source) is Argument else source.array((), ()) for source in sources]
     return LowLevelCallable(entry[0].low_level(kind, len(arguments), given))
 

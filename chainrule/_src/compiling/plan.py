@@ -1,8 +1,8 @@
-"""A recorded program as a plan that is run again and again.
+"""Execution plans: recorded programs compiled for repeated runs.
 
-The program is simplified, its calls become steps on planned buffers, and an executor runs these: native loops where the extension
-is there, otherwise NumPy's functions, called by Python. Both give the bits that the recorded calls gave, which is tried once when
-the plan is made.
+``ExecutionPlan`` takes a recorded program. ``Simplified`` drops calls, ``Lowering`` turns the rest into steps on planned buffers,
+and an executor runs the steps: NumPy's inner loops with the extension, else NumPy's functions called from Python. A new plan is
+run once, to check that it gives the recorded bits. ``tree``, ``differentiable`` and the control flow functions make plans.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ LOWERER = LoopLowerer()
 
 
 class ExecutionPlan:
-    """What computes the outputs of a recorded program from its inputs, with the same bits as the recorded calls.
+    """A plan that computes the outputs of a recorded program from its inputs, with the bits of the recorded calls.
 
     Args:
         program: a recorded program. Its Vars have their recorded arrays, which the plan does not keep.
-        native: whether it may use native loops.
+        native: whether the plan may use native loops.
 
     Attributes:
-        steps: what is computed, in order.
-        memory: bytes that a call needs besides its outputs; constants are not counted.
-        constant_bytes: bytes of the constants.
-        executor: "native", "python", or "mixed": native loops, with steps between them that Python runs.
-        inputs, outputs: the Values that are given and returned.
-        loops: of those that are rolled up, the first and last step of the body, and how often it is done; ``steps`` has it once.
-        groups, private: loops that are done block by block, and the buffers that live in their blocks only.
-        dropped, merged, folded: how many calls are not needed, equal to others, constant.
+        steps: the steps, in order.
+        memory: the bytes that a run needs besides outputs and constants.
+        constant_bytes: the bytes of the constants.
+        executor: "native", "python", or "mixed": native loops with Python steps between them.
+        inputs, outputs: the BufferViews of inputs and outputs.
+        loops: the first step, last step and trip count of each detected loop; ``steps`` has the body once.
+        groups, private: ufunc loops that run block by block, and the buffers that exist only within a block.
+        dropped, merged, folded: the number of calls that are not needed, equal to others, constant.
     """
 
     def __init__(self, program: Program, native: bool = AVAILABLE) -> None:
@@ -59,42 +59,42 @@ class ExecutionPlan:
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         try:
             made = native and self._make_native(program, simplified)
-        except Failed:  # a loop that does otherwise than what was recorded
+        except Failed:  # a native step failed in the check run
             made = False
         if not made:
             self._make_python(program, simplified)
 
     def run(self, arrays: list[NumpyArray], report: Report | None = None) -> list[NumpyArray]:
-        """The outputs, as arrays of the caller's own; then the writes to inputs are made.
+        """Compute and return the outputs as new arrays, then write to inputs.
 
         Args:
-            arrays: one for each input, with its recorded shape, dtype and strides, aligned.
-            report: called with the names of the floating-point exceptions that were met and that ``np.geterr()`` does not
-                ignore, before inputs are written.
+            arrays: the inputs, aligned, with their recorded shapes, dtypes and strides.
+            report: called before inputs are written, with the names of the floating-point exceptions that occurred and that
+                ``np.geterr()`` does not ignore.
         """
         return self._executor.run(arrays, report)
 
     def entry(self, report: Report) -> tuple[Any, Any] | None:
-        """``(code, reporting)``: ``code(arrays, reporting)`` gives the outputs, or None for arrays of another layout.
+        """Return ``(code, reporting)``, or None if the plan has Python steps.
 
-        None if Python takes part.
+        ``code(arrays, reporting)`` returns the outputs, or None for arrays of another layout.
         """
         return None if self._whole is None else self._whole.entry(report)
 
     @property
     def may_fail(self) -> bool:
-        """Whether a native step may find no result: of a singular matrix, for one."""
+        """Whether a native step may fail, for example on a singular matrix."""
         return any([step.template is not None and step.template.may_fail for step in self.steps])
 
     @property
     def runs(self) -> int:
-        """How often it was run, also by others that have its :meth:`entry`."""
+        """The number of runs, including those by :meth:`entry`."""
         return self._executor.runs
 
     def __str__(self) -> str:
         return table(self)
 
-    # -- making it ---------------------------------------------------------------------------------------------------
+    # -- construction ------------------------------------------------------------------------------------------------
 
     def _make_python(self, program: Program, simplified: Simplified) -> None:
         lowering = self._lowered(Lowering(program, simplified))
@@ -104,7 +104,7 @@ class ExecutionPlan:
         self._executor: Executor | NativePlan = executor
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
-        """Use native loops, if there are any and they give what was recorded."""
+        """Make a native or mixed plan; return whether there are native loops and they give the recorded bits."""
         trace = TraceArrays(program, simplified, LOWERER)
         lowering = self._lowered(LoopedLowering(program, simplified, LOWERER, trace, LoopFinder(trace)))
         native = Native(lowering)
@@ -141,7 +141,7 @@ def _python(lowering: Lowering) -> Executor:
 
 
 def _called(program: Program, simplified: Simplified) -> list[NumpyArray]:
-    """The outputs by Python's calls at the inputs as they are now: somebody may have changed them since they were recorded."""
+    """Return the outputs computed by Python calls from the current inputs, which may have changed since the recording."""
     lowering = Lowering(program, simplified)
     found = _python(lowering).replay(_arrays(program.inputs), _recorded(lowering))
     return found or _arrays(program.outputs)

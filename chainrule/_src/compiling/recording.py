@@ -1,4 +1,8 @@
-"""One run of a function, recorded: its calls, what it read, what it returned, and what it changed."""
+"""Record a trace: run a function once and note its array calls, reads, results and effects.
+
+``record`` takes the function with its arguments and returns a ``Recording``. ``compiled`` calls it when no trace holds for a call.
+``tree`` plans the recording.
+"""
 
 from __future__ import annotations
 
@@ -40,18 +44,18 @@ if TYPE_CHECKING:
     from chainrule._src.compiling.plan import ExecutionPlan
 
 ndarray = np.ndarray
-#: one recording at a time: while it runs, the tensors that it meets hold its values
+#: one trace at a time is recorded: meanwhile, captured tensors hold traced values
 LOCK = threading.RLock()
 
 
 def rewind(drawn: list[tuple[Any, Any]]) -> None:
-    """Have generators of random numbers in these states."""
+    """Restore the states of random number generators."""
     for generator, state in drawn:
         generator._set_state(state)
 
 
 class BadResult(TypeError):
-    """A function returned what cannot be returned again."""
+    """A function returned an object that a compiled function cannot return."""
 
 
 class Argument(NamedTuple):
@@ -63,8 +67,8 @@ class Argument(NamedTuple):
         return arrays[self.at]
 
 
-class Held(NamedTuple):
-    """A source of an array: what a tensor of the surrounding program holds when the function is called."""
+class TensorData(NamedTuple):
+    """A source of an array: the data of a captured tensor at the time of the call."""
 
     tensor: Tensor
 
@@ -73,9 +77,9 @@ class Held(NamedTuple):
 
 
 class GradOf(NamedTuple):
-    """A source of an array: the ``.grad`` of a tensor when the function is called."""
+    """A source of an array: the ``.grad`` of a tensor at the time of the call."""
 
-    leaf: Leafed
+    leaf: LeafRef
 
     def array(self, arrays: list[NumpyArray], leaves: list[Tensor]) -> Any:
         grad = self.leaf.tensor(leaves)._grad
@@ -83,7 +87,7 @@ class GradOf(NamedTuple):
 
 
 class Captured(NamedTuple):
-    """A source of an array: an array of the surrounding program, read where it lies."""
+    """A source of an array: a captured array, read in place."""
 
     content: NumpyArray
 
@@ -95,37 +99,37 @@ class Captured(NamedTuple):
         return self.content
 
 
-class Leafed(NamedTuple):
-    """A tensor that may have a ``.grad``: one of the surrounding program, or the argument leaf at an index."""
+class LeafRef(NamedTuple):
+    """A tensor that may have a ``.grad``: a captured tensor, or the argument leaf at an index."""
 
-    held: Tensor | None
+    captured: Tensor | None
     at: int
 
     def tensor(self, leaves: list[Any]) -> Tensor:
-        if self.held is not None:
-            return self.held
+        if self.captured is not None:
+            return self.captured
         leaf = leaves[self.at]
         return leaf._tensor if type(leaf) is Array else leaf
 
 
 class RecordedOutput(NamedTuple):
-    """An output: an array of the program, or an object that is the same in each call.
+    """A result: an array of the trace, or an object that is the same in each call.
 
     Attributes:
-        face: what users get: "tensor", "array", "scalar" or "float"; "object", or a "copy" or "view" of the object.
-        var: the array of the program; None for an object.
+        kind: the form of the result: "tensor", "array", "scalar" or "float"; "object", or a "copy" or "view" of the object.
+        var: the array of the trace; None for an object.
         content: the object.
     """
 
-    face: str
+    kind: str
     var: Var | None
     content: Any
 
 
 class NewGrad(NamedTuple):
-    """An effect: a leaf gets a new ``.grad``; None: it loses it."""
+    """An effect: a leaf gets a new ``.grad``, or None."""
 
-    leaf: Leafed
+    leaf: LeafRef
     var: Var | None
 
     def apply(self, array: object, leaves: list[Any]) -> None:
@@ -139,7 +143,7 @@ class NewGrad(NamedTuple):
 
 
 class NewData(NamedTuple):
-    """An effect: a tensor of the surrounding program gets another array as its data."""
+    """An effect: a captured tensor gets another array as its data."""
 
     tensor: Tensor
     var: Var
@@ -151,9 +155,9 @@ class NewData(NamedTuple):
 
 
 class State(NamedTuple):
-    """How a tensor with a history was: a recording holds where it is so again. ``has_grad`` None: that does not matter."""
+    """A guard on the autograd state of a tensor with a history. ``has_grad`` is None where the trace does not depend on it."""
 
-    leaf: Leafed
+    leaf: LeafRef
     requires_grad: bool
     has_grad: bool | None
     hooks: tuple[Any, ...]
@@ -166,19 +170,19 @@ class State(NamedTuple):
 
 
 class Backward:
-    """How the cotangents of results become those of the tensors that gradients flow to.
+    """The backward pass of a trace: from cotangents of results to gradients of leaves.
 
     Attributes:
         results: the positions of the results that have cotangents.
-        cotangents: for each the Var that stands for it.
-        calls: what is to be computed; ``residuals``: what it needs of the forward computation.
-        prints: the calls in short.
-        takes_repeated: whether they give the same bits for cotangents that are broadcast and for copies of them.
-        leaves, grads: the tensors that gradients flow to, and what arrives there; None: nothing.
+        cotangents: the Var of each cotangent.
+        calls: the calls of the backward pass; residuals: the arrays of the forward pass that these read.
+        prints: the fingerprints of the calls.
+        takes_repeated: whether the calls give the same bits for broadcast cotangents and for copies of them.
+        leaves, grads: the tensors that gradients flow to, and the Var of each gradient or None.
     """
 
     def __init__(
-        self, results: list[int], cotangents: list[Var], leaves: list[Leafed], grads: list[Var | None]
+        self, results: list[int], cotangents: list[Var], leaves: list[LeafRef], grads: list[Var | None]
     ) -> None:
         self.results, self.cotangents, self.leaves, self.grads = results, cotangents, leaves, grads
         self.calls: list[TracedCall] = []
@@ -188,32 +192,33 @@ class Backward:
         self.takes_repeated = True
 
     def planned(self, plan: ExecutionPlan) -> None:
-        """Take over a plan, and let go of what it was made of."""
+        """Set the plan, and release the calls that it was made from."""
         for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
             var.forget()
         self.plan, self.calls = plan, []
 
 
 class Recording:
-    """What one run of a function came to.
+    """The trace of one run of a function.
 
     Attributes:
-        calls, guards: as :class:`~chainrule._src.interpreters.recorder.Recorder` noted them; count: how many calls there were.
-        sources: where each array that the program starts from is found, by Var.
-        constants: arrays that nobody else has.
-        results, spec: the leaves that it returned, and their structure.
-        writes: (source's Var, value's Var): memory that it wrote.
-        effects: what else it changed.
-        states: what it relies on about the tensors with a history.
-        drawn: the generators that it drew random numbers from, and their states before.
-        ignored: the kinds of floating-point exceptions that it ignores somewhere itself.
-        handled: those that it may go another way for.
-        references: what it read of Python's state.
-        backward: how gradients flow to what it was given, where they can.
-        speed: how replays compare with eager calls.
+        calls, guards: the calls and value reads noted by :class:`~chainrule._src.interpreters.recorder.Recorder`; count: the
+            number of calls.
+        sources: the source of each input array, by Var.
+        constants: input arrays that nothing else refers to.
+        results, spec: the leaves of the result, and its structure.
+        writes: pairs (Var of a source, Var of its new value), for memory that the function writes.
+        effects: other changes of tensors.
+        states: guards on tensors with a history.
+        drawn: the random number generators that it drew from, and their states before.
+        ignored: the kinds of floating-point exceptions that the function ignores in some part.
+        handled: the kinds that the function may handle itself.
+        references: guards on Python state.
+        backward: the backward pass, if gradients can flow through the function.
+        speed: the speed of replays compared with eager calls.
         proven: whether a replay was faster than an eager call.
-        runs: how often it had been run when traces were dropped last.
-        nbytes: what it keeps alive, about, besides what it shares with other traces.
+        runs: the number of replays when traces were last evicted.
+        nbytes: about how many bytes it keeps alive, besides those shared with other traces.
     """
 
     def __init__(self) -> None:
@@ -237,23 +242,23 @@ class Recording:
         self.handled: frozenset[str] = frozenset()
 
     def outputs(self) -> list[Var]:
-        """The arrays that are to be made: results, effects, then what the backward computation needs."""
+        """Return the arrays that a replay computes: results, effects, then residuals of the backward pass."""
         made = [x.var for x in (*self.results, *self.effects) if x.var is not None]
         return made if self.backward is None else [*made, *self.backward.residuals]
 
     def describe(self) -> str:
-        """The arrays that it starts from, in few words."""
+        """Return a short text that lists the input arrays."""
         kinds = [
-            f"{var.dtype}{list(var.shape)}" + ("" if type(source) is Argument else " of the program")
+            ("" if type(source) is Argument else "captured ") + f"{var.dtype}{list(var.shape)}"
             for var, source in self.sources.items()
         ]
-        return f"recording at {', '.join(kinds) or 'no arrays'}"
+        return f"trace for {', '.join(kinds) or 'no arrays'}"
 
     def __repr__(self) -> str:
         return f"<{self.describe()}: {len(self.calls) or self.count} calls, {len(self.guards)} values read>"
 
     def forget(self) -> None:
-        """Let go of the calls and their values, but for those that the backward computation is still to be planned with."""
+        """Release the calls and their values, except values that the backward pass is still to be planned with."""
         kept = set(self.constants)
         if self.backward is not None:
             kept |= {*self.backward.residuals, *self.backward.cotangents}
@@ -273,27 +278,27 @@ def record(
     pure: bool = False,
     recorder: Recorder | None = None,
 ) -> Recording:
-    """Run a function on values that are recorded.
+    """Run a function on traced values and return the trace.
 
     Args:
-        leaves: those of its arguments: arrays, tensors, and whatever else.
-        spec: the structure that they are the leaves of: ``(args, kwargs)``.
-        arrays: for each leaf its array; None for what is no array.
-        name: of the function, for messages.
-        pure: whether the caller has promised that it reads and changes no state of Python's.
-        recorder: what writes the calls down, if it is a special one.
+        leaves: the leaves of its arguments: arrays, tensors and other objects.
+        spec: the structure of ``(args, kwargs)``.
+        arrays: the array of each leaf, or None.
+        name: the name of the function, for messages.
+        pure: whether the caller has promised that the function reads and changes no Python state.
+        recorder: a special recorder, if any.
 
     Raises:
-        Unrecordable: what it does cannot be repeated.
+        Unrecordable: the function does something that cannot be replayed.
     """
-    inside = LOCAL.recorder is not None  # another recording, whose watch goes on
+    inside = LOCAL.recorder is not None  # within another trace, which already watches the instructions
     recorder = Recorder() if recorder is None else recorder
     unwatched = frames.why_not()
     reads = TypeWatch(recorder) if pure else StateWatch(recorder)
     if not pure and unwatched:
         raise Unrecordable(
-            f"what it reads of Python's state cannot be seen here: {unwatched}. `compile(f, pure=True)` is your word that it "
-            "reads none that changes"
+            f"compile cannot watch which Python state it reads: {unwatched}. `compile(f, pure=True)` promises that it reads "
+            "none that changes"
         )
     unseen = Generators()
     mode, errors_of_floats = LOCAL.mode, np.geterr()
@@ -305,15 +310,17 @@ def record(
             raise
         reads.check()
         if LOCAL.mode is not mode or np.geterr() != errors_of_floats:
-            raise Unrecordable("it leaves another mode behind than it found (set_grad_enabled, np.seterr): use `with`")
+            raise Unrecordable(
+                "it changes a global mode (set_grad_enabled, np.seterr) and does not restore it: use `with`"
+            )
         found.references = References(reads.guards(found.constants))
         _check_overlaps(found, recorder, found.references.arrays)
         if unseen.drawn(reads.unwatched, pure):
             refusal = Unrecordable(
-                "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
+                "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
             )
-            refusal.perhaps_later = not one_thread()  # where another one may have drawn them
+            refusal.perhaps_later = not one_thread()  # another thread may have drawn them
             raise refusal
     except BaseException:
         rewind(recorder.sources)
@@ -345,7 +352,7 @@ def _run(
         with recorder:
             arguments = _Arguments(recorder, leaves, arrays)
             try:
-                args, kwargs = tree_unflatten(arguments.faces, spec)
+                args, kwargs = tree_unflatten(arguments.traced_leaves, spec)
                 result = reads.call(function, args, kwargs) if watched else function(*args, **kwargs)
                 _check_not_later(result)
                 recorder.check_refused()
@@ -385,10 +392,10 @@ def _run(
 
 
 def _check_not_later(result: object) -> None:
-    """Raise if a function gave a generator or coroutine, which runs its body when no recording sees it."""
+    """Raise if a function returned a generator or coroutine: its body runs after the trace has ended."""
     if isinstance(result, (AsyncGeneratorType, CoroutineType, GeneratorType)):
         if isinstance(result, CoroutineType):
-            result.close()  # which is never awaited
+            result.close()  # else Python warns that it was never awaited
         kind = type(result).__name__.replace("_", " ")
         raise Unrecordable(
             f"it returns {'an' if kind[0] == 'a' else 'a'} {kind}, whose body runs later: compile a function that the body calls"
@@ -396,25 +403,25 @@ def _check_not_later(result: object) -> None:
 
 
 class _Arguments:
-    """The arguments as the function gets them: tensors and Arrays around values of the level.
+    """The traced arguments: tensors and Arrays around traced values.
 
     Attributes:
-        vars: the Var of each argument that is an array.
-        faces: what the function gets, for each leaf.
-        histories: of those with an edge or a ``.grad``: where they are, whether they have an edge, and the ``.grad``.
-        stand_ins: (the caller's tensor, the function's, its place on the tape) of those.
+        vars: the index and the Var of each leaf that is an array.
+        traced_leaves: the leaves that the function is called with.
+        histories: for each tensor with an edge or a ``.grad``: its LeafRef, whether it has an edge, and the ``.grad``.
+        stand_ins: for each of these: the caller's tensor, the traced tensor, and its edge during the trace.
     """
 
     def __init__(self, recorder: Recorder, leaves: Sequence[object], arrays: list[Any]) -> None:
         self.vars: list[tuple[int, Var]] = []
-        self.faces: list[Any] = []
-        self.histories: list[tuple[Leafed, bool, Any]] = []
+        self.traced_leaves: list[Any] = []
+        self.histories: list[tuple[LeafRef, bool, Any]] = []
         self.hooks: list[tuple[Any, ...]] = []
         self.stand_ins: list[tuple[Tensor, Tensor, Any]] = []
-        self._began: list[tuple[Tensor, Any]] = []  # and where each was on the tape
+        self._edges_before: list[tuple[Tensor, Any]] = []  # each traced tensor, and its edge before the run
         for index, (leaf, array) in enumerate(zip(leaves, arrays, strict=True)):
             if array is None:
-                self.faces.append(leaf)
+                self.traced_leaves.append(leaf)
                 continue
             var = recorder.new(array)
             self.vars.append((index, var))
@@ -429,37 +436,37 @@ class _Arguments:
             if isinstance(source, Tensor) and (source._edge is not None or source._grad is not None):
                 self._with_history(recorder, source, tensor, index)
             recorder.cells[id(tensor)] = (weakref.ref(tensor), var)
-            self._began.append((tensor, tensor._edge))
-            self.faces.append(tensor if isinstance(leaf, Tensor) else array_of(tensor))
+            self._edges_before.append((tensor, tensor._edge))
+            self.traced_leaves.append(tensor if isinstance(leaf, Tensor) else array_of(tensor))
 
     def _with_history(self, recorder: Recorder, source: Tensor, tensor: Tensor, index: int) -> None:
-        """Let a tensor take the place of the caller's on the tape, and where ``.grad`` is written."""
+        """Let a traced tensor stand for the caller's on the tape, and receive its ``.grad``."""
         tensor._edge = source._edge
         start = recorder.start(tensor)
         tensor._edge, tensor._grad = start, source._grad
         if start is not None:
             start.tensor = weakref.ref(tensor)
-        self.histories.append((Leafed(None, index), source._edge is not None, source._grad))
+        self.histories.append((LeafRef(None, index), source._edge is not None, source._grad))
         self.hooks.append(hooks_of(source._edge))
         self.stand_ins.append((source, tensor, start))
 
     def check_containers(self, args: object, kwargs: dict[str, TensorLike], spec: TreeSpec) -> None:
-        """Raise if a list, dictionary or other container among the arguments has other elements than before."""
+        """Raise if the function changed the elements of a container among its arguments."""
         leaves, now = tree_flatten((args, kwargs))
-        if now != spec or any(x is not y for x, y in zip(leaves, self.faces, strict=True)):
+        if now != spec or any(x is not y for x, y in zip(leaves, self.traced_leaves, strict=True)):
             refusal = Unrecordable(
-                "it changes a list, dictionary or other container among its arguments: return what is new, or write into the "
-                "arrays that are in it"
+                "it changes a list, dictionary or other container among its arguments: return the new elements, or write into "
+                "the arrays in it"
             )
             refusal.perhaps_later = True
             raise refusal
 
     def check_histories(self) -> None:
-        """Raise if an argument has another history than before, or a ``.grad`` though it had neither."""
+        """Raise if the function changed the history of an argument, or set the ``.grad`` of one without a history."""
         known = {id(tensor) for _, tensor, _ in self.stand_ins}
-        for tensor, edge in self._began:
+        for tensor, edge in self._edges_before:
             if tensor._edge is not edge or (tensor._grad is not None and id(tensor) not in known):
-                raise Unrecordable("it changes the history, requires_grad or .grad of an argument: return what is new")
+                raise Unrecordable("it changes the history, requires_grad or .grad of an argument: return a new tensor")
 
     def restore(self) -> None:
         for source, _, start in self.stand_ins:
@@ -467,33 +474,33 @@ class _Arguments:
                 start.tensor = weakref.ref(source)
 
     def release(self) -> None:
-        self.faces.clear()
+        self.traced_leaves.clear()
         self.stand_ins.clear()
-        self._began.clear()
+        self._edges_before.clear()
 
 
 def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
-    """A leaf of what the function returned."""
-    if type(x) is ndarray:  # np.array([x[0], x[1]]) holds the elements themselves
+    """Return the record of a leaf of the function's result."""
+    if type(x) is ndarray:  # np.array([x[0], x[1]]) is an object array of traced elements
         stacked = plain_or_stacked(x)
         x = as_arrays(stacked) if isinstance(stacked, Tensor) else x
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
-        recorder.check_unboxed(tensor)  # an element, or a reduction of one, which is a scalar in plain code
+        recorder.check_unboxed(tensor)  # an element or a reduction, which is a scalar in plain NumPy code
         var = _var(recorder, tensor)
         if type(x) is not Array:
-            face = "tensor"
+            kind = "tensor"
         elif var.number in recorder.weak:
-            face = "float"
+            kind = "float"
         else:
-            face = "scalar" if var.number in recorder.scalars else "array"
-        return RecordedOutput(face, var, None)
+            kind = "scalar" if var.number in recorder.scalars else "array"
+        return RecordedOutput(kind, var, None)
     check_result(x, name)
     return RecordedOutput("object", None, x)
 
 
 def check_result(x: object, name: str) -> None:
-    """Raise unless a compiled function can return such a leaf.
+    """Check that a compiled function can return a leaf.
 
     Raises:
         BadResult: it cannot.
@@ -513,24 +520,24 @@ def _var(recorder: Recorder, tensor: Tensor) -> Var:
     return data.var
 
 
-def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leafed, Var | None]]:
-    """The leaves that have another ``.grad`` than before, and what it is."""
+def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[LeafRef, Var | None]]:
+    """Return the leaves whose ``.grad`` the function changed, with the Var of the new one or None."""
     known = [
         (leaf, t, grad) for (leaf, _, grad), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)
     ]
-    known += [(Leafed(t, -1), t, e.grad) for e in recorder.lifted.values() if (t := e.ref()) is not None]
+    known += [(LeafRef(t, -1), t, e.grad) for e in recorder.lifted.values() if (t := e.ref()) is not None]
     changed = [(leaf, tensor._grad) for leaf, tensor, before in known if tensor._grad is not before]
     for _, start, fresh in recorder.starts:
         if fresh and start.added:
-            raise Unrecordable("gradients flow through it to what was computed before it")
+            raise Unrecordable("gradients flow through it to tensors that were computed before the call")
     return [(leaf, None if grad is None else _var(recorder, grad)) for leaf, grad in changed]
 
 
-def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[Leafed]) -> list[State]:
-    """What the recording relies on about the tensors from outside that have a history."""
+def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[LeafRef]) -> list[State]:
+    """Return the guards on arguments and captured tensors that have a history."""
     given = zip(arguments.histories, arguments.stand_ins, arguments.hooks, strict=True)
     known = [(leaf, tensor, edge, grad, hooks) for (leaf, edge, grad), (_, tensor, _), hooks in given]
-    known += [(Leafed(t, -1), t, e.edge is not None, e.grad, e.hooks) for e in lifted if (t := e.ref()) is not None]
+    known += [(LeafRef(t, -1), t, e.edge is not None, e.grad, e.hooks) for e in lifted if (t := e.ref()) is not None]
     recorder.check_hooks()
     states = []
     for leaf, tensor, edge, grad, hooks in known:
@@ -539,8 +546,8 @@ def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], cha
     return states
 
 
-def same_leaf(x: Leafed, y: Leafed) -> bool:
-    return x.held is y.held and x.at == y.at
+def same_leaf(x: LeafRef, y: LeafRef) -> bool:
+    return x.captured is y.captured and x.at == y.at
 
 
 def _restore_grads(recorder: Recorder) -> None:
@@ -551,7 +558,7 @@ def _restore_grads(recorder: Recorder) -> None:
 
 
 def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> Backward | None:
-    """Record how gradients flow back from the results, as far as they can."""
+    """Record the backward pass from the results; return None if no gradient can flow back."""
     tensors = [x._tensor if type(x) is Array else x for x in outputs]
     live = [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t._edge is not None and not _used_up(t._edge)]
     if not live:
@@ -566,21 +573,21 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     grads = sweep(edges, seeds, starts, retain_graph=False, create_graph=False, accumulate=False, retain_grads=False)
     if len(recorder.guards) > read:
         raise Unrecordable("its backward computation reads values")
-    leaves = [indices.get(id(tensor)) or Leafed(tensor, -1) for tensor, _, _ in recorder.starts]
+    leaves = [indices.get(id(tensor)) or LeafRef(tensor, -1) for tensor, _, _ in recorder.starts]
     arrived = [None if g is None else recorder.traced(g).var for g in grads]
     return Backward(live, [seed.var for seed in seeds], leaves, arrived)
 
 
 def _used_up(edge: Edge) -> bool:
-    """Whether a backward pass went over the graph already."""
+    """Return whether a backward pass has freed the graph already."""
     return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 
 
 def _takes_repeated(call: TracedCall) -> bool:
-    """Whether a call gives the same bits for arrays that are broadcast and for copies of them.
+    """Return whether a call gives the same bits for broadcast arrays and for copies of them.
 
-    Loops and sums go through both in one order. Products of two matrices are ``np.dot``'s, which copies what is broadcast;
-    ``np.matmul`` takes such operands past BLAS.
+    Ufunc loops and sums read both in the same order. Products of two matrices call ``np.dot``, which copies broadcast operands;
+    ``np.matmul`` does not use BLAS for these.
     """
     function = call.function
     if not isinstance(function, np.ufunc) or function.signature is None:
@@ -589,7 +596,7 @@ def _takes_repeated(call: TracedCall) -> bool:
 
 
 def _find_residuals(found: Recording, backward: Backward, calls: list[TracedCall]) -> None:
-    """What the backward computation needs of the forward one."""
+    """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
     backward.calls, backward.prints = calls, Prints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
     known = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
@@ -604,15 +611,15 @@ def _find_sources(
     lifted: list[Lifted],
     reads: Log,
 ) -> None:
-    """Where the arrays that the program starts from are in the next call: with an argument, with a tensor, or by themselves.
+    """Set the source of each input array: an argument, a tensor, a ``.grad`` or a captured array.
 
-    What nobody else can reach is constant.
+    Arrays that nothing else refers to are constants.
     """
     by_grad = {id(grad): leaf for leaf, _, grad in arguments.histories if grad is not None}
     for entry in lifted:
         tensor = entry.ref()
         if tensor is not None and entry.grad is not None:
-            by_grad[id(entry.grad)] = Leafed(tensor, -1)
+            by_grad[id(entry.grad)] = LeafRef(tensor, -1)
     for index, var in arguments.vars:
         found.sources[var] = Argument(index)
     holders: dict[Var, Any] = dict(recorder.elements)
@@ -620,7 +627,7 @@ def _find_sources(
         tensor = entry.ref()
         if entry.var is not None and tensor is not None:
             leaf = by_grad.get(id(tensor))
-            holders[entry.var] = Held(tensor) if leaf is None else GradOf(leaf)
+            holders[entry.var] = TensorData(tensor) if leaf is None else GradOf(leaf)
     recorder.forget()
     returned = [result.content for result in found.results if isinstance(result.content, ndarray)]
     references = [*_arrays_of(recorder), *reads.arrays(), *returned]
@@ -628,7 +635,7 @@ def _find_sources(
     own = _own_arrays(references)
     reads.forget_views(own)
     found.results = [
-        result._replace(face="copy" if _is_memory_own(result.content, own) else "view")
+        result._replace(kind="copy" if _is_memory_own(result.content, own) else "view")
         if id(result.content) in own
         else result
         for result in found.results
@@ -644,55 +651,55 @@ def _find_sources(
 
 
 def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
-    """Whether only the recording refers to the memory of an array: not to that of a buffer, which anything may write."""
+    """Return whether only the trace refers to the memory of an array. Memory of buffers does not count: others may write it."""
     root = owner(array)
     return id(root) in own and isinstance(root.base, (bytes, type(None)))
 
 
 def _arrays_of(recorder: Recorder) -> list[NumpyArray]:
-    """Return the arrays that a recorder refers to, as often as it does."""
+    """Return the arrays that a recorder refers to, one entry for each reference."""
     results = [var for call in recorder.calls for var in call.results]
     lent = [array for array, _, _ in recorder.lent]
     return [*[var.array for var in dict.fromkeys([*recorder.roots(), *results])], *lent]
 
 
 def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:
-    """Return the ids of the arrays, and of the memory of arrays, that only the recording refers to.
+    """Return the ids of the arrays, and of their bases, that only the trace refers to.
 
-    A view counts as a reference of the recording to its base only if nothing else refers to the view.
+    A view counts as a reference of the trace to its base only if nothing else refers to the view.
 
     Args:
-        references: an array for each reference to it that the recording has. The list is emptied.
-        extra: the references of this function itself.
+        references: an entry for each reference of the trace to an array. The list is emptied.
+        extra: the number of references that this function itself has.
     """
     extra = _REFERENCES if extra is None else extra
     counts = Counter(map(id, references))
-    held: dict[int, tuple[Any]] = {}
+    by_id: dict[int, tuple[Any]] = {}
     views: defaultdict[int, set[int]] = defaultdict(set)  # by the id of a base
-    depths: dict[int, int] = {}  # how many bases it has, one behind the other
+    depths: dict[int, int] = {}  # the length of the chain of bases
     while references:
-        _hold(references.pop(), held, views, depths)
+        _enter(references.pop(), by_id, views, depths)
     own: set[int] = set()
-    for key in sorted(held, key=depths.__getitem__, reverse=True):
-        if sys.getrefcount(held[key][0]) == extra + counts[key] + len(views[key] & own):
+    for key in sorted(by_id, key=depths.__getitem__, reverse=True):
+        if sys.getrefcount(by_id[key][0]) == extra + counts[key] + len(views[key] & own):
             own.add(key)
     return own
 
 
-def _hold(x: Any, held: dict[int, tuple[Any]], views: dict[int, set[int]], depths: dict[int, int]) -> int:
-    """Enter an array and its bases into the tables of `_own_arrays`; return how many bases it has."""
+def _enter(x: Any, by_id: dict[int, tuple[Any]], views: dict[int, set[int]], depths: dict[int, int]) -> int:
+    """Enter an array and its bases into the tables of `_own_arrays`; return the length of its chain of bases."""
     if x is None:
         return -1
-    if id(x) not in held:
-        held[id(x)] = (x,)
+    if id(x) not in by_id:
+        by_id[id(x)] = (x,)
         base = x.base if isinstance(x, ndarray) else getattr(x, "array", None)  # a view by address has a Lender as base
         views[id(base)].add(id(x))
-        depths[id(x)] = 1 + _hold(base, held, views, depths)
+        depths[id(x)] = 1 + _enter(base, by_id, views, depths)
     return depths[id(x)]
 
 
 def _references_of_own_arrays() -> int:
-    """Return the references to an array that `_own_arrays` itself has: versions of Python count differently."""
+    """Return the number of references to an array in `_own_arrays` itself, which depends on the version of Python."""
     holder = [np.empty(1)]
     return next(extra for extra in range(9) if _own_arrays([holder[0]], extra))
 
@@ -701,10 +708,10 @@ _REFERENCES = _references_of_own_arrays()
 
 
 def _check_overlaps(found: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:
-    """Raise if memory that is written is memory of another array, too.
+    """Raise if memory that the function writes belongs to another array as well.
 
     Args:
-        outside: plain arrays of the surrounding program, which code may have read unseen.
+        outside: captured plain arrays, which may have been read without being traced.
     """
     for target, _ in found.writes:
         if overlaps_itself(target.array):

@@ -1,4 +1,8 @@
-"""The recordings of one function as a tree: where Python read a value, each value that it read leads to a branch."""
+"""A tree of traces of one function, which branches where Python reads a value.
+
+``Compiled`` keeps trees per signature. ``inputs_of`` checks the guards of a tree for a call and collects its input arrays.
+``reach_end`` then runs the segments up to the last one. ``with_branch`` adds a trace.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from chainrule._src.compiling.footprint import footprint
 from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.prints import Prints
-from chainrule._src.compiling.recording import Argument, Backward, Leafed, RecordedOutput, Recording, same_leaf
+from chainrule._src.compiling.recording import Argument, Backward, LeafRef, RecordedOutput, Recording, same_leaf
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.state.guards import same_value
 from chainrule._src.interpreters.recorded import Program, TracedCall, ValueRead, Var
@@ -23,7 +27,7 @@ from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.messages.places import Where
 
 ndarray = np.ndarray
-OBJECTS = 8000, 1000, 2000  # bytes of a trace, of a segment and of a step, about, without their arrays
+OBJECTS = 8000, 1000, 2000  # estimated bytes of a trace, of a segment and of a step, without their arrays
 
 
 class Missing(Exception):
@@ -39,20 +43,20 @@ class Missing(Exception):
 
 
 class Segment:
-    """What is computed between one read and the next.
+    """The part of a trace from one value read to the next.
 
     Attributes:
-        calls: what is recorded, until it is planned; prints: the same in short.
-        guard: what Python reads at its end; None at the end of the function.
-        branches: what follows, by the bytes that were read.
-        recording: at the end of the function, what it came to.
-        plan: computes ``makes`` from ``takes``: numbers of Vars, and with a minus those of sources. (A Var of one path and a
-            source of another may have one number.)
-        strides: of those of ``makes`` that what follows wants in another order than C's.
-        needs: the numbers of what is needed from before it, here or in what follows.
+        calls: the recorded calls, until they are planned; prints: their fingerprints.
+        guard: the value that Python reads at the end; None at the end of the function.
+        branches: the following segments, by the bytes of the value.
+        recording: the trace that ends here, or None.
+        plan: computes ``outputs`` from ``inputs``, both numbers of Vars. Sources have negative numbers, since a Var of one path
+            and a source of another may have the same number.
+        strides: the strides of outputs for following segments.
+        needs: the numbers of Vars of earlier segments that this segment and its branches read.
     """
 
-    __slots__ = ("branches", "calls", "guard", "makes", "needs", "plan", "prints", "recording", "strides", "takes")
+    __slots__ = ("branches", "calls", "guard", "inputs", "needs", "outputs", "plan", "prints", "recording", "strides")
 
     def __init__(self, calls: list[TracedCall], guard: ValueRead | None) -> None:
         self.calls = calls
@@ -61,36 +65,36 @@ class Segment:
         self.branches: dict[bytes, Segment] = {}
         self.recording: Recording | None = None
         self.plan: Any = None
-        self.takes: list[int] = []
-        self.makes: list[int] = []
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
         self.strides: list[tuple[int, tuple[int, ...]]] = []
         self.needs: frozenset[int] = frozenset()
 
     def copy(self) -> Segment:
-        """Another segment like this one, with the same ones behind it."""
+        """Return a copy with the same branches."""
         other = copy.copy(self)
         other.branches = dict(self.branches)
         return other
 
 
 class Tree:
-    """Recordings that agree in what they start from, and differ in what they read.
+    """Traces that hold for the same inputs and guards, and differ in the values that Python reads.
 
-    A tree does not change, so that calls in other threads go on: with another branch it is another tree.
+    A tree is immutable, because other threads may be running it: a new branch makes a new tree.
 
     Attributes:
-        root: where all of them begin.
-        sources: where the arrays that they start from are found, by the numbers of their Vars, with a minus.
-        references: what they read of Python's state.
-        states: what else has to be so for any of them to hold.
-        generators: what they draw random numbers from.
-        writes: the numbers of the arrays that some of them write.
-        ignored: the kinds of floating-point exceptions that some of them ignore in a part.
-        handled: those that some of them may go another way for.
+        root: the first segment of all traces.
+        sources: the sources of input arrays, by the negative numbers of their Vars.
+        references: the guards on Python state.
+        states: the guards on tensors with a history.
+        generators: the random number generators that the traces draw from.
+        writes: the numbers of the arrays that some of the traces write.
+        ignored: the kinds of floating-point exceptions that some of the traces ignore.
+        handled: the kinds that the function may handle itself.
         newest: the segments of the trace that was added last.
-        hits: how many lookups in a row have found a trace.
-        nbytes: what it keeps alive, about.
-        shortcut: the short way into it, once there is one.
+        hits: the number of lookups in a row that found a trace.
+        nbytes: about how many bytes the tree keeps alive.
+        shortcut: the shortcut into the tree; None if not tried, False if impossible.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -105,7 +109,7 @@ class Tree:
         self.ignored: frozenset[str] = frozenset()
         self.handled: frozenset[str] = frozenset()
         self._layouts: dict[int, tuple[Any, ...]] = {}
-        self._extend(recording)
+        self._add_inputs(recording)
         _plan_path(list(zip(path, path, strict=True)), recording)
         self.newest = path
         self.hits = 0
@@ -114,14 +118,14 @@ class Tree:
         recording.nbytes = self.nbytes
 
     def segments(self) -> list[Segment]:
-        """All of them, parents first."""
+        """Return all segments, parents first."""
         found = [self.root]
         for segment in found:
             found += segment.branches.values()
         return found
 
     def paths(self) -> list[list[Segment]]:
-        """The way to the end of each recording."""
+        """Return the path of segments of each trace."""
         found = [[self.root]]
         for path in found:
             found += [[*path, after] for after in path[-1].branches.values()]
@@ -131,7 +135,7 @@ class Tree:
         return next(path for path in self.paths() if path[-1] is last)
 
     def _measure(self) -> None:
-        """Count the bytes that it keeps alive."""
+        """Estimate the bytes that the tree keeps alive."""
         segments = self.segments()
         of_trace, of_segment, of_step = OBJECTS
         self.nbytes = footprint(self.references) + of_segment * len(segments)
@@ -140,7 +144,7 @@ class Tree:
             self.nbytes += of_trace * (segment.recording is not None)
 
     def ends(self) -> list[tuple[Segment, Recording]]:
-        """The last segment of each recording, and the recording."""
+        """Return pairs of (last segment, trace)."""
         return [(segment, segment.recording) for segment in self.segments() if segment.recording is not None]
 
     @property
@@ -148,22 +152,22 @@ class Tree:
         return [recording for _, recording in self.ends()]
 
     def generator_states(self) -> list[tuple[Any, Any]]:
-        """The generators that recordings draw from, and where they are."""
+        """Return the generators that traces draw from, with their states."""
         return [(generator, generator._get_state()) for generator in self.generators]
 
     # -- growing -----------------------------------------------------------------------------------------------------
 
-    def grown(self, recording: Recording) -> Tree | None:
-        """The tree with another recording as a branch; None if it does not begin like the others."""
+    def with_branch(self, recording: Recording) -> Tree | None:
+        """Return the tree with another trace as a branch; None if the trace does not begin like the others."""
         _number_alike(recording, self.sources)
-        pairs = self._branched(_segments(recording))
+        pairs = self._branch_off(_segments(recording))
         if pairs is None:
             return None
         assert recording.references is not None
         self.references.extend(recording.references)
         tree = copy.copy(self)
         tree.root = pairs[0][0]
-        tree._extend(recording)
+        tree._add_inputs(recording)
         _plan_path(pairs, recording)
         tree.newest = [segment for segment, _ in pairs]
         tree.shortcut = None
@@ -187,10 +191,11 @@ class Tree:
         tree._measure()
         return tree
 
-    def _branched(self, path: list[Segment]) -> list[tuple[Segment, Segment]] | None:
-        """Let a path branch off where it reads something new: for each of its segments the one in the new tree.
+    def _branch_off(self, path: list[Segment]) -> list[tuple[Segment, Segment]] | None:
+        """Copy the segments that a new path shares with the tree, and attach its rest where it reads a new value.
 
-        None: it cannot.
+        Returns:
+            Pairs of (segment of the new tree, segment of the path), or None if no branch is possible.
         """
         at = self.root.copy()
         pairs = []
@@ -205,10 +210,10 @@ class Tree:
                 rest = path[len(pairs) :]
                 return [*pairs, *zip(rest, rest, strict=True)]
             at.branches[key] = at = at.branches[key].copy()
-        return None  # all that it reads was read before, so what it does depends on something else
+        return None  # all of its values were read before, so the function depends on something that is not guarded
 
-    def _extend(self, recording: Recording) -> None:
-        """Take over what a recording starts from and relies on."""
+    def _add_inputs(self, recording: Recording) -> None:
+        """Add the sources, guards and effects of a trace."""
         new = {-var.number: source for var, source in recording.sources.items() if -var.number not in self.sources}
         self.sources = self.sources | new
         self._layouts = _layouts_of(recording) | self._layouts
@@ -218,13 +223,13 @@ class Tree:
         self.ignored, self.handled = self.ignored | recording.ignored, self.handled | recording.handled
         self.writes = self.writes | {-var.number for var, _ in recording.writes}
         self.generators = self.generators + [
-            g for g, _ in recording.drawn if not any(g is known for known in self.generators)
+            g for g, _ in recording.drawn if not any(g is other for other in self.generators)
         ]
 
-    def learns_from(self, recording: Recording) -> bool:
-        """Whether a recording is what the tree has, though names stand for something else, or arrays have other contents.
+    def absorb(self, recording: Recording) -> bool:
+        """Return whether a trace is equal to the only trace of the tree, although guards failed. If so, loosen these guards.
 
-        These then do not matter, as far as is known.
+        The traces are equal although names refer to other objects or arrays have other contents. So these guards are not needed.
         """
         (old, *others) = self.recordings
         if others or recording.guards or self.root.guard is not None:
@@ -239,13 +244,13 @@ class Tree:
             and _same_outcome(old, recording)
         )
         if same and recording.references is not None:
-            self.references.adopt(recording.references)
+            self.references.add_alternatives(recording.references)
         return same
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def start(self, leaves: Sequence[object], arrays: Sequence[object]) -> dict[int, Any] | None:
-        """The arrays that a call starts from, by the numbers of their Vars; None if the recordings do not hold for it."""
+    def inputs_of(self, leaves: Sequence[object], arrays: Sequence[object]) -> dict[int, Any] | None:
+        """Return the input arrays of a call, by the numbers of their Vars; None if the traces do not hold for the call."""
         if not self.references.hold():
             return None
         for state in self.states:
@@ -258,18 +263,20 @@ class Tree:
                 return None
         return values
 
-    def reach(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
-        """Compute what is read on the way; the last segment, which is not run, and alone changes anything.
+    def reach_end(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
+        """Run the segments up to the last one, as the values lead, and return the last one.
+
+        The last segment is not run: it alone has effects.
 
         Raises:
-            Missing: no recording has read it.
+            Missing: no trace has read one of the values.
         """
         segment = self.root
         kind = hash(id(self.references))
         while segment.guard is not None:
-            made = segment.plan.run([values[n] for n in segment.takes], report)
-            key = made[segment.makes.index(segment.guard.var.number)].tobytes()
-            values.update(zip(segment.makes, made, strict=True))
+            made = segment.plan.run([values[n] for n in segment.inputs], report)
+            key = made[segment.outputs.index(segment.guard.var.number)].tobytes()
+            values.update(zip(segment.outputs, made, strict=True))
             for number, strides in segment.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
@@ -282,7 +289,7 @@ class Tree:
 
 
 def _layouts_of(recording: Recording) -> dict[int, tuple[Any, ...]]:
-    """Return the shape, dtype and strides of each array that a recording starts from, but for its arguments."""
+    """Return the shape, dtype and strides of each input array of a trace, except arguments (the signature has these)."""
     return {
         -var.number: (var.shape, var.dtype, var.array.strides)
         for var, source in recording.sources.items()
@@ -291,7 +298,7 @@ def _layouts_of(recording: Recording) -> dict[int, tuple[Any, ...]]:
 
 
 def _segments(recording: Recording) -> list[Segment]:
-    """A recording cut where Python read."""
+    """Return the segments of a trace, cut where Python reads values."""
     path: list[Segment] = []
     begin = 0
     for guard in recording.guards:
@@ -305,19 +312,19 @@ def _segments(recording: Recording) -> list[Segment]:
     return path
 
 
-_APART = 1 << 40  # between the number of an array and its other one, where the first is another array's in the tree
+_OFFSET = 1 << 40  # added to the number of an array that another array of the tree has already
 
 
 def _number_alike(recording: Recording, sources: dict[int, object]) -> None:
-    """Give the arrays that a recording starts from the numbers that they have in a tree; others, which are in the way, get new ones.
+    """Renumber the inputs of a trace as in a tree. Other arrays of the trace with these numbers get new ones.
 
-    Where two recordings have gone different ways before they met an array, it has two numbers.
+    An array that two traces met in different branches may have two numbers.
     """
     every = [*recording.sources, *recording.constants, *[var for call in recording.calls for var in call.results]]
     numbered = {var.number: var for var in every}
     wanted = {
         var: next(
-            (-number for number, known in sources.items() if _same_source(known, source)), _unused(var.number, sources)
+            (-number for number, other in sources.items() if _same_source(other, source)), _unused(var.number, sources)
         )
         for var, source in recording.sources.items()
         if not _same_source(sources.get(-var.number), source)
@@ -325,25 +332,25 @@ def _number_alike(recording: Recording, sources: dict[int, object]) -> None:
     for var, number in wanted.items():
         other = numbered.get(number)
         if other is not None and other not in wanted:
-            other.number += _APART
+            other.number += _OFFSET
         var.number = number
 
 
 def _unused(number: int, sources: dict[int, object]) -> int:
-    """Another number, that no array has which any recording of the tree starts from."""
-    number += _APART
+    """Return a number that no input array of the tree has."""
+    number += _OFFSET
     while -number in sources:
-        number += _APART
+        number += _OFFSET
     return number
 
 
 def _same_source(x: Any, y: Any) -> bool:
-    """Whether two records of where something is are the same."""
+    """Return whether two sources, or tuples of the same fields, are equal."""
     return type(x) is type(y) and len(x) == len(y) and all(map(_same_part, x, y))
 
 
 def _same_part(x: object, y: object) -> bool:
-    if type(x) is Leafed and type(y) is Leafed:
+    if type(x) is LeafRef and type(y) is LeafRef:
         return same_leaf(x, y)
     if type(x) is Var and type(y) is Var:
         return x.number == y.number
@@ -351,7 +358,7 @@ def _same_part(x: object, y: object) -> bool:
 
 
 def _same_outcome(x: Recording, y: Recording) -> bool:
-    """Whether two recordings with the same calls return, write and change the same, and have the same backward pass."""
+    """Return whether two traces with equal calls have equal results, writes, effects and backward passes."""
     a, b = x.backward, y.backward
     return (
         x.spec == y.spec
@@ -367,10 +374,10 @@ def _same_outcome(x: Recording, y: Recording) -> bool:
 
 
 def _same_result(x: RecordedOutput, y: RecordedOutput) -> bool:
-    """Whether two results are the same array of the program, the same object, or arrays with the same numbers."""
+    """Return whether two results are the same array of the trace, the same object, or arrays with the same bits."""
     if type(x.content) is type(y.content) is ndarray:
-        return x.face == y.face and (x.content is y.content or same_bits(x.content, y.content))
-    return x.face == y.face and _same_part(x.var, y.var) and same_value(x.content, y.content)
+        return x.kind == y.kind and (x.content is y.content or same_bits(x.content, y.content))
+    return x.kind == y.kind and _same_part(x.var, y.var) and same_value(x.content, y.content)
 
 
 def _same_backward(x: Backward, y: Backward) -> bool:
@@ -387,25 +394,26 @@ def _same_sources(x: Sequence[Any], y: Sequence[Any]) -> bool:
 
 
 def _equal(old: Segment, new: Segment) -> bool:
-    """Whether two segments do the same."""
+    """Return whether two segments make the same calls and read the same value at their ends."""
     if old.guard is None or new.guard is None:
         return False
     return old.guard.var.number == new.guard.var.number and old.prints == new.prints
 
 
 def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> None:
-    """ExecutionPlan the segments along a path, last first: each makes what is read at its end, and what those behind it need.
+    """Plan the segments along a path, last first: each outputs the value read at its end and arrays that later segments need.
 
     Args:
-        pairs: each segment of the tree, and the one of the recording, which has the recorded values.
+        pairs: segments of the tree, each with the segment of the trace, which has the recorded values.
+        recording: the trace.
     """
     constants = {var.number: var for var in recording.constants}
-    known = {var.number: var for var in recording.sources} | constants
-    known.update([(var.number, var) for call in recording.calls for var in call.results])
+    variables = {var.number: var for var in recording.sources} | constants
+    variables.update([(var.number, var) for call in recording.calls for var in call.results])
     sources = {var.number for var in recording.sources}
     arguments = [var.number for var, source in recording.sources.items() if type(source) is Argument]
     views = {}
-    if len(pairs) > 1:  # what one segment hands to another
+    if len(pairs) > 1:
         views = {var.number: call for call in recording.calls for var in call.results if _is_view(call, var)}
     for segment, new in reversed(pairs):
         calls = _with_views(new, views) if views else new.calls
@@ -414,26 +422,26 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
         after = frozenset().union(*[follows.needs for follows in segment.branches.values()])
         writes: list[tuple[Var, Var]] = []
         if new.guard is None:
-            makes = [var.number for var in recording.outputs()]
+            outputs = [var.number for var in recording.outputs()]
             writes = recording.writes
             used |= {var.number for pair in writes for var in pair}
         else:
             read = new.guard.var.number
-            makes = sorted({n for n in after if n in defined} | {read})
-        used |= set(makes)
+            outputs = sorted({n for n in after if n in defined} | {read})
+        used |= set(outputs)
         segment.needs = frozenset((used | after) - defined - constants.keys() - sources)
-        if segment.plan is None or makes != segment.makes:
+        if segment.plan is None or outputs != segment.outputs:
             taken = [*arguments, *sorted(used - defined - constants.keys() - set(arguments))]
-            segment.takes = [-n if n in sources else n for n in taken]
-            segment.makes = makes
+            segment.inputs = [-n if n in sources else n for n in taken]
+            segment.outputs = outputs
             if new.guard is not None:
-                segment.strides = [(n, known[n].array.strides) for n in makes if known[n].shape]
+                segment.strides = [(n, variables[n].array.strides) for n in outputs if variables[n].shape]
             segment.plan = ExecutionPlan(
                 Program(
-                    [known[n] for n in taken],
+                    [variables[n] for n in taken],
                     [constants[n] for n in sorted(used & constants.keys())],
                     calls,
-                    [known[n] for n in makes],
+                    [variables[n] for n in outputs],
                     writes,
                 )
             )
@@ -442,14 +450,15 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
 
 
 def _is_view(call: TracedCall, var: Var) -> bool:
-    """Whether an array of a call is memory of one that it was given."""
+    """Return whether the result of a call shares memory with one of its operands."""
     return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operands(call))
 
 
 def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
-    """The calls of a segment, after those that gave views of what was computed before: these are taken again.
+    """Return the calls of a segment, preceded by the calls of earlier segments that made the views which it reads.
 
-    What one segment hands to another has a layout of its own; a view has that of what it shows.
+    Views are made again in each segment: an array that one segment outputs to another gets a new layout, while the layout of
+    a view depends on its base.
     """
     own = {var.number for call in segment.calls for var in call.results}
     missing = [var.number for call in segment.calls for var in operands(call) if var.number not in own]

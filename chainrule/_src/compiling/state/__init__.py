@@ -1,1 +1,1 @@
-"""What a recorded function reads of Python's state, and what is looked at again in each call."""
+"""Watch which Python state a function reads and changes while it is traced, and guard that state in each call."""

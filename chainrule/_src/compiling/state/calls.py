@@ -118,21 +118,21 @@ def _tells_apart(stack: Stack) -> bool:
 class Calls(Methods):
     """A log of reads that knows what functions do."""
 
-    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+    def note_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """A call is about to happen."""
         kind = type(function)
         if kind is np.ufunc:
             for each in called_by(function):
-                self.may_call(each)
+                self.note_possible_call(each)
             if is_special(function) and not any(isa(x, OURS) for x in args):
-                self.looked_up(function, errors_of_special_functions, "errors")
+                self.guard_check(function, errors_of_special_functions, "errors")
         if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
             return
         if kind is not MethodType and kind is not FunctionType and function is not weakref.ref:
             for x in (function, *args, *keywords.values()):
-                self.passed(x)
+                self.guard_class_use(x)
         if kind is MethodType:
-            self.calls(stack, function.__func__, [function.__self__, *args], keywords)
+            self.note_call(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
             module = module_of_code(function.__code__, function.__globals__)
             if module == "warnings":
@@ -140,47 +140,47 @@ class Calls(Methods):
             if function is number:
                 return  # which the recording reads in each call
             if function is importlib.import_module and args:
-                self.item(sys.modules, args[0])
+                self.guard_item(sys.modules, args[0])
             if function in ASKED:
                 again = functools.partial(_asked, function=function, args=tuple(args[1:]))
-                self.looked_up(args[0], again, repr((function.__name__, args[1:])))
+                self.guard_check(args[0], again, repr((function.__name__, args[1:])))
                 return
             if is_library(module):
                 self._check_pure(function)
                 if function.__name__ in ("__setitem__", "__delitem__") and args:
-                    self.changed_container(args[0])
-                self.computes(stack, [*args, *keywords.values()], each=self.handed)
+                    self.note_container_change(args[0])
+                self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
             else:
-                self.expect(makes=bool(function.__code__.co_flags & 0x20))
+                self.expect(result_is_new=bool(function.__code__.co_flags & 0x20))
         elif isa(function, functools.partial):
-            self.looked_up(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
-            self.calls(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
+            self.guard_check(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
+            self.note_call(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
         elif isa(function, type):
-            self._make(stack, function, args, keywords)
+            self._note_construction(stack, function, args, keywords)
         elif isa(function, np.ufunc) or module_of(function).partition(".")[0] in (
             "numpy",
             "scipy",
             "pandas",
             "chainrule",
         ):
-            self._call_library(stack, function, args, keywords)
+            self._note_library_call(stack, function, args, keywords)
         elif isa(function, BuiltinFunctionType) or kind in (types.MethodWrapperType, functools._lru_cache_wrapper):
-            self._call_builtin(stack, function, args, keywords)
+            self._note_builtin_call(stack, function, args, keywords)
         elif isa(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
             if args:
-                self.method(stack, function, args[0], function.__name__, args[1:], keywords)
+                self.note_method_call(stack, function, args[0], function.__name__, args[1:], keywords)
         elif isa(function, weakref.ref):
-            self.drop_what_is_alone()  # an object that only the log keeps is gone
-            self.looked_up(function, _is_gone, "referent")  # a guard that held it would keep it
+            self.drop_unreferenced()  # an object that only the log keeps is gone
+            self.guard_check(function, _is_gone, "referent")  # a guard that held it would keep it
         elif is_python(function, "__call__"):
-            self.attribute(function, "__call__")
+            self.guard_attribute(function, "__call__")
         elif isa(lookup(kind, "__call__"), FunctionType):
-            self.computes(stack, [function, *args, *keywords.values()], each=self.handed)
+            self.note_operands(stack, [function, *args, *keywords.values()], each=self.note_passed_to_library)
         elif kind in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
-            self._by_getter(stack, function, args)
+            self._note_getter_call(stack, function, args)
         elif isa(function, staticmethod):
-            self.calls(stack, function.__func__, args, keywords)
-        elif not keywords and self.special(function, "__call__", *args):
+            self.note_call(stack, function.__func__, args, keywords)
+        elif not keywords and self.note_special_method(function, "__call__", *args):
             return
         elif not is_lock(function):
             self.refuse(f"it calls {called(function)}, of which it is not known what it depends on")
@@ -192,29 +192,29 @@ class Calls(Methods):
         if is_impure(module_of(function), name) and function is not importlib.import_module:
             self.refuse(f"it calls {called(function)}, which reads or changes what is outside of it: {INSTEAD}")
 
-    def _by_getter(self, stack: Stack, function: Any, args: Sequence[Any]) -> None:
+    def _note_getter_call(self, stack: Stack, function: Any, args: Sequence[Any]) -> None:
         if isa(function, operator.methodcaller) and args:
             made: Any = function.__reduce__()
             name, *given = made[1] if made[0] is operator.methodcaller else made[0].args
             keywords = {} if made[0] is operator.methodcaller else made[0].keywords
-            self.attribute(args[0], name)
-            method = self.stored(args[0], name)
+            self.guard_attribute(args[0], name)
+            method = self.stored_attribute(args[0], name)
             if method is not MISSING:
-                self.calls(stack, method, given, keywords)
+                self.note_call(stack, method, given, keywords)
         elif isa(function, operator.attrgetter) and args:
             for name in function.__reduce__()[1]:
                 at = args[0]
                 *outer, last = name.split(".")
                 for part in outer:
-                    self.attribute(at, part)
-                    at = self.stored(at, part)
-                self.attribute(at, last)
+                    self.guard_attribute(at, part)
+                    at = self.stored_attribute(at, part)
+                self.guard_attribute(at, last)
         else:
             for key in function.__reduce__()[1] if isa(args[0], dict) else ():
-                self.element(args[0], key)
-            self.computes(stack, args)
+                self.guard_element(args[0], key)
+            self.note_operands(stack, args)
 
-    def _make(self, stack: Stack, cls: type, args: Sequence[Any], keywords: Params) -> None:
+    def _note_construction(self, stack: Stack, cls: type, args: Sequence[Any], keywords: Params) -> None:
         given = [*args, *keywords.values()]
         if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
             self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
@@ -222,28 +222,30 @@ class Calls(Methods):
             self.refuse("it makes a weak reference that calls something later, when no recording sees it")
         if cls in ITERATOR_MAKERS or cls.__module__ == "itertools":
             for x in given:
-                self.iterated(x)
+                self.note_iteration(x)
             if cls is filter or cls.__module__ == "itertools":  # which compare, or take apart, what is in there
-                self.computes(stack, given[cls is filter :])
-            self._applied(given)
-            self.expect(makes=True, takes=self.used_up)
+                self.note_operands(stack, given[cls is filter :])
+            self._note_applied(given)
+            self.expect(result_is_new=True, receive=self.note_consumed)
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
-            self._random(stack, given)
+            self._note_random(stack, given)
         elif cls in MAKERS or (is_library_class(cls) and cls.__module__ in _OF_MAKERS):
             if cls is type and len(args) == 1:
                 self.check_type(args[0], lambda stands_for: False)
                 return
             if cls is str:
-                self.formats(given)
+                self.note_text(given)
             if cls is int:
-                self.converts(max([len(x) for x in args if isa(x, (str, bytes))], default=0))
+                self.note_int_conversion(max([len(x) for x in args if isa(x, (str, bytes))], default=0))
             if cls in (str, bytes, bytearray):
-                self.codec(args[1:], keywords)
-            self.computes(stack, given, each=self.held if cls in (*CONTAINERS, collections.OrderedDict) else None)
+                self.guard_codec(args[1:], keywords)
+            self.note_operands(
+                stack, given, each=self.note_stored if cls in (*CONTAINERS, collections.OrderedDict) else None
+            )
         elif issubclass(cls, BaseException):
             return
         elif cls.__module__.partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):
-            self.computes(stack, given, each=self.handed)
+            self.note_operands(stack, given, each=self.note_passed_to_library)
         elif not cls.__flags__ & HEAP_TYPE or (
             is_library_class(cls) and takes_in_c(cls) and cls.__module__ != "_thread"  # locks
         ):
@@ -252,88 +254,88 @@ class Calls(Methods):
             if lookup(cls, "__del__") is not MISSING:
                 self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
             if issubclass(cls, type):
-                self.expect(makes=makes_classes(cls))
-            if not keywords and self.special(cls, "__call__", *args):
+                self.expect(result_is_new=makes_classes(cls))
+            if not keywords and self.note_special_method(cls, "__call__", *args):
                 return
             for name in ("__new__", "__init__"):
-                found = self.of_class(cls, name)
+                found = self.guard_class_attribute(cls, name)
                 if is_named(cls, name) and getattr(found, "__objclass__", None) not in cls.__mro__:
-                    self.may_call(found)
+                    self.note_possible_call(found)
             if takes_in_c(cls):
-                self.computes(stack, given, each=self.held if issubclass(cls, CONTAINERS) else None)
+                self.note_operands(stack, given, each=self.note_stored if issubclass(cls, CONTAINERS) else None)
         elif issubclass(cls, type):
-            self.expect(makes=makes_classes(cls))
+            self.expect(result_is_new=makes_classes(cls))
 
-    def _applied(self, given: Sequence[object]) -> None:
+    def _note_applied(self, given: Sequence[object]) -> None:
         """Note the functions among what a function in C is given, which it calls with the rest, or with elements of the rest."""
         functions = [x for x in given if callable(x) and not is_watched(x)]
         for x in functions:
-            self.may_call(x)
+            self.note_possible_call(x)
             if makes_text(x):
                 self.texts = True
-                self.formats(given, "__str__" if x is str else "__repr__")
+                self.note_text(given, "__str__" if x is str else "__repr__")
         if functions and self.now is not None:
-            self.computes(self.now, [x for x in given if not callable(x) and not is_iterator(x)])
+            self.note_operands(self.now, [x for x in given if not callable(x) and not is_iterator(x)])
 
-    def may_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
+    def note_possible_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
         if function is None or is_watched(function):
             return
         assert self.now is not None
         receiver: Any = getattr(function, "__self__", None) if isa(function, FUNCTIONS) else None
         if isa(function, (np.ufunc, KEY_WRAPPER)):
             for each in called_by(function):
-                self.may_call(each)
+                self.note_possible_call(each)
         elif calls is not None and not reads_contents(function):
             for args in calls:
-                self.implied(function, *args)
+                self.note_implicit_call(function, *args)
         elif reads_contents(function):
-            self.converts(sys.maxsize if function is int else 0)
-            self._holds_on_to([] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver])
+            self.note_int_conversion(sys.maxsize if function is int else 0)
+            self._note_bound([] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver])
         elif isa(function, functools.partial):
-            self.looked_up(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
-            self.written([function.keywords.get("out")])
-            self._passes_on(function.func, [*function.args, *function.keywords.values()])
+            self.guard_check(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
+            self.note_written([function.keywords.get("out")])
+            self._note_forwarded_call(function.func, [*function.args, *function.keywords.values()])
         elif isa(function, MethodType):
-            self._passes_on(function.__func__, [receiver])
+            self._note_forwarded_call(function.__func__, [receiver])
         elif isa(function, (staticmethod, classmethod)):
-            self.may_call(function.__func__)
+            self.note_possible_call(function.__func__)
         elif isa(function, types.MethodWrapperType) and function.__name__ == "__call__":
-            self.may_call(receiver)
+            self.note_possible_call(receiver)
         elif isa(receiver, (list, dict, set, collections.deque)) and changes(receiver, function.__name__):
-            self.whole(receiver)
-            self.changed_container(receiver)
+            self.guard_elements(receiver)
+            self.note_container_change(receiver)
         elif isa(receiver, str) and makes_text(function):
-            self.fills(receiver, function.__name__)
-            self.formats([()])
+            self.check_fields(receiver, function.__name__)
+            self.note_text([()])
         elif isa(function, type) and function.__flags__ & HEAP_TYPE and not is_library_class(function):
-            self._make(self.now, function, [], {})
+            self._note_construction(self.now, function, [], {})
         elif _is_of_library(function) and not _writes(function):
-            self._call_library(self.now, function, [], {})
+            self._note_library_call(self.now, function, [], {})
         elif is_named(type(function), "__call__"):
-            self.may_call(lookup(type(function), "__call__"))
+            self.note_possible_call(lookup(type(function), "__call__"))
         else:
             self.refuse(
                 f"it has C code call {called(function)}, of which no recording sees what it reads: write a loop"
             )
 
-    def _passes_on(self, function: object, args: Sequence[object]) -> None:
+    def _note_forwarded_call(self, function: object, args: Sequence[object]) -> None:
         """Note a function that C code calls with these arguments, and others."""
-        self.may_call(function)
+        self.note_possible_call(function)
         if not is_watched(function):
-            self._holds_on_to(args)
+            self._note_bound(args)
 
-    def _holds_on_to(self, objects: Sequence[object]) -> None:
+    def _note_bound(self, objects: Sequence[object]) -> None:
         arrays: list[Any] = []
         for x in objects:
-            self.handed(x, arrays)
+            self.note_passed_to_library(x, arrays)
         self.expect(arrays)
 
-    def _random(self, stack: Stack, given: Sequence[object]) -> None:
+    def _note_random(self, stack: Stack, given: Sequence[object]) -> None:
         if not given or not all(isa(x, (int, np.integer)) for x in flat(given)):
             self.refuse(DRAW)  # it starts from the system's entropy
-        self.expect(makes=True)
+        self.expect(result_is_new=True)
 
-    def _call_library(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+    def _note_library_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         self._check_pure(function)
         if function in SHARING and any(isa(x, VALUES) for x in args):
             self.refuse("it asks whether its values share memory, which they may do in another call")
@@ -346,33 +348,33 @@ class Calls(Methods):
             receiver = args[0]
         if isa(receiver, random_types()) or module_of(function).startswith("numpy.random"):
             if getattr(function, "__name__", "") == "default_rng":
-                self._random(stack, [*args, *keywords.values()])
+                self._note_random(stack, [*args, *keywords.values()])
             elif receiver is None or id(receiver) not in self.made:
                 self.refuse(DRAW)
             elif function.__name__ == "shuffle" and args and not isa(args[0], OURS):
-                self.changed_container(args[0])
-            self.written([keywords.get("out")])
+                self.note_container_change(args[0])
+            self.note_written([keywords.get("out")])
             return
         if isa(receiver, ndarray):
-            self.method(stack, function, receiver, function.__name__, args, keywords)
+            self.note_method_call(stack, function, receiver, function.__name__, args, keywords)
             return
         targets = [keywords.get("out")]
         if isa(function, np.ufunc):
             targets += args[function.nin :]
             for x in args:
                 for each in x.flat if type(x) is ndarray and x.dtype.hasobject else ():
-                    self.special(each, function.__name__)  # that NumPy calls
+                    self.note_special_method(each, function.__name__)  # that NumPy calls
         if _writes(function):
             targets.append(args[0] if args else keywords.get("a"))
-        self.written(targets)
+        self.note_written(targets)
         inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
         kind = type(function)
         ours = kind.__module__.partition(".")[0] == "chainrule" and not has_numbers(kind)
         if not ours and kind.__name__ not in _STATELESS and not isa(function, FUNCTIONS):
             inner.append(function)
-        self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
+        self.note_operands(stack, [*inner, *args, *keywords.values()], each=self.note_passed_to_library)
 
-    def _put(self, stack: Stack, function: object, args: list[Any]) -> None:
+    def _note_put(self, stack: Stack, function: object, args: list[Any]) -> None:
         """A function of C's is about to write into its first argument, or one with a format into its second."""
         x = args[module_of(function) == "_struct"] if len(args) > 1 else args[0] if args else None
         if isa(x, BUFFERS):
@@ -380,98 +382,98 @@ class Calls(Methods):
         name = getattr(function, "__name__", "")
         always = module_of(function) != "_operator" or name.endswith("item")
         if name == "setitem" and len(args) == 3:
-            self.sets_item(*args)
-        elif module_of(function) == "_operator" and self.special(x, f"__{name}__", *args[1:]):
+            self.note_item_write(*args)
+        elif module_of(function) == "_operator" and self.note_special_method(x, f"__{name}__", *args[1:]):
             return
         elif not isa(x, OURS) and (always or (isa(x, (*WRITTEN, ndarray)) and not isa(args[-1], OURS))):
-            self.changed_container(x)
-        self.computes(stack, args)
+            self.note_container_change(x)
+        self.note_operands(stack, args)
 
-    def _call_builtin(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
+    def _note_builtin_call(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
         if isa(function, functools._lru_cache_wrapper):
             if not any(isa(x, OURS) for x in flat([*args, *keywords.values()])):
                 again = functools.partial(called_again, args=tuple(args), keywords=keywords)
-                self.looked_up(function, again, repr((args, keywords)))  # which finds it there, as the function would
+                self.guard_check(function, again, repr((args, keywords)))  # which finds it there, as the function would
             return
         if receiver is not None and not isa(receiver, (ModuleType, type)):
-            self.method(stack, function, receiver, name, args, keywords)
+            self.note_method_call(stack, function, receiver, name, args, keywords)
             return
         if function is abc.get_cache_token:
-            self.looked_up(function, operator.call, "token")
+            self.guard_check(function, operator.call, "token")
             return
         if function in _EXCEPTION_INFO:
-            self._exception_info(function)
+            self._note_exception_info(function)
             return
         if function in _SETTINGS:
-            self.looked_up(function, operator.call, "setting")
+            self.guard_check(function, operator.call, "setting")
             return
         if not is_pure(function) and not (function is id and _tells_apart(stack)):
             if puts(function):
-                self._put(stack, function, args)
+                self._note_put(stack, function, args)
                 return
             self.refuse(
                 f"it calls {called(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
             )
         builtin = module_of(function) == "builtins"
         if builtin and name in ("getattr", "hasattr") and len(args) > 1 and isa(args[1], str):
-            self.attribute(args[0], args[1])
+            self.guard_attribute(args[0], args[1])
         elif builtin and name in ("setattr", "delattr") and len(args) > 1:
-            self.sets_attribute(*args)
+            self.note_attribute_write(*args)
         elif builtin and name == "vars" and args:
-            self.attribute(args[0], "__dict__")
+            self.guard_attribute(args[0], "__dict__")
         elif builtin and name == "len" and args:
             x = args[0].mapping if isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
-            self.length(x)
+            self.guard_length(x)
         elif builtin and name == "iter" and len(args) == 2:
-            self.may_call(args[0], [()])
-            self.expect(makes=True)
+            self.note_possible_call(args[0], [()])
+            self.expect(result_is_new=True)
         elif builtin and name in ("iter", "next"):
             for x in args[:1]:
-                self.iterated(x)
+                self.note_iteration(x)
                 if not is_iterator(x):
-                    self.expect(makes=name == "iter", takes=self.used_up)
+                    self.expect(result_is_new=name == "iter", receive=self.note_consumed)
         elif builtin and name in ("sorted", "min", "max"):
-            self.computes(stack, args)
+            self.note_operands(stack, args)
             if name != "sorted" and stack.pending is not None:
                 for x in stack.pending.arrays:  # which compare also the array that they return
-                    self.consumed(x)
-            self.applied_at_once(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
+                    self.guard_array_values(x)
+            self.note_applied_now(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
         elif name == "from_iterable" or module_of(function) == "itertools":
-            self.expect(makes=True)
-            self.computes(stack, args)
+            self.expect(result_is_new=True)
+            self.note_operands(stack, args)
         elif name == "call" and module_of(function) == "_operator" and args:
-            self.calls(stack, args[0], args[1:], keywords)
+            self.note_call(stack, args[0], args[1:], keywords)
         elif name == "getitem" and module_of(function) == "_operator" and args and isa(args[0], dict):
-            self.element(*args)
+            self.guard_element(*args)
         elif builtin and name in ("isinstance", "issubclass") and len(args) == 2:
             x, cls = args
             if name == "issubclass":
                 if isa(x, type):
-                    self.is_subclass(x, cls)
+                    self.guard_issubclass(x, cls)
                 return
-            self.is_instance(x, cls)
+            self.guard_isinstance(x, cls)
             self.check_type(x, lambda stands_for: not issubclass(type(x), cls) or issubclass(stands_for, cls))
         elif (builtin and name in ("globals", "locals", "eval", "exec")) or module_of(function) == "_abc":
             return
         elif builtin and name == "__build_class__":
             for base in args[2:]:
                 if isa(base, type):
-                    self.special(None, "__init_subclass__", owner=base)
-            self.expect(makes=all(map(makes_classes, [keywords.get("metaclass", type), *map(type, args[2:])])))
+                    self.note_special_method(None, "__init_subclass__", owner=base)
+            self.expect(result_is_new=all(map(makes_classes, [keywords.get("metaclass", type), *map(type, args[2:])])))
         else:
             if name in ("repr", "format", "ascii", "mod"):
-                self.formats(args, "__str__" if name == "format" else "__repr__")
+                self.note_text(args, "__str__" if name == "format" else "__repr__")
             if builtin and name == "format" and len(args) > 1 and isa(args[1], str):
-                self.spec(args[1])
+                self.check_format_spec(args[1])
             if name in _APPLYING:
-                self._applied([*args, *keywords.values()])
-            self.computes(stack, [*args, *keywords.values()])
+                self._note_applied([*args, *keywords.values()])
+            self.note_operands(stack, [*args, *keywords.values()])
 
-    def _exception_info(self, function: Any) -> None:
+    def _note_exception_info(self, function: Any) -> None:
         """The exception that is handled is asked for: the function's own, or that of who called it."""
         now = sys.exc_info()[1]
         if now is None:
-            self.looked_up(function, operator.call, "setting")
+            self.guard_check(function, operator.call, "setting")
         elif now is self.handled:
             self.refuse("it asks which exception is handled where it is called")

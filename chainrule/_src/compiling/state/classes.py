@@ -1,7 +1,7 @@
-"""The content of a class: what is compared where the number of its version is another one.
+"""The content of a class, which a guard compares when the version number of the class has changed.
 
-Any assignment to an attribute of a class, or of one of its bases, changes the number. Most of these change nothing for a trace: a
-counter of instances, a cache. Such a guard is renewed, so the content is compared once for each change.
+Any assignment to an attribute of a class or its bases changes the version number. Most assignments do not matter for a trace: a
+counter of instances, a cache. The guard is then renewed, so the content is compared once per change.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from chainrule._src.compiling.state.known import CONTAINERS, is_fixed, is_librar
 
 
 class ClassContent:
-    """The attributes of a class and its bases, as they were when a trace first depended on the class.
+    """The attributes of a class and its bases at the time when a trace first depended on the class.
 
-    Special methods, functions and descriptors always count: operators and functions in C look them up without a trace seeing it.
-    Plain values count if they were read. In the classes of libraries, other attributes than special methods count if they were read.
+    Special methods, functions and descriptors are always compared: operators and C functions look them up without being seen.
+    Plain values are compared if they were read. In library classes, only special methods and attributes that were read are compared.
 
     Attributes:
         version: the version of the class.
-        names: the attributes that were read.
-        whole: whether code that is not looked into may have read any attribute.
+        names: the names of the attributes that were read.
+        whole: whether code that is not watched may have read any attribute.
     """
 
     __slots__ = ("_bases", "_mro", "_namespaces", "names", "version", "whole")
@@ -34,36 +34,36 @@ class ClassContent:
         self.whole = False
 
     def read(self, name: str) -> None:
-        """An attribute is read."""
+        """Note that an attribute is read."""
         if name not in self.names:
             self.names.add(name)
             for namespace in self._namespaces:
                 namespace.kept.setdefault(name, namespace.now.get(name, MISSING))
 
     def add(self, other: ClassContent) -> None:
-        """All that was read of a class derived from this one is read."""
+        """Note all reads of a class derived from this one."""
         self.whole |= other.whole
         for name in other.names:
             self.read(name)
 
     def covers(self, other: ClassContent) -> bool:
-        """Whether all that another one compares is compared here."""
+        """Return whether this content compares all attributes that another one compares."""
         return self.version == other.version and self.names >= other.names and self.whole >= other.whole
 
     def is_same(self, cls: type) -> bool:
-        """Whether a class has this content."""
+        """Return whether a class has this content now."""
         if self.version[1:] != version_of(cls)[1:] or not same_value(self._bases, bases_of(cls)):
             return False
         return same_value(self._mro, mro_of(cls)) and all([x.is_same(self.names, self.whole) for x in self._namespaces])
 
 
 class _Namespace:
-    """The attributes that one class of a hierarchy has itself.
+    """The attributes in the namespace of one class of a hierarchy.
 
     Attributes:
-        now: its attributes, as they are now.
-        names, values: all that there were.
-        kept: the values by name. Of a library's class only those of special methods, and of what was read.
+        now: the current attributes.
+        names, values: all attributes at the time of the trace.
+        kept: values by name. Of a library class only special methods and attributes that were read.
     """
 
     __slots__ = ("kept", "library", "names", "now", "values")
@@ -75,7 +75,7 @@ class _Namespace:
         self.kept = {k: v for k, v in self.now.items() if not self.library or _is_special(k)}
 
     def is_same(self, read: set[str], whole: bool) -> bool:
-        """Whether all attributes that count have the values that they had."""
+        """Return whether all attributes that are compared have the values that they had."""
         if tuple(self.now) == self.names and all(map(operator.is_, self.now.values(), self.values)):
             return True
         for name in (*self.kept, *[name for name in self.now if name not in self.kept]):
@@ -88,12 +88,12 @@ class _Namespace:
 
 
 def _is_special(name: str) -> bool:
-    """Whether Python itself looks an attribute up by this name. Annotations are filled in when they are first read."""
+    """Return whether Python itself looks up attributes of this name. Annotations are excluded: they are filled in lazily."""
     return name[:2] == "__" == name[-2:] and not name.startswith("__annot")
 
 
 def _is_looked_up(name: str, x: object, library: bool) -> bool:
-    """Whether operators, and code in C, may have looked an attribute of a class up."""
+    """Return whether operators or C code may have looked up an attribute of a class."""
     if _is_special(name) and (name == "__abstractmethods__" or not isinstance(x, CONTAINERS)):
         return True
     return not library and (callable(x) or hasattr(type(x), "__get__"))

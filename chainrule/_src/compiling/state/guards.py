@@ -1,7 +1,8 @@
-"""What a recording read of Python's state, looked at again in each call.
+"""Guards: the Python state that a trace depends on, checked before each replay.
 
-A :class:`Guard` is one read: of a name, an attribute, an element, the contents of a container or an array. It holds for as long
-as the same object is there, or a number or text of the same type and value.
+A :class:`Guard` is one read: of a name, an attribute, an element, the contents of a container or an array. It holds while the read
+gives the same object, or a number or text of the same type and value. ``log`` makes the guards of a trace; ``tree`` checks them
+through ``References.hold``, which native code does where it can.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from chainrule._src import native
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType
 
 ndarray = np.ndarray
-#: what is read where there is nothing
+#: the value of a read that finds nothing
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 IMMUTABLE = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range})
-_MOST = 8  # sets of guards that one recording holds under
+_MOST = 8  # the most sets of guards of one trace
 
 
 class Copy:
-    """Base of what stands for the content of an object, and is equal to another of the same content."""
+    """Base of copies of an object's content, which compare by content."""
 
 
 class GuardKind:
-    """The kinds of guards, with the numbers that native code knows them by."""
+    """The kinds of guards. ``guards.c`` uses the same numbers."""
 
     ITEM, INSTANCE, CELL, VERSION, REGISTERED, CLASS, ELEMENTS, LENGTH, FUNCTION, ARRAY, CHECK = range(11)
 
@@ -39,11 +40,11 @@ class Guard(NamedTuple):
 
     Attributes:
         kind: of :class:`GuardKind`.
-        thing: what was read: a dictionary, an object, a cell, a class, a list, an array.
-        key: which part of it; None: the whole. Of an array, whether its numbers matter. Of the version of a class its
-            content, of an abstract class another class.
-        value: what was there. Of a list the tuple of its elements, of an array its :func:`array_state`, of a class its
-            :func:`version_of`, of an abstract class :func:`registration`.
+        thing: the object that was read: a dictionary, an object, a cell, a class, a list, an array.
+        key: the part that was read, or None for all of it. For an array, whether its numbers matter. For the version of a class,
+            its ClassContent. For an abstract class, another class.
+        value: the result of the read. For a list, the tuple of its elements. For an array, its :func:`array_state`. For a class,
+            its :func:`version_of`. For an abstract class, its :func:`registration`.
     """
 
     kind: int
@@ -52,30 +53,30 @@ class Guard(NamedTuple):
     value: Any
 
     def now(self) -> Any:
-        """What is there now."""
+        """Read again."""
         return _NOW[self.kind](self.thing, self.key)
 
     def holds(self) -> bool:
-        """Whether the same is there."""
-        return self._is(self.now())
+        """Return whether a new read gives the same value."""
+        return self._is_equal(self.now())
 
     def renewed(self) -> Guard | None:
-        """The guard with the equal numbers and texts that are there now, which may be other objects; None if anything else differs."""
+        """Return the guard with the objects of a new read, if these are equal numbers and texts; None if anything else differs."""
         now = self.now()
-        if not self._is(now):
+        if not self._is_equal(now):
             return None
         unchanged = self.kind in (GuardKind.FUNCTION, GuardKind.CHECK) or now is self.value
         return self if unchanged else self._replace(value=now)
 
-    def _is(self, now: Any) -> bool:
-        """Whether this is what was there. A class may have the same content in another version."""
+    def _is_equal(self, now: Any) -> bool:
+        """Return whether a new read gave the same value. A class may have the same content in another version."""
         if self.kind == GuardKind.VERSION:
             return (now[0] and now == self.value) or self.key.is_same(self.thing)
         return now[1] == self.value[1] if self.kind == GuardKind.REGISTERED else same_value(self.value, now)
 
 
 def elements(x: Any) -> tuple[Any, ...]:
-    """What is in a container, one after the other: of a dictionary keys and values."""
+    """Return the elements of a container; of a dictionary the keys and values, alternating."""
     if isinstance(x, (dict, MappingProxyType)):
         return tuple([part for item in x.items() for part in item])
     if isinstance(x, (set, frozenset)):
@@ -84,7 +85,7 @@ def elements(x: Any) -> tuple[Any, ...]:
 
 
 def attributes_of(x: object) -> Any:
-    """The attributes of an object itself, without running code of its class; None if it has none."""
+    """Return the ``__dict__`` of an object without running code of its class; None if it has none."""
     try:
         return object.__getattribute__(x, "__dict__")
     except AttributeError:
@@ -98,7 +99,7 @@ def _instance(thing: object, key: str | None) -> object:
     return MISSING if inside is None else inside.get(key, MISSING)
 
 
-#: of a class, without running code of its metaclass
+#: the MRO, bases and namespace of a class, without running code of its metaclass
 mro_of: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 bases_of: Callable[[type], tuple[type, ...]] = vars(type)["__bases__"].__get__
 namespace_of: Callable[[type], MappingProxyType[str, Any]] = vars(type)["__dict__"].__get__
@@ -108,24 +109,24 @@ def _version_in_python(cls: type) -> tuple[int, str, str]:
     return 0, vars(type)["__name__"].__get__(cls), vars(type)["__qualname__"].__get__(cls)
 
 
-#: the number of the version of a class, which changes with any attribute of it or its bases, and its names, which change without;
-#: the number is 0 where there is none
+#: the version number of a class, its name and its qualified name. Any change of an attribute of the class or its bases changes the
+#: number, but not a change of the names. The number is 0 if the interpreter gives none
 version_of: Callable[[type], tuple[int, str, str]] = (
     native.LOOPS.class_version if native.AVAILABLE else _version_in_python
 )
 
 
 def registration(cls: Any, kind: type | None) -> tuple[object, object]:
-    """How many classes have been registered with abstract ones, and whether ``kind`` is a subclass of ``cls`` by now.
+    """Return the number of registrations with abstract classes, and whether ``kind`` is a subclass of ``cls``.
 
-    Without a ``kind``, each registration makes a difference.
+    Without a ``kind``, any new registration changes the result.
     """
     token = get_cache_token()
     return token, token if kind is None else issubclass(kind, cls)
 
 
 def lookup(cls: type, name: str) -> Any:
-    """What a class or one of its bases has under a name, as it stands there."""
+    """Return an attribute from the namespace of a class or its bases, without binding it, or MISSING."""
     for base in mro_of(cls):
         found = namespace_of(base).get(name, MISSING)
         if found is not MISSING:
@@ -141,11 +142,11 @@ def cell_content(cell: CellType) -> Any:
 
 
 def function_parts(x: AnyFunction) -> tuple[object, ...]:
-    """What a function runs, and with which defaults."""
+    """Return the code and the defaults of a function."""
     return x.__code__, x.__defaults__, x.__kwdefaults__
 
 
-#: by kind, what reads again
+#: the functions that read again, by kind
 _NOW: tuple[Callable[[Any, Any], Any], ...] = (
     lambda thing, key: dict.get(thing, key, MISSING),
     _instance,
@@ -162,7 +163,7 @@ _NOW: tuple[Callable[[Any, Any], Any], ...] = (
 
 
 def same_value(x: Any, y: Any) -> bool:
-    """Whether two objects are one, or numbers or texts of one type and value, or tuples of such."""
+    """Return whether two objects are identical, or numbers or texts of the same type and value, or tuples of these."""
     if x is y:
         return True
     kind = type(x)
@@ -175,7 +176,7 @@ def same_value(x: Any, y: Any) -> bool:
     if kind is bytes:
         return bool(x == y)
     if issubclass(kind, np.dtype) and (x.fields is not None or x.metadata is not None or y.metadata is not None):
-        return False  # metadata, also of fields, is no part of `==`
+        return False  # `==` ignores metadata of dtypes and fields
     if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
         return bool(x == y and repr(x) == repr(y))
     return False
@@ -187,9 +188,9 @@ def content(x: NumpyArray) -> tuple[object, ...]:
 
 
 def array_state(x: NumpyArray, with_numbers: bool) -> tuple[object, ...]:
-    """Return what can be set of an array in place: its numbers (or None), its layout, and its dtype with the names in it.
+    """Return the mutable state of an array: its numbers (or None), its layout, and its dtype with the names in it.
 
-    The layout is the bytes of the integers (address, flags, shape, strides), which native code compares at once.
+    The layout is the bytes of the integers (address, flags, shape, strides), which native code compares in one step.
     """
     numbers: object = None
     if with_numbers:
@@ -213,9 +214,9 @@ def field_names(dtype: NumpyDType) -> tuple[object, ...]:
 
 
 class References:
-    """The guards of a recording.
+    """The guards of a trace.
 
-    Several sets of them where the recording was made again, and came to the same, after some had not held.
+    There are several sets if guards have failed and an equal trace was recorded. The trace holds if one of the sets holds.
     """
 
     __slots__ = ("_sets",)
@@ -225,7 +226,7 @@ class References:
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """Those of the first set."""
+        """The guards of the first set."""
         return self._sets[0]
 
     @property
@@ -238,7 +239,7 @@ class References:
         ]
 
     def hold(self) -> bool:
-        """Whether all that was read is as it was."""
+        """Return whether all guards of one of the sets hold."""
         for k, guards in enumerate(self._sets):
             at = _first_broken(guards, 0, MISSING)
             if at < 0 or self._renewed(k, at):
@@ -246,12 +247,12 @@ class References:
         return False
 
     def _renewed(self, k: int, at: int) -> bool:
-        """Renew the guards of a set that native code does not see to hold; False if anything differs from what was read."""
+        """Check in Python the guards of a set that fail in native code, and renew them; return whether all hold."""
         guards = self._sets[k]
         while at >= 0:
             try:
                 guard = guards[at].renewed()
-            except Exception:  # what was read is no more
+            except Exception:  # the object or attribute is gone
                 return False
             if guard is None:
                 return False
@@ -262,13 +263,13 @@ class References:
         return True
 
     def extend(self, new: References) -> None:
-        """Hold only where another recording does, too."""
+        """Add the guards of another trace to all sets."""
         self._sets = [
             guards + tuple([g for g in new.guards if not any(_is_same(g, h) for h in guards)]) for guards in self._sets
         ]
 
-    def adopt(self, new: References) -> None:
-        """Hold where another recording that came to the same does, too."""
+    def add_alternatives(self, new: References) -> None:
+        """Add the sets of an equal trace as alternatives."""
         self._sets = [*new._sets, *self._sets][:_MOST]
 
 
@@ -284,10 +285,10 @@ def _first_broken_in_python(guards: tuple[Guard, ...], begin: int, missing: obje
         try:
             if not guard.holds():
                 return k
-        except Exception:  # what was read is no more
+        except Exception:  # the object or attribute is gone
             return k
     return -1
 
 
-#: the position of the first guard, from one on, that finds another object than was read; -1 if there is none
+#: return the position of the first guard from ``begin`` on that does not hold, or -1
 _first_broken = native.first_broken if native.AVAILABLE else _first_broken_in_python

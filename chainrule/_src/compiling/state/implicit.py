@@ -1,8 +1,8 @@
-"""Calls that Python makes by itself: of special methods, property getters, default factories, key functions.
+"""Implicit calls: of special methods, property getters, default factories, key functions.
 
-A Python function among them is watched when it runs. A function in C is unwrapped and treated like the same call made in Python. Where
-its arguments are not known, it must read only the contents of its operands and of the object that it is bound to; any other
-function in C is refused.
+A Python function that is called implicitly is watched when it runs. A C function is handled like an explicit call of it. If its
+arguments are not known, it may read only the contents of its operands and of the object that it is bound to. Other C functions
+are refused.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from chainrule._src.compiling.state.known import HEAP_TYPE, is_library, is_libra
 from chainrule._src.compiling.state.log import Log
 from chainrule._src.compiling.state.objects import is_python, isa
 
-#: notes something that C code is given, and puts plain arrays into a list
+#: notes an object that C code gets, and appends plain arrays in it to a list
 Each = Callable[[Any, list[Any]], None]
-#: special methods that are looked at where they are called, with their arguments
-_LOOKED_AT = words(
+#: special methods that are noted with their arguments where they are called
+_NOTED_AT_CALL = words(
     "__new__ __init__ __init_subclass__ __class_getitem__ __call__ __enter__ __exit__ __get__ __set__ __delete__ __setattr__ "
     "__delattr__ __setitem__ __delitem__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imatmul__ __imod__ __imul__ __ior__ "
     "__ipow__ __irshift__ __isub__ __itruediv__ __ixor__ __instancecheck__ __subclasscheck__ __del__"
@@ -29,42 +29,47 @@ _LOOKED_AT = words(
 
 
 class PendingInstruction:
-    """An instruction that runs.
+    """An instruction that is being executed.
 
     Attributes:
-        arrays: the plain arrays that it computes with, unless its result is a view of them.
+        arrays: the plain arrays that it reads, unless its result is a view of them.
         mixed: whether tensors or Arrays are among its operands.
-        makes: whether its result is a new iterator or generator.
-        takes: notes the values that Python functions return to C meanwhile; None: C hands them on.
+        result_is_new: whether its result is a new iterator, generator or class.
+        receive: notes the values that Python functions return to the C code of the instruction. None: the C code passes them on.
     """
 
-    __slots__ = ("arrays", "makes", "mixed", "takes")
+    __slots__ = ("arrays", "mixed", "receive", "result_is_new")
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
-        self.mixed = self.makes = False
-        self.takes: Each | None = None
+        self.mixed = self.result_is_new = False
+        self.receive: Each | None = None
 
 
 class ImplicitCalls(Log):
-    """A log that notes calls which no instruction shows."""
+    """A log with implicit calls."""
 
-    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+    def note_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """Note a call that is about to happen."""
         raise NotImplementedError
 
-    def may_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
-        """Note that C code calls a function, any number of times.
+    def note_possible_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
+        """Note that C code may call a function, any number of times.
 
         Args:
-            calls: the arguments of each call. None: they are among the operands of the instruction that runs.
+            calls: the arguments of each call. None: they are among the operands of the current instruction.
         """
         raise NotImplementedError
 
     def expect(
-        self, arrays: Sequence[object] = (), *, mixed: bool = False, makes: bool = False, takes: Each | None = None
+        self,
+        arrays: Sequence[object] = (),
+        *,
+        mixed: bool = False,
+        result_is_new: bool = False,
+        receive: Each | None = None,
     ) -> None:
-        """Add to what the instruction that runs is expected to do."""
+        """Add to the expected effects of the current instruction."""
         stack = self.now
         assert stack is not None
         if stack.pending is None:
@@ -72,19 +77,19 @@ class ImplicitCalls(Log):
         pending: PendingInstruction = stack.pending
         pending.arrays += arrays
         pending.mixed |= mixed
-        pending.makes |= makes
-        if takes is not None:
-            pending.takes = takes
-            self.takers[id(stack.frame)] = stack
+        pending.result_is_new |= result_is_new
+        if receive is not None:
+            pending.receive = receive
+            self.receivers[id(stack.frame)] = stack
 
-    def implied(self, function: Any, *args: object) -> None:
-        """Note a call that Python makes by itself, with these arguments."""
+    def note_implicit_call(self, function: Any, *args: object) -> None:
+        """Note an implicit call with these arguments."""
         if not is_watched(function):
             assert self.now is not None
-            self.calls(self.now, function, list(args), {})
+            self.note_call(self.now, function, list(args), {})
 
-    def special(self, x: object, name: str, *args: object, owner: type | None = None) -> bool:
-        """Note a call of a special method with these arguments; return whether it is a function in C that the class names.
+    def note_special_method(self, x: object, name: str, *args: object, owner: type | None = None) -> bool:
+        """Note a call of a special method with these arguments; return whether it is a C function that the class defines.
 
         Args:
             owner: the class, if it is not that of ``x``.
@@ -95,11 +100,11 @@ class ImplicitCalls(Log):
         found = lookup(owner, name)
         if found is None or is_watched(found):
             return False
-        self.implied(self._bound(found, x, owner), *args)
+        self.note_implicit_call(self._bound(found, x, owner), *args)
         return True
 
     def _bound(self, found: Any, x: object, owner: type) -> Any:
-        """Bind what a class has under the name of a special method."""
+        """Bind the attribute of a class that is a special method."""
         if isa(found, staticmethod):
             return found.__func__
         if isa(found, classmethod):
@@ -108,47 +113,49 @@ class ImplicitCalls(Log):
         if get is MISSING:
             return found
         if isa(found, property) or isa(get, FunctionType):
-            self.refuse(
-                f"a special method of its {owner.__name__} is made by a {type(found).__name__}: use a function instead"
-            )
+            self.refuse(f"a special method of its {owner.__name__} is a {type(found).__name__}: use a function instead")
         return get(found, x, owner)
 
-    def gets(self, found: Any, instance: object, owner: type) -> None:
-        """Note how a class's attribute gives its value: by a property, or by another descriptor."""
-        if isa(found, classmethod):  # of a property, up to Python 3.12
+    def note_descriptor_get(self, found: Any, instance: object, owner: type) -> None:
+        """Note the call of the property or other descriptor that computes an attribute."""
+        if isa(found, classmethod):  # around a property, up to Python 3.12
             found, instance = found.__func__, owner
         if not isa(found, property):
-            self.special(found, "__get__", instance, owner)
+            self.note_special_method(found, "__get__", instance, owner)
         elif found.fget is not None and instance is not None:
-            self.implied(found.fget, instance)
+            self.note_implicit_call(found.fget, instance)
 
-    def sets(self, found: Any, *args: object) -> bool:
-        """Note how a class's attribute is set on an object; without a value, deleted. Return whether a function does that."""
+    def note_descriptor_set(self, found: Any, *args: object) -> bool:
+        """Note the call of the descriptor that sets an attribute, or deletes it if there is no value.
+
+        Returns:
+            Whether there is such a descriptor.
+        """
         setter, name = ("fset", "__set__") if len(args) == 2 else ("fdel", "__delete__")
         if isa(found, property):
             if getattr(found, setter) is not None:
-                self.implied(getattr(found, setter), *args)
+                self.note_implicit_call(getattr(found, setter), *args)
             return True
-        return is_python(found, name) or self.special(found, name, *args)
+        return is_python(found, name) or self.note_special_method(found, name, *args)
 
-    def class_functions(self, x: object) -> None:
-        """Note that C code gets an object: it may call the special methods of the object's class."""
+    def note_special_functions(self, x: object) -> None:
+        """Note that C code gets an object, and may call the special methods of its class."""
         cls = type(x)
         if cls.__flags__ & HEAP_TYPE and cls not in self.classes:
             self.classes.add(cls)
             for found in special_functions(cls):
-                self.may_call(found)
+                self.note_possible_call(found)
 
 
 def is_watched(function: Any) -> bool:
-    """Return whether the code of a function is looked at when it runs."""
+    """Return whether the instructions of a function are watched when it runs."""
     if isa(function, FunctionType):
         return not is_library(module_of_code(function.__code__, function.__globals__))
     return is_python(function, "__call__")
 
 
 def is_named(cls: type, name: str) -> bool:
-    """Return whether a special method is named by Python code, and is not what the class inherits from one in C."""
+    """Return whether a Python class defines a special method, other than by naming one inherited from C again."""
     for base in cls.__mro__ if cls.__flags__ & HEAP_TYPE else ():
         if name in base.__dict__:
             return not is_library_class(base) and not _is_inherited(cls, name, base.__dict__[name])
@@ -160,11 +167,11 @@ def _is_inherited(cls: type, name: str, found: Any) -> bool:
 
 
 def special_functions(cls: type) -> Iterator[Any]:
-    """Yield the special methods that a class names, and ``keys``, which are neither watched functions nor looked at elsewhere."""
+    """Yield the special methods and ``keys`` that a class defines as unwatched functions, and that are not noted where called."""
     for base in cls.__mro__:
         for name, found in () if is_library_class(base) else list(base.__dict__.items()):
             special = name == "keys" or name[:2] == name[-2:] == "__"
-            if not special or name in _LOOKED_AT or lookup(cls, name) is not found or isa(found, type):
+            if not special or name in _NOTED_AT_CALL or lookup(cls, name) is not found or isa(found, type):
                 continue
             is_function = isa(found, (classmethod, property)) or lookup(type(found), "__call__") is not MISSING
             watched = is_watched(found.fget if isa(found, property) else found)

@@ -42,25 +42,25 @@ _IN_PLACE_METHODS = (
 )  # fmt: skip
 
 
-def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
-    if reads.item(stack.frame.f_globals, i.value) is MISSING:
-        reads.item(stack.frame.f_builtins, i.value)
+def _load_global(reads: Calls, stack: Stack, i: Instruction) -> bool:
+    if reads.guard_item(stack.frame.f_globals, i.value) is MISSING:
+        reads.guard_item(stack.frame.f_builtins, i.value)
     return True
 
 
-def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _load_name(reads: Calls, stack: Stack, i: Instruction) -> None:
     names = stack.frame.f_locals
     if names is not stack.frame.f_globals:
         if not isa(names, dict):  # of eval()
-            reads.operand(names, [])
+            reads.note_operand(names, [])
         else:
-            reads.element(names, i.value)
+            reads.guard_element(names, i.value)
             if i.value in names:
                 return
-    _global(reads, stack, i)
+    _load_global(reads, stack, i)
 
 
-def _free(stack: Stack, i: Instruction) -> Any:
+def _free_cell(stack: Stack, i: Instruction) -> Any:
     """The cell of a variable of an enclosing function; None for one of this function's."""
     code = stack.frame.f_code
     if i.value not in code.co_freevars:
@@ -68,39 +68,39 @@ def _free(stack: Stack, i: Instruction) -> Any:
     return stack.cell(code.co_freevars.index(i.value))
 
 
-def _deref(reads: Calls, stack: Stack, i: Instruction) -> bool:
-    cell = _free(stack, i)
+def _load_deref(reads: Calls, stack: Stack, i: Instruction) -> bool:
+    cell = _free_cell(stack, i)
     if cell is not None:
         reads.guard(GuardKind.CELL, cell, None, cell_content(cell))
     return True
 
 
-def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.attribute(stack.top(), i.value)
+def _load_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.guard_attribute(stack.top(), i.value)
 
 
-def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _subscript(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
     reads.check_type(x, lambda stands_for: stands_for is not float)
     if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
         return
-    reads.passed(x)
-    reads.passed(key)
+    reads.guard_class_use(x)
+    reads.guard_class_use(key)
     if type(x) is ndarray:
         if not isa(key, OURS):
-            _array_element(reads, stack, x, key)
+            _subscript_array(reads, stack, x, key)
     elif isa(x, (dict, list, collections.deque, types.MappingProxyType)):
         if type(key) in IMMUTABLE or not isa(x, (list, collections.deque)):
-            reads.element(x, key)
+            reads.guard_element(x, key)
         else:
-            reads.computes(stack, [x, key])
+            reads.note_operands(stack, [x, key])
     elif isa(x, type):
-        reads.special(None, "__class_getitem__", key, owner=x)
-    elif not reads.changed_in_place(x):
-        reads.computes(stack, [key] if isa(x, (*CONSTANT, tuple)) else [x, key])
+        reads.note_special_method(None, "__class_getitem__", key, owner=x)
+    elif not reads.guard_mutable_content(x):
+        reads.note_operands(stack, [key] if isa(x, (*CONSTANT, tuple)) else [x, key])
 
 
-def _array_element(reads: Calls, stack: Stack, x: Any, key: object) -> None:
+def _subscript_array(reads: Calls, stack: Stack, x: Any, key: object) -> None:
     whole = key if type(key) is tuple else (key,)
     if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
         guards = reads.thing_of(x).guards
@@ -111,12 +111,12 @@ def _array_element(reads: Calls, stack: Stack, x: Any, key: object) -> None:
                 reads.check_not_written(x)
                 reads.guard(GuardKind.CHECK, x, at, with_value, ("element", whole))
             return
-    reads.computes(stack, [x, key])
+    reads.note_operands(stack, [x, key])
 
 
 def _operands(count: int) -> Handler:
     def look(reads: Calls, stack: Stack, i: Instruction) -> None:
-        reads.computes(stack, [stack.top(k) for k in range(count, 0, -1)])
+        reads.note_operands(stack, [stack.top(k) for k in range(count, 0, -1)])
 
     return look
 
@@ -124,13 +124,13 @@ def _operands(count: int) -> Handler:
 def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
     if i.arg == _SUBSCRIPT:
-        _reads_element(reads, stack, i)
+        _subscript(reads, stack, i)
         return
     if isa(x, str) and not isa(y, str):
-        reads.formats([y], text_method(x))
+        reads.note_text([y], text_method(x))
     if are_plain((x, y)):
         return
-    if i.arg >= _IN_PLACE and reads.special(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
+    if i.arg >= _IN_PLACE and reads.note_special_method(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
         return
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
@@ -138,11 +138,11 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     if i.arg >= _IN_PLACE and isa(x, BUFFERS):
         reads.refuse(f"it writes into a {type(x).__name__}, which no recording repeats: use an array of NumPy's")
     if writes and not isa(x, OURS):
-        reads.changed_container(x)
-    reads.computes(stack, [x, y])
+        reads.note_container_change(x)
+    reads.note_operands(stack, [x, y])
 
 
-def _compares_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _compare_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
     if x is not y and isa(x, VALUES) and isa(y, VALUES):
         frame = stack.frame
@@ -150,82 +150,82 @@ def _compares_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
             reads.refuse("it asks whether two of its values are one (is), which they may be in another call")
 
 
-def _gives(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _return_or_yield(reads: Calls, stack: Stack, i: Instruction) -> None:
     """A function, or generator, gives something to C code, or to a library's."""
-    if not reads.takers:
+    if not reads.receivers:
         return
     outer = stack.frame.f_back
-    while outer is not None and id(outer) not in reads.takers and _is_foreign(outer):
+    while outer is not None and id(outer) not in reads.receivers and _is_foreign(outer):
         outer = outer.f_back
-    taker = reads.takers.get(id(outer))
+    receiver_stack = reads.receivers.get(id(outer))
     x = stack.top()
-    if taker is not None and taker.frame is outer and type(x) not in IMMUTABLE and not isa(x, OURS):
-        taker.pending.takes(x, taker.pending.arrays)
+    if receiver_stack is not None and receiver_stack.frame is outer and type(x) not in IMMUTABLE and not isa(x, OURS):
+        receiver_stack.pending.receive(x, receiver_stack.pending.arrays)
 
 
 def _is_foreign(frame: types.FrameType) -> bool:
     return module_of_code(frame.f_code, frame.f_globals).startswith(("numpy.", "scipy.", "pandas."))
 
 
-def _handles(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _push_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
     if isa(stack.top(), RecursionError):
         reads.refuse("it handles a RecursionError, which depends on where it is called")
     reads.recorder.handles(stack.top())
 
 
-def _truth(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _test_truth(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    reads.passed(x)
+    reads.guard_class_use(x)
     if isa(x, CONTAINERS):
-        reads.length(x)
+        reads.guard_length(x)
     elif type(x) is ndarray:
-        reads.consumed(x)
+        reads.guard_array_values(x)
     elif type(x) not in IMMUTABLE:
-        reads.operand(x, [])
+        reads.note_operand(x, [])
 
 
-def _makes_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.computes(stack, [stack.top(k) for k in range(i.arg, 0, -1)])
+def _build_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.note_operands(stack, [stack.top(k) for k in range(i.arg, 0, -1)])
 
 
-def _goes_through(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _iterate(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    reads.iterated(x)
+    reads.note_iteration(x)
     if not is_iterator(x):
-        reads.expect(makes=i.name == "GET_ITER", takes=reads.used_up)
+        reads.expect(result_is_new=i.name == "GET_ITER", receive=reads.note_consumed)
 
 
-def _stores_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.sets_attribute(stack.top(), i.value, *([stack.top(2)] if i.name == "STORE_ATTR" else []))
+def _store_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.note_attribute_write(stack.top(), i.value, *([stack.top(2)] if i.name == "STORE_ATTR" else []))
 
 
-def _stores_item(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.passed(stack.top())
-    reads.sets_item(stack.top(2), stack.top(), stack.top(3))
+def _store_item(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.guard_class_use(stack.top())
+    reads.note_item_write(stack.top(2), stack.top(), stack.top(3))
 
 
-def _deletes_item(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _delete_item(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
-    reads.passed(key)
-    if not reads.special(x, "__delitem__", key):
-        reads.changed_container(x)
+    reads.guard_class_use(key)
+    if not reads.note_special_method(x, "__delitem__", key):
+        reads.note_container_change(x)
 
 
-def _stores_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.sets_item(stack.top(3), slice(stack.top(2), stack.top()), stack.top(4))
+def _store_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.note_item_write(stack.top(3), slice(stack.top(2), stack.top()), stack.top(4))
 
 
-def _stores_global(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _store_global(reads: Calls, stack: Stack, i: Instruction) -> None:
     if i.name.endswith("GLOBAL") or stack.frame.f_locals is stack.frame.f_globals:
-        reads.changed_name(stack.frame.f_globals, i.value)
+        reads.note_name_change(stack.frame.f_globals, i.value)
     elif i.name == "STORE_NAME":  # in the body of a class, which asks its attributes for __set_name__
-        reads.passed(stack.top())
+        reads.guard_class_use(stack.top())
 
 
-def _stores_free(reads: Calls, stack: Stack, i: Instruction) -> None:
-    cell = _free(stack, i)
+def _store_free(reads: Calls, stack: Stack, i: Instruction) -> None:
+    cell = _free_cell(stack, i)
     if cell is not None:
-        reads.changed_cell(cell)
+        reads.note_cell_change(cell)
 
 
 def _call(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -243,7 +243,7 @@ def _call(reads: Calls, stack: Stack, i: Instruction) -> None:
     if not Stack.is_null(receiver):
         args = [receiver, *args]
     positional = args[: len(args) - len(names)]
-    reads.calls(stack, function, positional, dict(zip(names, args[len(positional) :], strict=True)))
+    reads.note_call(stack, function, positional, dict(zip(names, args[len(positional) :], strict=True)))
 
 
 def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -253,31 +253,31 @@ def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
     given = stack.top(depth)
     function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
     if isa(keywords, dict) and keywords:
-        reads.whole(keywords)
+        reads.guard_elements(keywords)
     if isa(given, CONTAINERS):
-        reads.whole(given)
-        reads.calls(stack, function, list(elements(given)), dict(keywords))
+        reads.guard_elements(given)
+        reads.note_call(stack, function, list(elements(given)), dict(keywords))
     else:
-        reads.computes(stack, [given, *keywords.values()])
+        reads.note_operands(stack, [given, *keywords.values()])
         if is_watched(function) or isa(function, type):
-            reads.calls(stack, function, [], dict(keywords))
+            reads.note_call(stack, function, [], dict(keywords))
         else:
-            reads.may_call(function)
+            reads.note_possible_call(function)
 
 
-def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _format(reads: Calls, stack: Stack, i: Instruction) -> None:
     deeper = i.name == "FORMAT_WITH_SPEC" or (i.name == "FORMAT_VALUE" and i.arg & 4)
     x = stack.top(2 if deeper else 1)
     conversion = (
         (i.arg & 3 if i.name == "FORMAT_VALUE" else i.arg) if i.name in ("FORMAT_VALUE", "CONVERT_VALUE") else 0
     )
-    reads.formats([x], "__repr__" if conversion > 1 else "__str__")
+    reads.note_text([x], "__repr__" if conversion > 1 else "__str__")
     if deeper and isa(spec := stack.top(), str):
-        reads.spec(spec)
-    reads.computes(stack, [x])
+        reads.check_format_spec(spec)
+    reads.note_operands(stack, [x])
 
 
-def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _import_name(reads: Calls, stack: Stack, i: Instruction) -> None:
     names, level = stack.frame.f_globals, stack.top(2)
     name = i.value
     if level:
@@ -285,15 +285,15 @@ def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
         name = ".".join([*base[: len(base) - level + 1], *([name] if name else [])])
     if name not in sys.modules:
         reads.refuse("it imports a module that is not loaded yet", later=True)
-    reads.item(stack.frame.f_builtins, "__import__")
-    reads.item(sys.modules, name)
+    reads.guard_item(stack.frame.f_builtins, "__import__")
+    reads.guard_item(sys.modules, name)
     if not stack.top():  # ``import a.b`` gives a
-        reads.item(sys.modules, name.partition(".")[0])
+        reads.guard_item(sys.modules, name.partition(".")[0])
 
 
-def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _enter_context(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    reads.type_of(x)
+    reads.guard_type(x)
     frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
     # Made by contextmanager().
     of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
@@ -303,47 +303,47 @@ def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
         reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
 
 
-def _matches_class(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _match_class(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, cls, names = stack.top(3), stack.top(2), stack.top()
-    reads.is_instance(x, cls)
+    reads.guard_isinstance(x, cls)
     if i.arg:
-        reads.attribute(cls, "__match_args__")
+        reads.guard_attribute(cls, "__match_args__")
     if isinstance(x, cls):
         for name in (*getattr(cls, "__match_args__", ())[: i.arg], *names):
-            reads.attribute(x, name)
+            reads.guard_attribute(x, name)
 
 
-def _matches_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.contents_of(type(stack.top(2)))
+def _match_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.guard_class(type(stack.top(2)))
 
 
-def _matches_collection(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _match_collection(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    if reads.type_of(x):  # registering a class makes it a sequence, which is no other version of it
-        reads.looked_up(x, _flags, "flags")
+    if reads.guard_type(x):  # registering a class makes it a sequence, which is no other version of it
+        reads.guard_check(x, _flags, "flags")
 
 
 def _flags(x: object) -> int:
     return type(x).__flags__ & _COLLECTIONS
 
 
-def _uses(step: int) -> Handler:
+def _use_objects(step: int) -> Handler:
     """Objects are raised, or put into a new set or, as keys, dictionary."""
 
     def look(reads: Calls, stack: Stack, i: Instruction) -> None:
         for k in range(step, step * i.arg + 1, step):
-            reads.passed(stack.top(k))
+            reads.guard_class_use(stack.top(k))
 
     return look
 
 
-def _adds(depth: int) -> Handler:
+def _add_key(depth: int) -> Handler:
     """A key is put into a set or dictionary of a comprehension."""
-    return lambda reads, stack, i: reads.passed(stack.top(depth))
+    return lambda reads, stack, i: reads.guard_class_use(stack.top(depth))
 
 
 def _super_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.attribute(super(stack.top(2), stack.top()), i.value)
+    reads.guard_attribute(super(stack.top(2), stack.top()), i.value)
 
 
 def unknown(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -381,22 +381,24 @@ _JUMPS = """
 #: what is done before an instruction; None: nothing
 HANDLERS: dict[str, Handler | None] = {
     **dict.fromkeys(_HARMLESS.split()),
-    **dict.fromkeys(_JUMPS.split(), _truth),
-    "LOAD_GLOBAL": _global, "LOAD_NAME": _name, "LOAD_DEREF": _deref, "LOAD_CLASSDEREF": _deref, "LOAD_FROM_DICT_OR_DEREF": _deref,
-    "LOAD_FROM_DICT_OR_GLOBALS": _name, "LOAD_ATTR": _attribute, "LOAD_METHOD": _attribute, "IMPORT_FROM": _attribute,
-    "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _reads_element, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
+    **dict.fromkeys(_JUMPS.split(), _test_truth),
+    "LOAD_GLOBAL": _load_global, "LOAD_NAME": _load_name, "LOAD_DEREF": _load_deref,
+    "LOAD_CLASSDEREF": _load_deref, "LOAD_FROM_DICT_OR_DEREF": _load_deref,
+    "LOAD_FROM_DICT_OR_GLOBALS": _load_name, "LOAD_ATTR": _load_attribute, "LOAD_METHOD": _load_attribute, "IMPORT_FROM": _load_attribute,
+    "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _subscript, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
     "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
-    "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
-    "BUILD_SLICE": _makes_slice, "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
-    "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
-    "RETURN_VALUE": _gives, "YIELD_VALUE": _gives, "IS_OP": _compares_identity, "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
-    "CHECK_EXC_MATCH": _matches_exception, "MATCH_SEQUENCE": _matches_collection, "MATCH_MAPPING": _matches_collection,
-    "BUILD_SET": _uses(1), "BUILD_MAP": _uses(2), "RAISE_VARARGS": _uses(1),
-    "SET_ADD": _adds(1), "MAP_ADD": _adds(2), "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
-    "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item, "DELETE_SUBSCR": _deletes_item,
-    "STORE_SLICE": _stores_slice, "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
-    "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,
-    "CALL_KW": _call, "CALL_FUNCTION_EX": _call_unpacked, "FORMAT_VALUE": _formatted, "FORMAT_SIMPLE": _formatted,
-    "FORMAT_WITH_SPEC": _formatted, "CONVERT_VALUE": _formatted, "IMPORT_NAME": _imports, "BEFORE_WITH": _enters,
-    "LOAD_SPECIAL": _enters,
+    "UNARY_POSITIVE": _operands(1), "GET_ITER": _iterate,
+    "BUILD_SLICE": _build_slice, "GET_YIELD_FROM_ITER": _iterate, "UNPACK_SEQUENCE": _iterate, "UNPACK_EX": _iterate,
+    "LIST_EXTEND": _iterate, "SET_UPDATE": _iterate, "DICT_UPDATE": _iterate, "DICT_MERGE": _iterate,
+    "RETURN_VALUE": _return_or_yield, "YIELD_VALUE": _return_or_yield, "IS_OP": _compare_identity,
+    "PUSH_EXC_INFO": _push_exception, "GET_LEN": _test_truth,
+    "CHECK_EXC_MATCH": _match_exception, "MATCH_SEQUENCE": _match_collection, "MATCH_MAPPING": _match_collection,
+    "BUILD_SET": _use_objects(1), "BUILD_MAP": _use_objects(2), "RAISE_VARARGS": _use_objects(1),
+    "SET_ADD": _add_key(1), "MAP_ADD": _add_key(2), "MATCH_KEYS": _operands(2), "MATCH_CLASS": _match_class, "STORE_ATTR": _store_attribute,
+    "DELETE_ATTR": _store_attribute, "STORE_SUBSCR": _store_item, "DELETE_SUBSCR": _delete_item,
+    "STORE_SLICE": _store_slice, "STORE_GLOBAL": _store_global, "STORE_NAME": _store_global, "DELETE_GLOBAL": _store_global,
+    "DELETE_NAME": _store_global, "STORE_DEREF": _store_free, "DELETE_DEREF": _store_free, "PRECALL": _call, "CALL": _call,
+    "CALL_KW": _call, "CALL_FUNCTION_EX": _call_unpacked, "FORMAT_VALUE": _format, "FORMAT_SIMPLE": _format,
+    "FORMAT_WITH_SPEC": _format, "CONVERT_VALUE": _format, "IMPORT_NAME": _import_name, "BEFORE_WITH": _enter_context,
+    "LOAD_SPECIAL": _enter_context,
 }  # fmt: skip

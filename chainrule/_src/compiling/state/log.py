@@ -1,4 +1,8 @@
-"""What was read and changed of Python's objects, until it is known which of them the function made itself."""
+"""A log of the Python state that a function reads and changes during a trace.
+
+``watch`` fills the log while the function runs. Then ``guards`` returns guards on the state that the function has read, except
+objects that it made itself: these have no references from outside. ``undo`` restores changed objects.
+"""
 
 from __future__ import annotations
 
@@ -58,23 +62,23 @@ from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
 _REFUSALS = 64
-_COPIED = 1 << 24  # bytes up to which an array that plain code writes is kept, to be put back
-INSTEAD = "pass what it gives as an argument, or leave it out of the compiled function"
-#: stands for the thing itself in guards that are not final yet: a reference would keep it
+_COPIED = 1 << 24  # maximum bytes of a plain array that is copied, to undo in-place writes
+INSTEAD = "pass its result as an argument, or move the call out of the compiled function"
+#: stands for the object in guards that are not final yet, since a reference would keep the object alive
 _Of: Any = object()
 
 
 class Refused(BaseException):
-    """Stops a recording, right before what it cannot repeat; no ``except Exception`` of the function's catches it."""
+    """Stops a trace before an operation that a replay cannot repeat. ``except Exception`` in the function does not catch it."""
 
 
 class Thing:
     """A container, object, cell, function or array whose state was read or changed.
 
     Attributes:
-        guards: what was read of it, by kind and key.
-        undo: what puts back, last first, what was there before the function changed it.
-        what, where: what was changed, for a message.
+        guards: the reads, by kind and key.
+        undo: functions that restore the object; they are called last first.
+        what, where: a description of the first change and its source location, for messages.
     """
 
     __slots__ = ("guards", "thing", "undo", "what", "where")
@@ -88,19 +92,22 @@ class Thing:
 
 
 class Log:
-    """What a function read and changed.
+    """The Python state that a function has read and changed.
 
     Args:
-        recorder: of the arrays.
+        recorder: the recorder of array operations.
 
     Attributes:
-        reason: why the function is not recorded; None: nothing spoke against it. ``later``: it may be in a later call;
-            ``by_value``: it may be with the numbers among its arguments as they are.
-        now: the stack of the instruction that runs.
-        takers: by the id of its frame, the stack of each instruction in which C takes what Python functions return.
-        made: iterators, generators of random numbers and classes that the function made.
-        given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
-        unwatched: whether it called a library, other than NumPy and ours, whose own calls are not seen.
+        reason: why the function cannot be traced, or None. later: a later call may be traced; by_value: it may be traced with
+            the floats among its arguments as constants.
+        now: the stack of the current instruction.
+        receivers: by id of the frame, the stack of each instruction in which C code receives values from Python functions.
+        made: iterators, random number generators and classes that the function made, by id.
+        given: the ids of the containers among its arguments. These are copies, so changes of them would be lost.
+        unwatched: whether it called a library other than NumPy and chainrule, whose own calls are not watched.
+        handled: the exception that is being handled where the function is called.
+        texts: whether C code makes texts of values that Python functions return.
+        classes: the classes whose special methods in C are noted.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -109,60 +116,60 @@ class Log:
         self.later = self.by_value = self.unwatched = False
         self._things: dict[int, Thing] = {}
         self.made: dict[int, Any] = {}
-        self._order: list[Thing] = []  # that it changed
+        self._order: list[Thing] = []  # changed objects, in order
         self.given: set[int] = set()
         self.now: Stack | None = None
         self._refusals = 0
-        self._classes: dict[int, tuple[type, ClassContent]] = {}  # that it depends on, by identity
-        self.takers: dict[int, Stack] = {}
-        self.handled: BaseException | None = None  # where the function is called
-        self.texts = False  # whether C code makes texts of what Python functions return
-        self.classes: set[type] = set()  # those whose special methods in C are noted
+        self._classes: dict[int, tuple[type, ClassContent]] = {}  # classes that the function depends on, by id
+        self.receivers: dict[int, Stack] = {}
+        self.handled: BaseException | None = None
+        self.texts = False
+        self.classes: set[type] = set()
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
-        """Stop: the function does, or is about to do, what no recording repeats.
+        """Stop the trace by raising ``Refused``: the function is about to do something that a replay cannot repeat.
 
-        Again, if it does more of it while it ends (``finally``): nothing is done twice.
+        Calls from ``finally`` blocks raise again, so that no effect happens twice.
         """
         if self.reason is None:
             where = self._where()
             self.reason = f"{what} ({where.quoted})" if where else what
             self.later, self.by_value = later, by_value
         self._refusals += 1
-        if self._refusals <= _REFUSALS:  # else it tries until it is let
+        if self._refusals <= _REFUSALS:  # a loop that catches BaseException would retry forever
             raise Refused(self.reason)
 
     def check_type(self, x: object, same: Callable[[type], bool]) -> None:
-        """Stop if something about a value's type is not so for that of what it stands for in plain code.
+        """Refuse if a property of a traced value's type differs from the type that the value has in plain code.
 
-        A number among the arguments is then recorded as itself.
+        The call is then traced with the numbers among its arguments as constants.
         """
         stands_for = self.recorder.stands_for(x._tensor._raw) if type(x) is Array else None
         if stands_for is not None and not same(stands_for):
             self.refuse(
-                f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()",
+                f"it asks for the type of a value that is a {stands_for.__name__} in plain code, and traced here: use isinstance()",
                 by_value=True,
             )
 
     def check_holder(self, x: object, does: str) -> None:
-        """Stop at an array of objects that holds what numbers are in plain code, where its dtype matters."""
+        """Refuse an object array of traced values where its dtype matters: in plain code it is an array of numbers."""
         if (
             type(x) is ndarray
             and x.dtype.kind == "O"
             and self.recorder.plain
             and any([type(e) is Array for e in x.flat])
         ):
-            self.refuse(f"it {does} np.array([...]) of its values: np.stack([...]) has them in one array")
+            self.refuse(f"it {does} np.array([...]) of its values: use np.stack([...])")
 
     def _where(self) -> Where | None:
         frame: Any = None if self.now is None else self.now.frame
         while frame is not None and is_constant_module(module_of_code(frame.f_code, frame.f_globals)):
-            frame = frame.f_back  # in a module of ours, or Python's: the user's line is further out
+            frame = frame.f_back  # in a library or the standard library: the user's line is further out
         where = None if frame is None else Where(frame.f_code, frame.f_lasti)
         return where if where else None
 
     def undo(self) -> None:
-        """Have everything as it was before."""
+        """Restore all changed objects."""
         for thing in reversed(self._order):
             for put_back in reversed(thing.undo):
                 put_back(thing.thing)
@@ -173,7 +180,7 @@ class Log:
 
     @staticmethod
     def _put_elements_back(thing: Thing) -> None:
-        """Put back what C code changed in a container that was read as a whole."""
+        """Restore a container whose elements were read and then changed by C code."""
         guard = thing.guards.get((GuardKind.ELEMENTS, None))
         now = elements(thing.thing)
         if guard is None or (len(now) == len(guard.value) and all(map(operator.is_, now, guard.value))):
@@ -186,53 +193,57 @@ class Log:
             put_set(thing.thing, guard.value)
 
     def check(self) -> None:
-        """Raise if the function refused, though something caught that."""
+        """Raise if the trace was refused, even if the function caught ``Refused``."""
         if self.reason is not None:
             refusal = (ByValue if self.by_value else Unrecordable)(self.reason)
             refusal.perhaps_later = self.later
             raise refusal
 
     def arrays(self) -> list[Any]:
-        """The arrays that it refers to, once the function has returned, and what else it made itself is forgotten."""
+        """Forget the objects that the function made itself, after it has returned, and return the arrays of the log."""
         self.made.clear()
         self.now = None
         for x in self.recorder.met.values():
-            self.array(x)
+            self.guard_array(x)
         self.recorder.met.clear()
-        self.drop_what_is_alone()
+        self.drop_unreferenced()
         return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
 
     def forget_views(self, own: set[int]) -> None:
-        """Forget arrays whose layout alone matters and that only the recording refers to (by ids): it cannot change."""
+        """Forget arrays that only the trace refers to and whose layout alone was read: it cannot change.
+
+        Args:
+            own: the ids of the arrays that only the trace refers to.
+        """
         for key in own & self._things.keys():
             if all([guard.key is False for guard in self._things[key].guards.values()]):
                 del self._things[key]
 
     def guards(self, constants: list[Var]) -> list[Guard]:
-        """What is to be looked at again: nothing that the function made itself.
+        """Return the guards of the trace, without objects that the function made itself.
 
         Args:
-            constants: arrays that nobody but the recording has.
+            constants: arrays that only the trace refers to.
 
         Raises:
-            Unrecordable: it changes what others have.
+            Unrecordable: the function changes objects that are referred to from outside.
         """
         self.check()
         own = {id(owner(var.array)) for var in constants}
         for key in [key for key, t in self._things.items() if isa(t.thing, ndarray) and id(owner(t.thing)) in own]:
             del self._things[key]
-        # The dtype that tensors of Python's floats get.
+        # the default dtype of tensors made from Python floats
         self.guard(GuardKind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())
         if any(thing.undo for thing in self._things.values()):
-            gc.collect()  # what the function made may refer to itself: a hook to its list, and a tensor to its hook
-            self.drop_what_is_alone()
+            gc.collect()  # objects made by the function may be in reference cycles: hooks refer to lists, tensors to hooks
+            self.drop_unreferenced()
         things = self._things.values()
         for thing in things:
             if thing.undo:
                 here = f" ({thing.where.quoted})" if thing.where else ""
                 refusal = Unrecordable(
-                    f"it changes {thing.what}, which is Python's{here}: what is to last from call to call can be a tensor that "
-                    "is written in place (t.add_(1), w.copy_(...)), or an argument and a result"
+                    f"it changes {thing.what}, which is Python state{here}: keep state between calls in a tensor that is written "
+                    "in place (t.add_(1), w.copy_(...)), or pass it as an argument and return it"
                 )
                 refusal.perhaps_later = True
                 raise refusal
@@ -243,21 +254,22 @@ class Log:
         found = [g._replace(value=array_state(g.thing, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
         for guard in found:
             if not _still_holds(guard):
-                raise Unrecordable(f"{_named(guard)} changes while it runs, and nothing shows why: {INSTEAD}")
+                raise Unrecordable(f"{_named(guard)} changes while it runs, and compile cannot see why: {INSTEAD}")
         return found
 
-    def drop_what_is_alone(self) -> None:
-        """Forget what nobody else has: the function made it."""
+    def drop_unreferenced(self) -> None:
+        """Forget objects without references from outside: the function made them."""
         things = self._things
         settled = False
         while not settled:
             settled = True
-            known: collections.Counter[int] = collections.Counter()  # references to arrays: ours, and our own views'
+            own_references: collections.Counter[int] = collections.Counter()  # to arrays, from the log and its views
             for thing in things.values():
                 if isa(thing.thing, ndarray):
-                    known.update([id(thing.thing), id(thing.thing.base)] if _is_ours(thing) else [id(thing.thing)])
+                    ids = [id(thing.thing), id(thing.thing.base)] if _only_logged(thing) else [id(thing.thing)]
+                    own_references.update(ids)
             for key in list(things):
-                if _is_alone(things[key], known):
+                if _is_unreferenced(things[key], own_references):
                     self._order = [thing for thing in self._order if thing is not things[key]]
                     del things[key]
                     settled = False
@@ -274,8 +286,8 @@ class Log:
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
 
-    def array(self, x: object, with_numbers: bool = False) -> bool:
-        """Guard the layout of an array, or its numbers, too; return whether the guard is new."""
+    def guard_array(self, x: object, with_numbers: bool = False) -> bool:
+        """Guard the layout of an array, and its numbers if asked; return whether the guard is new."""
         guards = self.thing_of(x).guards
         known = guards.get(GuardKind.ARRAY)
         if known is not None and known.key >= with_numbers:
@@ -283,105 +295,105 @@ class Log:
         guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
         return True
 
-    def type_of(self, x: object) -> list[ClassContent]:
-        """The function depends on the class of an object, and on what that class defines."""
+    def guard_type(self, x: object) -> list[ClassContent]:
+        """Guard the class of an object, and the content of that class."""
         kind = type(x)
         if is_fixed(kind) or (isa(x, OURS) and is_library_class(kind)):
             return []
         self.guard(GuardKind.CLASS, x, None, kind)
-        return self.contents_of(kind)
+        return self.guard_class(kind)
 
-    def contents_of(self, cls: type) -> list[ClassContent]:
-        """The function depends on what a class defines: on its content, or on that of the bases of a class that it made itself."""
+    def guard_class(self, cls: type) -> list[ClassContent]:
+        """Guard the content of a class, or of the bases of a class that the function made itself; return these contents."""
         if is_fixed(cls):
             return []
         if id(cls) in self.made:
-            return [content for base in bases_of(cls) for content in self.contents_of(base)]
+            return [content for base in bases_of(cls) for content in self.guard_class(base)]
         known = self._classes.get(id(cls))
         if known is None:
             known = self._classes[id(cls)] = cls, ClassContent(cls)
-            self.type_of(cls)
+            self.guard_type(cls)
         return [known[1]]
 
-    def made_here(self, x: Any) -> None:
-        """The function has made an iterator, a generator of random numbers or a class, which is its own."""
+    def note_made(self, x: Any) -> None:
+        """Note that the function made an iterator, a random number generator or a class."""
         self.made[id(x)] = x
         _, known = self._classes.pop(id(x), (x, None))
-        if known is not None:  # what was read of the class while it was made is that of its bases
-            for content in self.contents_of(x):
+        if known is not None:  # attributes that were read while the class was made are those of its bases
+            for content in self.guard_class(x):
                 content.add(known)
 
-    def changed(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
-        """Something is about to be changed."""
+    def note_change(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
+        """Note a change of an object that is about to happen, and the function that undoes it."""
         thing = self.thing_of(x)
         if not thing.undo:
             thing.what, thing.where = what, self._where()
             self._order.append(thing)
         thing.undo.append(put_back)
 
-    def changed_container(self, x: Any) -> None:
-        """Elements are about to be put into something, or taken out."""
-        self.type_of(x)
+    def note_container_change(self, x: Any) -> None:
+        """Note that elements of a container are about to change; refuse if the change cannot be undone."""
+        self.guard_type(x)
         self.check_holder(x, "writes into")
         self.check_type(x, lambda stands_for: hasattr(stands_for, "__setitem__"))
         if id(x) in self.given:
-            self.refuse(f"it changes a {type(x).__name__} among its arguments: return what is new")
+            self.refuse(f"it changes a {type(x).__name__} among its arguments: return the new elements")
         if id(x) in self._things and self._things[id(x)].undo and isa(x, (ndarray, *CONTAINERS)):
             return
         if type(x) is ndarray:
             if x.nbytes > _COPIED:
-                self.refuse("it writes a large array of NumPy's in place, which no recording repeats: use a tensor")
-            what = "a plain array, where none of its own values takes part"
-            self.changed(x, what, functools.partial(put_array, values=x.copy()))
+                self.refuse("it writes a large NumPy array in place, which a replay cannot repeat: use a tensor")
+            what = "a plain array, without its traced values"
+            self.note_change(x, what, functools.partial(put_array, values=x.copy()))
         elif isa(x, (list, collections.deque)):
-            self.changed(x, "a list or dictionary", functools.partial(put_list, values=list(elements(x))))
+            self.note_change(x, "a list or dictionary", functools.partial(put_list, values=list(elements(x))))
         elif isa(x, dict):
-            self.changed(x, "a list or dictionary", functools.partial(put_dict, values=items(x)))
+            self.note_change(x, "a list or dictionary", functools.partial(put_dict, values=items(x)))
         elif isa(x, set):
-            self.changed(x, "a set", functools.partial(put_set, values=elements(x)))
+            self.note_change(x, "a set", functools.partial(put_set, values=elements(x)))
         elif not isa(x, OURS) and not is_python(x, "__setitem__"):
-            self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
+            self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
 
-    def changed_attribute(self, x: object, name: str) -> None:
-        """An attribute is about to be set or deleted, by no function of its class."""
+    def note_attribute_change(self, x: object, name: str) -> None:
+        """Note that an attribute is about to be set or deleted, other than by Python code of the class."""
         kind = type(x)
-        self.type_of(x)
+        self.guard_type(x)
         if isa(x, ModuleType):
-            self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
+            self.note_change(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
             by_c = isa(vars(type).get(name), BY_C)  # __bases__, __name__
             now = attribute_or_missing(x, name) if by_c else x.__dict__.get(name, MISSING)
-            self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
+            self.note_change(x, name, functools.partial(put_attribute, name=name, value=now))
         elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
-            self.refuse(f"it sets an attribute of its own, {name}, on a tensor, which no recording repeats")
+            self.refuse(f"it sets a new attribute, {name}, on a tensor, which a replay cannot repeat")
         elif not isa(x, OURS) and not (
             kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
         ):
             found = lookup(kind, name)
-            self.type_of(found)
+            self.guard_type(found)
             if isa(x, FLAGS):
-                self.refuse("it sets a flag of an array, which no recording repeats")
+                self.refuse("it sets a flag of an array, which a replay cannot repeat")
             if isa(x, ndarray) and name in ("real", "imag", "flat"):
-                self.changed_container(x)
+                self.note_container_change(x)
                 return
             inside = attributes_of(x)
             if isa(x, ndarray) and lookup(kind, "__setattr__") is not object.__setattr__:
-                self.refuse(f"it writes into a {kind.__name__}, which no recording repeats")
+                self.refuse(f"it writes into a {kind.__name__}, which a replay cannot repeat")
             by_c = type(inside) is not dict or hasattr(type(found), "__set__")
             now = attribute_or_missing(x, name) if by_c else inside.get(name, MISSING)
-            self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
+            self.note_change(x, name, functools.partial(put_attribute, name=name, value=now))
 
-    def changed_name(self, names: Params, name: str) -> None:
-        self.changed(names, name, functools.partial(put_item, key=name, value=names.get(name, MISSING)))
+    def note_name_change(self, names: Params, name: str) -> None:
+        self.note_change(names, name, functools.partial(put_item, key=name, value=names.get(name, MISSING)))
 
-    def changed_cell(self, cell: CellType) -> None:
-        self.changed(
+    def note_cell_change(self, cell: CellType) -> None:
+        self.note_change(
             cell, "a variable of the enclosing function", functools.partial(put_cell, value=cell_content(cell))
         )
 
 
 def _references(holder: list[Any]) -> int:
-    """How many references there are to what a list holds, apart from the list's."""
+    """Return the number of references to the only element of a list, without the list's."""
     x = holder.pop()
     count = sys.getrefcount(x)
     holder.append(x)
@@ -389,11 +401,11 @@ def _references(holder: list[Any]) -> int:
 
 
 _OWN = 0
-_OWN = _references([object()])  # those of ``_references`` itself, which differ between versions of Python
+_OWN = _references([object()])  # the references in ``_references`` itself, which depend on the version of Python
 
 
-def _is_ours(thing: Thing) -> bool:
-    """Whether nothing refers to an object but its record."""
+def _only_logged(thing: Thing) -> bool:
+    """Return whether only the log refers to an object."""
     holder = [thing.thing]
     thing.thing = None
     count = _references(holder)
@@ -401,13 +413,13 @@ def _is_ours(thing: Thing) -> bool:
     return count == 0
 
 
-def _is_alone(thing: Thing, known: collections.Counter[int]) -> bool:
-    """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
-    alone = _is_ours(thing)
-    if alone and isa(thing.thing, ndarray) and thing.thing.base is not None:
+def _is_unreferenced(thing: Thing, own_references: collections.Counter[int]) -> bool:
+    """Return whether only the log refers to an object, and to the base of an array also the log's views of it."""
+    unreferenced = _only_logged(thing)
+    if unreferenced and isa(thing.thing, ndarray) and thing.thing.base is not None:
         base = [thing.thing.base]
-        alone = type(base[0]) is ndarray and _references(base) <= known[id(base[0])]
-    return alone
+        unreferenced = type(base[0]) is ndarray and _references(base) <= own_references[id(base[0])]
+    return unreferenced
 
 
 def _still_holds(guard: Guard) -> bool:
@@ -418,7 +430,7 @@ def _still_holds(guard: Guard) -> bool:
 
 
 def _named(guard: Guard) -> str:
-    """What a guard looks at, in words."""
+    """Return the name of the object that a guard checks."""
     if isa(guard.thing, type):
         return f"the class {guard.thing.__name__}"
     name = guard.key if type(guard.key) is str else ""

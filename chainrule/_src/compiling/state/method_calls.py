@@ -55,7 +55,7 @@ _OF_ALL_OBJECTS = frozenset({"__eq__", "__ne__", "__hash__"}) | _OF_TEXTS
 _LOCAL_PARTS = re.compile("%[-#]?[aAbBcpxX]")  # of a date
 _OF_LOCAL_TIME = frozenset({"timestamp", "astimezone"})
 DRAW = (
-    "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
+    "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or pass the numbers as "
     "an argument"
 )
 
@@ -97,122 +97,124 @@ def _runs_code(x: object) -> bool:
 class Methods(Reads):
     """A log of reads that knows what methods in C do."""
 
-    def computes(self, stack: Stack, operands: Sequence[object], each: Any = None) -> None:
+    def note_operands(self, stack: Stack, operands: Sequence[object], each: Any = None) -> None:
         """An instruction is about to compute with these."""
         if are_plain(operands):
             return
         arrays: list[Any] = []
-        each = self.operand if each is None else each
+        each = self.note_operand if each is None else each
         for x in operands:
             if type(x) not in IMMUTABLE:
                 each(x, arrays)
-        takes = any([_runs_code(x) for x in operands])
-        if arrays or takes:
+        receive = any([_runs_code(x) for x in operands])
+        if arrays or receive:
             mixed = any(isa(x, VALUES) for x in flat(operands))
-            taken = self.used_up if each == self.held else self.taken
-            self.expect(arrays, mixed=mixed, takes=taken if takes else None)
+            taken = self.note_consumed if each == self.note_stored else self.note_returned_to_c
+            self.expect(arrays, mixed=mixed, receive=taken if receive else None)
 
-    def applied_at_once(self, function: Any, each: object) -> None:
+    def note_applied_now(self, function: Any, each: object) -> None:
         """Note a function that a function in C calls with each element of something, before anything else happens."""
-        self.iterated(each)
+        self.note_iteration(each)
         if type(each) is types.GeneratorType:
-            self.expect(takes=functools.partial(self._taken_by, function))
+            self.expect(receive=functools.partial(self._note_generated, function))
         else:
             known = isa(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
-            self.may_call(function, [[x] for x in _gone_through(each)] if known else None)
+            self.note_possible_call(function, [[x] for x in _gone_through(each)] if known else None)
         if makes_text(function):
-            self.formats([each])
+            self.note_text([each])
 
-    def _taken_by(self, function: object, x: object, arrays: list[Any]) -> None:
+    def _note_generated(self, function: object, x: object, arrays: list[Any]) -> None:
         """Something that a generator gives to a function in C, which calls another one with it."""
-        self.taken(x, arrays)
-        self.may_call(function, [[x]])
+        self.note_returned_to_c(x, arrays)
+        self.note_possible_call(function, [[x]])
 
-    def written(self, targets: Sequence[object]) -> None:
+    def note_written(self, targets: Sequence[object]) -> None:
         for x in flat(targets):
             if type(x) is ndarray:
-                self.changed_container(x)
+                self.note_container_change(x)
 
-    def codec(self, args: Sequence[object], keywords: Params) -> None:
+    def guard_codec(self, args: Sequence[object], keywords: Params) -> None:
         """Bytes are made a text, or a text bytes, by an encoding and an error handler, which programs register by name."""
         names: Params = dict(zip(("encoding", "errors"), args, strict=False)) | keywords
         for find, name in ((codecs.lookup, "encoding"), (codecs.lookup_error, "errors")):
             if isa(names.get(name), str):
                 with contextlib.suppress(LookupError):  # which Python says itself
                     again = functools.partial(called_again, args=(names[name],), keywords={})
-                    self.looked_up(find, again, names[name])
+                    self.guard_check(find, again, names[name])
                     handler: Any = find(names[name]) if name == "errors" else None
                     if not (isa(handler, BuiltinFunctionType) and handler.__self__ is None):  # Python's own
-                        self.may_call(handler)
+                        self.note_possible_call(handler)
 
-    def method(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params) -> None:
+    def note_method_call(
+        self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params
+    ) -> None:
         """A method of C's is about to be called."""
         if name == "__call__":
-            self.calls(stack, x, args, keywords)
+            self.note_call(stack, x, args, keywords)
         elif type(x) is ndarray:
             if changes(x, name):
-                self.written([x])
-            self.written([keywords.get("out")])
-            self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
+                self.note_written([x])
+            self.note_written([keywords.get("out")])
+            self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
         elif isa(x, ndarray):
             if changes(x, name):
                 self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
-            self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
+            self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
         elif isa(x, OURS):
-            self.computes(stack, [*args, *keywords.values()], each=self.handed)
+            self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
         elif isa(x, np.ufunc):
-            self.written([keywords.get("out"), *args[(0 if name == "at" else 3) :]])
-            self.computes(stack, [*args, *keywords.values()], each=self.handed)
+            self.note_written([keywords.get("out"), *args[(0 if name == "at" else 3) :]])
+            self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
         elif name in ("__getattribute__", "__getattr__") and args:
-            self.attribute(x, args[0])
+            self.guard_attribute(x, args[0])
         elif name in ("__setattr__", "__delattr__") and args:
-            if not self.sets(lookup(type(x), args[0]), x, *args[1:]):
-                self.changed_attribute(x, args[0])
+            if not self.note_descriptor_set(lookup(type(x), args[0]), x, *args[1:]):
+                self.note_attribute_change(x, args[0])
         elif name in ("__get__", "__set__", "__delete__") and args:
-            self._descriptor(x, name, args)
+            self._note_descriptor_call(x, name, args)
         elif name in ("__init__", "__init_subclass__", "__new__", "__class_getitem__", "__subclasshook__", "mro"):
             if isa(x, CONTAINERS) and (args or keywords):
-                self.changed_container(x)
-            self.computes(stack, [*args, *keywords.values()])
+                self.note_container_change(x)
+            self.note_operands(stack, [*args, *keywords.values()])
         elif name in ("__reduce_ex__", "__getstate__"):
             if isa(x, CONTAINERS):
-                self.handed(x, [])
+                self.note_passed_to_library(x, [])
             else:
-                self.whole_object(x)
-            self.expect(makes=True)
+                self.guard_whole_object(x)
+            self.expect(result_is_new=True)
         elif isa(x, (list, dict, set, collections.deque)):
-            self._method_of_container(stack, x, name, args, keywords)
+            self._note_container_method(stack, x, name, args, keywords)
         elif isa(x, BUFFERS):
             if name not in READING:
                 self.refuse(
                     f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
                 )
-            self.changed_in_place(x)
+            self.guard_mutable_content(x)
         elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
             if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
                 self.refuse(f"it asks for the local time ({name}), which no recording sees")
             if isa(x, datetime.date) and (name == "strftime" or (name == "__format__" and any(args))):
-                self.spec(str(args[0]) if args else "")
+                self.check_format_spec(str(args[0]) if args else "")
             if isa(x, str) and name in ("format", "format_map", "__mod__"):
-                self.fills(x, name)
-                self.formats([*args, *keywords.values()], text_method(x))
+                self.check_fields(x, name)
+                self.note_text([*args, *keywords.values()], text_method(x))
             if name in ("encode", "decode"):
-                self.codec(args, keywords)
+                self.guard_codec(args, keywords)
             if isa(x, type) and name not in OF_CLASSES and name not in _OF_ALL_OBJECTS:
                 self.refuse(f"it calls {called(function)}, which depends on more than its arguments: {INSTEAD}")
             if name in _OF_TEXTS:
-                self.formats([x], name)
+                self.note_text([x], name)
             if name in ("__iter__", "__reversed__"):
-                self.expect(makes=True)
-            self.computes(stack, [x, *args, *keywords.values()])
+                self.expect(result_is_new=True)
+            self.note_operands(stack, [x, *args, *keywords.values()])
         elif is_iterator(x):
-            self.iterator(x)
+            self.check_iterator(x)
         elif isa(x, contextvars.ContextVar):
             if name != "get":
                 self.refuse("it sets a ContextVar, which no recording repeats")
-            self.looked_up(x, context_value, "value")
+            self.guard_check(x, context_value, "value")
         elif name in _OF_TEXTS:
-            self.formats([x], name)
+            self.note_text([x], name)
         elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
             return
         elif isa(x, random_types()):
@@ -223,7 +225,7 @@ class Methods(Reads):
                 f"it calls {type(x).__name__}.{name}, which depends on, or changes, what no recording sees: {INSTEAD}"
             )
 
-    def fills(self, text: str, name: str) -> None:
+    def check_fields(self, text: str, name: str) -> None:
         """A text with fields is about to be filled."""
         try:
             fields = (
@@ -234,54 +236,54 @@ class Methods(Reads):
         for _, field, spec, _ in fields:
             if any([by_name for by_name, _ in _string.formatter_field_name_split(field)[1]]):
                 self.refuse(f"it has str.format read {{{field}}}, which no recording sees: use an f-string")
-            self.spec(spec)
+            self.check_format_spec(spec)
 
-    def spec(self, spec: str) -> None:
+    def check_format_spec(self, spec: str) -> None:
         """A number, or a date, is about to be written as this says."""
         if spec.endswith("n") or _LOCAL_PARTS.search(spec):
             self.refuse("it formats a number, or a date, as the locale has it, which no recording sees")
 
-    def _descriptor(self, x: Any, name: str, args: Sequence[Any]) -> None:
+    def _note_descriptor_call(self, x: Any, name: str, args: Sequence[Any]) -> None:
         """A descriptor of Python's in C is asked for the value of an attribute, or sets it."""
         if name != "__get__":
-            if not self.sets(x, *args):
-                self.changed_attribute(args[0], x.__name__)
+            if not self.note_descriptor_set(x, *args):
+                self.note_attribute_change(args[0], x.__name__)
         elif isa(x, BY_C):
             if x.__name__ == "__dict__":
-                self.attribute(args[0], "__dict__")
+                self.guard_attribute(args[0], "__dict__")
             elif args[0] is not None:
-                self.looked_up(args[0], functools.partial(value_by, descriptor=x), f"{x.__objclass__} {x.__name__}")
+                self.guard_check(args[0], functools.partial(value_by, descriptor=x), f"{x.__objclass__} {x.__name__}")
         else:
-            self.gets(x, args[0], args[1] if len(args) > 1 else type(args[0]))
+            self.note_descriptor_get(x, args[0], args[1] if len(args) > 1 else type(args[0]))
 
-    def _method_of_container(self, stack: Stack, x: Any, name: str, args: Sequence[object], keywords: Params) -> None:
+    def _note_container_method(self, stack: Stack, x: Any, name: str, args: Sequence[object], keywords: Params) -> None:
         if changes(x, name):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
-                self.whole(x)
+                self.guard_elements(x)
                 if isa(x, set) and name == "pop":
                     self.refuse("it takes any element out of a set (pop), and no recording could put it back as it was")
             elif name == "sort":
-                self.computes(stack, [x])
-                self.applied_at_once(keywords.get("key"), x)
+                self.note_operands(stack, [x])
+                self.note_applied_now(keywords.get("key"), x)
             if name == "__setitem__" and len(args) == 2:
-                self.sets_item(x, *args)
-            self.changed_container(x)
+                self.note_item_write(x, *args)
+            self.note_container_change(x)
             if name not in _HANDING_ON:
-                self.computes(stack, [*args, *keywords.values()], each=self.held)
+                self.note_operands(stack, [*args, *keywords.values()], each=self.note_stored)
             return
         if isa(x, dict) and name in ("get", "__contains__") and args:
-            self.class_functions(x)
-            self.key(x, args[0])
+            self.note_special_functions(x)
+            self.guard_key(x, args[0])
         elif isa(x, (dict, list)) and name == "__getitem__" and args:
-            self.element(x, args[0])
+            self.guard_element(x, args[0])
         elif isa(x, collections.defaultdict) and name == "__missing__":
-            self.changed_container(x)
-            self.implied(x.default_factory)
+            self.note_container_change(x)
+            self.note_implicit_call(x.default_factory)
         elif name == "__len__":
-            self.length(x)
+            self.guard_length(x)
         else:
-            self.whole(x)
+            self.guard_elements(x)
             if name in ("__iter__", "__reversed__"):
-                self.expect(makes=True)
+                self.expect(result_is_new=True)
             elif name not in ("keys", "values", "items", "copy"):
-                self.computes(stack, [x, *args])
+                self.note_operands(stack, [x, *args])

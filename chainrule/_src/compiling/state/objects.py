@@ -1,4 +1,4 @@
-"""Questions about objects that run none of their code, and what guards ask them again."""
+"""Queries about objects that run none of the objects' code, and the functions that guards of kind CHECK call again."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ VALUES = (Tensor, Array, ArrayLike)
 OURS = (*VALUES, Node, FunctionCtx, Generator)
 
 
-#: of which there is nothing to note where code computes with them
+#: types of operands that need no guards
 PLAIN = IMMUTABLE | {Tensor, Array}
 
 
 def are_plain(operands: Iterable[object]) -> bool:
-    """Whether there is nothing to note of operands: they are values of ours and numbers."""
+    """Return whether operands need no guards: they are tensors, Arrays and immutable values."""
     return PLAIN.issuperset(map(type, operands))
 
 
 def isa(x: object, kinds: Any) -> bool:
-    """Whether an object's class is one of these: ``isinstance`` may run code of the object's."""
+    """Return whether an object's class is a subclass of ``kinds``. ``isinstance`` may run code of the object."""
     return issubclass(type(x), kinds)
 
 
 def is_python(x: object, method: str) -> bool:
-    """Whether a method of an object's class is Python that is looked at."""
+    """Return whether a method of an object's class is a watched Python function."""
     function = lookup(type(x), method)
     return isa(function, FunctionType) and not is_library(module_of_code(function.__code__, function.__globals__))
 
@@ -76,9 +76,12 @@ def is_iterator(x: object) -> bool:
 
 
 def given_by(x: Any, computed: bool = False) -> list[NumpyArray]:
-    """The plain arrays that an iterator of C's goes through; ``computed``: only those of which it gives something else.
+    """Return the plain arrays that a C iterator iterates over.
 
-    What Python code gives (generators, functions in ``map``) is seen there.
+    Values that come from Python code (generators, functions in ``map``) are noted when that code runs.
+
+    Args:
+        computed: return only arrays from which the iterator computes other values.
     """
     if type(x) is GeneratorType or (type(x) is map and type(gc.get_referents(x)[-1]) is FunctionType):
         return []
@@ -96,7 +99,7 @@ def given_by(x: Any, computed: bool = False) -> list[NumpyArray]:
 
 
 def is_called(x: object) -> bool:
-    """Whether something is there to be called, in Python that is looked at, or of ours."""
+    """Return whether an object is callable by a watched ``__call__``, or one of chainrule."""
     function = lookup(type(x), "__call__")
     if not isa(function, FunctionType):
         return False
@@ -105,7 +108,7 @@ def is_called(x: object) -> bool:
 
 
 def is_library_context(x: object) -> bool:
-    """Whether something is a context manager of a library's: ``np.errstate``, ``cr.no_grad``."""
+    """Return whether an object is a context manager of NumPy or chainrule: ``np.errstate``, ``cr.no_grad``."""
     return hasattr(type(x), "__enter__") and type(x).__module__.partition(".")[0] in ("numpy", "chainrule")
 
 
@@ -115,7 +118,7 @@ def module_of(function: object) -> str:
 
 
 def random_types() -> tuple[type, ...]:
-    """Generators of random numbers; NumPy's once they are loaded."""
+    """Return the types of random number generators of Python and, if loaded, of NumPy."""
     loaded = sys.modules.get("numpy.random")
     if loaded is None:
         return (random.Random,)
@@ -133,14 +136,14 @@ def flat(x: Any, depth: int = 3) -> Iterator[Any]:
 
 
 def shown_by(x: object) -> object:
-    """The dictionary that a view, or a read-only proxy, shows; anything else is itself."""
+    """Return the dictionary behind a view or a mapping proxy; return other objects unchanged."""
     if isa(x, (*VIEWS, *ORDERED_VIEWS, MappingProxyType)):
         (x,) = gc.get_referents(x)
     return x
 
 
 def containers_in(x: object) -> Iterator[Any]:
-    """The containers in a container."""
+    """Yield the containers in a container, at any depth."""
     for part in elements(x):
         if isa(part, CONTAINERS):
             yield part
@@ -148,7 +151,7 @@ def containers_in(x: object) -> Iterator[Any]:
 
 
 def makes_classes(meta: Any) -> bool:
-    """Whether calling a metaclass makes a new class: neither a function nor code of its own returns another one."""
+    """Return whether calling a metaclass makes a new class: no ``__new__`` or ``__call__`` of it may return an existing one."""
     if not isa(meta, type):
         return False
     own = [namespace_of(base) for base in mro_of(meta) if not is_library_class(base)]
@@ -156,7 +159,7 @@ def makes_classes(meta: Any) -> bool:
 
 
 def classes_in(x: Any) -> Iterator[Any]:
-    """The classes, and what stands for one in ``typing``, in the second argument of ``isinstance``."""
+    """Yield the classes, and the objects of ``typing`` that act as classes, in the second argument of ``isinstance``."""
     if isa(x, (tuple, UnionType)):
         for each in x if isa(x, tuple) else x.__args__:
             yield from classes_in(each)
@@ -164,7 +167,7 @@ def classes_in(x: Any) -> Iterator[Any]:
         yield x
 
 
-# -- what guards ask -----------------------------------------------------------------------------------------------------
+# -- functions that guards call ------------------------------------------------------------------------------------------
 
 
 def content_in_place(x: Any) -> Any:
@@ -188,7 +191,7 @@ def attribute_or_missing(x: object, name: str) -> object:
 def value_by(x: object, descriptor: Any) -> object:
     try:
         return descriptor.__get__(x, type(x))
-    except (AttributeError, TypeError):  # which Python says itself
+    except (AttributeError, TypeError):  # the instruction raises it, too
         return MISSING
 
 

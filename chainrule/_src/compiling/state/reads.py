@@ -94,73 +94,73 @@ def _is_of_objects(method: object) -> bool:
 class Reads(ImplicitCalls):
     """A log of reads, by what Python does: attributes, elements, operands, arguments of code that is not looked into."""
 
-    def item(self, x: dict[Any, Any], key: object) -> Any:
+    def guard_item(self, x: dict[Any, Any], key: object) -> Any:
         """What a dictionary has under a key."""
         found = dict.get(x, key, MISSING)
         self.guard(GuardKind.ITEM, x, key, found, (GuardKind.ITEM, type(key), key))
         return found
 
-    def key(self, x: dict[Any, Any], key: object) -> Any:
+    def guard_key(self, x: dict[Any, Any], key: object) -> Any:
         """What a dictionary has under a key that code looks for."""
         try:
             hash(key)
         except TypeError:  # which Python says itself
             return None
-        return self.item(x, key)
+        return self.guard_item(x, key)
 
-    def whole(self, x: object) -> None:
+    def guard_elements(self, x: object) -> None:
         """All elements of a container."""
         x = shown_by(x)
         if type(x) is not tuple:
             self.guard(GuardKind.ELEMENTS, x, None, elements(x))
 
-    def length(self, x: Any) -> None:
+    def guard_length(self, x: Any) -> None:
         x = shown_by(x)
-        self.passed(x)
+        self.guard_class_use(x)
         if isa(x, ndarray):
-            self.array(x)
-        elif not self.changed_in_place(x) and isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
+            self.guard_array(x)
+        elif not self.guard_mutable_content(x) and isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
             self.guard(GuardKind.LENGTH, x, None, len(x))
 
-    def of_class(self, cls: type, name: str) -> Any:
+    def guard_class_attribute(self, cls: type, name: str) -> Any:
         """What a class, or one of its bases, has under a name."""
-        for content in self.contents_of(cls):
+        for content in self.guard_class(cls):
             content.read(name)
         return lookup(cls, name)
 
-    def passed(self, x: object) -> None:
+    def guard_class_use(self, x: object) -> None:
         """An operator, or code in C, is about to use an object: what it does depends on the object's class, or on the class itself."""
         if type(x) not in PLAIN:
-            self.type_of(x)
-            self.class_functions(x)
+            self.guard_type(x)
+            self.note_special_functions(x)
             if isa(x, type):
-                self.contents_of(x)  # type: ignore[arg-type]
+                self.guard_class(x)  # type: ignore[arg-type]
 
-    def is_instance(self, x: object, cls: Any) -> None:
+    def guard_isinstance(self, x: object, cls: Any) -> None:
         """Whether something is of a class."""
-        self.type_of(x)
-        self.is_subclass(type(x), cls)
+        self.guard_type(x)
+        self.guard_issubclass(type(x), cls)
         if isa(x, OURS):
             return
         for each in classes_in(cls):
-            self.special(each, "__instancecheck__", x)
+            self.note_special_method(each, "__instancecheck__", x)
             for base in each.__mro__ if getattr(each, "_is_protocol", False) else ():
                 for name in (*vars(base), *vars(base).get("__annotations__", ())):
-                    self.attribute(x, name)
+                    self.guard_attribute(x, name)
 
-    def is_subclass(self, kind: type, cls: Any) -> None:
+    def guard_issubclass(self, kind: type, cls: Any) -> None:
         """Whether a class is one of another's, which that of abstract classes may be later."""
         for each in classes_in(cls):
-            self.special(each, "__subclasscheck__", kind)
+            self.note_special_method(each, "__subclasscheck__", kind)
             if type(each) is not type:
-                self.passed(each)
+                self.guard_class_use(each)
             if not isa(each, type):
-                self.registrations()
+                self.guard_registrations()
             if isa(each, ABCMeta) and not (is_fixed(kind) and issubclass(kind, each)):
                 found = registration(each, kind)
                 self.guard(GuardKind.REGISTERED, each, kind, found, (GuardKind.REGISTERED, id(kind)))
 
-    def formats(self, operands: Iterable[Any], method: str = "__str__", seen: set[int] | None = None) -> None:
+    def note_text(self, operands: Iterable[Any], method: str = "__str__", seen: set[int] | None = None) -> None:
         """A text is made of each of some objects: by ``__str__``, or by ``__repr__``."""
         seen = set() if seen is None else seen
         x: Any
@@ -169,55 +169,55 @@ class Reads(ImplicitCalls):
                 continue
             seen.add(id(x))
             if isa(x, (np.generic, *CONTAINERS)):  # numbers of NumPy's go by its setting, and do not say so
-                self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
+                self.guard_check(np.get_printoptions, printing_of_arrays, "printing")
             if isa(x, int):
-                self.converts(x.bit_length() // 3)
+                self.note_int_conversion(x.bit_length() // 3)
             elif isa(x, CONTAINERS):
-                self.formats(elements(x), "__repr__", seen)
+                self.note_text(elements(x), "__repr__", seen)
             elif isa(x, BaseException):
-                self.formats(x.args, "__repr__" if len(x.args) > 1 else method, seen)
+                self.note_text(x.args, "__repr__" if len(x.args) > 1 else method, seen)
             elif isa(x, _COMPOSITE) or (is_iterator(x) and not isa(x, OURS)):
-                self.formats(gc.get_referents(x), "__repr__", seen)
+                self.note_text(gc.get_referents(x), "__repr__", seen)
             elif isa(x, type):
-                self._named(x)
+                self._guard_name_text(x)
             elif isa(x, _NAMED) or all(_is_of_objects(lookup(type(x), name)) for name in (method, "__repr__")):
-                self._named(x)
-                self._named(type(x))
+                self._guard_name_text(x)
+                self._guard_name_text(type(x))
 
-    def _named(self, x: Any) -> None:
+    def _guard_name_text(self, x: Any) -> None:
         """The text of an object is its name, or that of its class."""
         if not isa(lookup(type(x), "__repr__"), FunctionType):
-            self.looked_up(x, repr, "repr")
+            self.guard_check(x, repr, "repr")
 
-    def converts(self, digits: int) -> None:
+    def note_int_conversion(self, digits: int) -> None:
         """An integer of at most so many digits is made a text, or made of one."""
         if digits > sys.int_info.str_digits_check_threshold:
-            self.looked_up(sys.get_int_max_str_digits, operator.call, "digits")
+            self.guard_check(sys.get_int_max_str_digits, operator.call, "digits")
 
-    def looked_up(self, x: object, key: Callable[[Any], Any], name: str) -> None:
+    def guard_check(self, x: object, key: Callable[[Any], Any], name: str) -> None:
         """What a function without effects says of an object."""
         self.guard(GuardKind.CHECK, x, key, key(x), (GuardKind.CHECK, name))
 
-    def changed_in_place(self, x: Any) -> bool:
+    def guard_mutable_content(self, x: Any) -> bool:
         """Guard what C lets change in place, if `x` is of that kind: the content of a buffer, the field names of a dtype."""
         if not isa(x, CHANGED_IN_PLACE):
             return False
         if content_in_place(x) != ():
-            self.looked_up(x, content_in_place, "whole")
+            self.guard_check(x, content_in_place, "whole")
         return True
 
-    def attribute(self, x: Any, name: str) -> None:
+    def guard_attribute(self, x: Any, name: str) -> None:
         """An attribute that code asks for."""
         kind = type(x)
-        self.changed_in_place(x)
+        self.guard_mutable_content(x)
         if isa(x, ModuleType):
-            self._of_module(x, name)
+            self._guard_module_attribute(x, name)
         elif isa(x, type):
-            self._of_type(x, name)
+            self._guard_type_attribute(x, name)
         elif kind is MethodType:
-            self.attribute(x.__func__, name)
+            self.guard_attribute(x.__func__, name)
         elif isa(x, super):
-            self._of_super(x, name)
+            self._guard_super_attribute(x, name)
         elif isa(x, VALUES):
             if name in ("base", "data_ptr"):
                 self.refuse(f"it asks where a value lies ({name}), which has memory of its own here")
@@ -225,25 +225,25 @@ class Reads(ImplicitCalls):
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
                 self.guard(GuardKind.INSTANCE, x, name, inside[name])
-            self.type_of(x)
+            self.guard_type(x)
             if isa(x, Tensor):
-                self.of_class(kind, name)
+                self.guard_class_attribute(kind, name)
                 if name in _OF_TENSORS:
                     self.recorder.bring(x)  # its layout and history are looked at then
                 if name == "_version":
-                    self._by_asking(x, name)
+                    self._guard_computed_attribute(x, name)
         elif isa(x, ndarray):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
                 self.check_holder(x, "asks how numbers are kept in")
-            self.array(x, name in _SHOWING_NUMBERS)
+            self.guard_array(x, name in _SHOWING_NUMBERS)
             if lookup(kind, name) is vars(ndarray).get(name) and isa(vars(ndarray)[name], types.GetSetDescriptorType):
-                self.of_class(kind, name)
+                self.guard_class_attribute(kind, name)
             elif attributes_of(x) or not is_library_class(kind):
-                self._of_instance(x, kind, name)
+                self._guard_instance_attribute(x, kind, name)
         elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0 and is_fixed(kind)):
-            self._of_instance(x, kind, name)
+            self._guard_instance_attribute(x, kind, name)
 
-    def _of_module(self, x: ModuleType, name: str) -> None:
+    def _guard_module_attribute(self, x: ModuleType, name: str) -> None:
         """A name in a module: also one of a library's, which tests replace."""
         if x is warnings and name in _HELD_WHILE_RECORDING:
             self.refuse(f"it looks at warnings.{name}, which is another one while a function is recorded: {INSTEAD}")
@@ -251,61 +251,61 @@ class Reads(ImplicitCalls):
             with warnings.catch_warnings(), contextlib.suppress(Exception):
                 warnings.simplefilter("ignore")
                 getattr(x, name)  # libraries load parts of theirs when they are asked for
-        found = self.item(vars(x), name)
+        found = self.guard_item(vars(x), name)
         if not is_constant_module(x.__name__):
             self.guard(GuardKind.CLASS, x, None, type(x))
-            own = self.of_class(type(x), name)
+            own = self.guard_class_attribute(type(x), name)
             if type(x) is not ModuleType:
-                self.gets(own, x, type(x))
-                self.special(x, "__getattribute__", name)
+                self.note_descriptor_get(own, x, type(x))
+                self.note_special_method(x, "__getattribute__", name)
         if found is MISSING:
-            getter = self.item(vars(x), "__getattr__")
+            getter = self.guard_item(vars(x), "__getattr__")
             if getter is not MISSING:
-                self.implied(getter, name)
-            self.special(x, "__getattr__", name)
+                self.note_implicit_call(getter, name)
+            self.note_special_method(x, "__getattr__", name)
 
-    def _of_type(self, x: type, name: str) -> None:
+    def _guard_type_attribute(self, x: type, name: str) -> None:
         meta = type(x)
-        self.type_of(x)
-        of_meta, own = self.of_class(meta, name), self.of_class(x, name)
-        self.type_of(of_meta)
-        self.type_of(own)
+        self.guard_type(x)
+        of_meta, own = self.guard_class_attribute(meta, name), self.guard_class_attribute(x, name)
+        self.guard_type(of_meta)
+        self.guard_type(own)
         if name == "__flags__":
-            self._by_asking(x, name)
+            self._guard_computed_attribute(x, name)
         if isa(vars(type).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return
         if meta is not type and not is_library_class(meta):
-            self.gets(of_meta, x, meta)
-            self.special(x, "__getattribute__", name)
-        self.gets(own, None, x)
+            self.note_descriptor_get(of_meta, x, meta)
+            self.note_special_method(x, "__getattribute__", name)
+        self.note_descriptor_get(own, None, x)
         if of_meta is own is MISSING:
-            self.special(x, "__getattr__", name)
+            self.note_special_method(x, "__getattr__", name)
 
-    def _of_super(self, x: Any, name: str) -> None:
-        self.type_of(x.__self__)
-        self.of_class(x.__self_class__, name)
+    def _guard_super_attribute(self, x: Any, name: str) -> None:
+        self.guard_type(x.__self__)
+        self.guard_class_attribute(x.__self_class__, name)
         mro = list(x.__self_class__.__mro__)
         for cls in mro[mro.index(x.__thisclass__) + 1 :]:
             if name in cls.__dict__:
-                self.gets(cls.__dict__[name], x.__self__, x.__self_class__)
+                self.note_descriptor_get(cls.__dict__[name], x.__self__, x.__self_class__)
                 return
 
-    def _of_instance(self, x: object, kind: type, name: str) -> None:
+    def _guard_instance_attribute(self, x: object, kind: type, name: str) -> None:
         if isa(x, random_types()):
             if name == "state" and id(x) not in self.made:
                 self.refuse("it looks at the state of a generator of random numbers")
             return  # of which every call is looked at
         if has_numbers(kind):
-            self.handed(x, [])  # whose attributes come about in code that is not looked into
+            self.note_passed_to_library(x, [])  # whose attributes come about in code that is not looked into
             return
         if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
             return  # contexts of backward functions, handles
-        found = self.of_class(kind, name)
-        self.type_of(x)
-        self.type_of(found)
+        found = self.guard_class_attribute(kind, name)
+        self.guard_type(x)
+        self.guard_type(found)
         if not is_library_class(kind):
-            self.of_class(kind, "__getattribute__")
-            if self.special(x, "__getattribute__", name):
+            self.guard_class_attribute(kind, "__getattribute__")
+            if self.note_special_method(x, "__getattribute__", name):
                 return
         if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
@@ -313,14 +313,14 @@ class Reads(ImplicitCalls):
             x, (FunctionType, BuiltinFunctionType, functools.partial, *CONTAINERS)
         ):
             if not is_python(x, "__getattribute__"):  # whose instructions are looked at
-                self._by_asking(x, name)
-            self.special(x, "__getattr__", name)
+                self._guard_computed_attribute(x, name)
+            self.note_special_method(x, "__getattr__", name)
             return
         if isa(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
             if name == "__dict__":
                 self.guard(GuardKind.INSTANCE, x, None, attributes_of(x), "__dict__")
             elif name != "__class__":
-                self._by_asking(x, name)
+                self._guard_computed_attribute(x, name)
         elif found is MISSING or not hasattr(type(found), "__set__"):
             inside = attributes_of(x)
             value = MISSING
@@ -328,84 +328,84 @@ class Reads(ImplicitCalls):
                 value = dict.get(inside, name, MISSING)
                 self.guard(GuardKind.INSTANCE, x, name, value)
             if value is MISSING:
-                self.gets(found, x, kind)
+                self.note_descriptor_get(found, x, kind)
                 if not isa(found, FunctionType):  # a descriptor may raise AttributeError
-                    self.of_class(kind, "__getattr__")
-                    self.special(x, "__getattr__", name)
+                    self.guard_class_attribute(kind, "__getattr__")
+                    self.note_special_method(x, "__getattr__", name)
         elif isa(found, property) or not is_library_class(type(found)):
-            self.gets(found, x, kind)
-            self.special(x, "__getattr__", name)
+            self.note_descriptor_get(found, x, kind)
+            self.note_special_method(x, "__getattr__", name)
         elif not isa(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
-            self._by_asking(x, name)
+            self._guard_computed_attribute(x, name)
 
-    def _by_asking(self, x: object, name: str) -> None:
+    def _guard_computed_attribute(self, x: object, name: str) -> None:
         """An attribute that C computes: it is asked for again, if that has a meaning."""
         self.guard(
             GuardKind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
         )
 
-    def operand(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
+    def note_operand(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
         x = shown_by(x)
-        self.passed(x)
+        self.guard_class_use(x)
         if type(x) is ndarray:
-            self._array(x, arrays, self.operand, seen)
+            self._note_array(x, arrays, self.note_operand, seen)
         elif isa(x, slice):
             for part in (x.start, x.stop, x.step):
-                self.operand(part, arrays)
+                self.note_operand(part, arrays)
         elif isa(x, CONTAINERS):
-            self._deep(x, arrays, self.operand, seen)
-        elif self.changed_in_place(x):
+            self._note_elements(x, arrays, self.note_operand, seen)
+        elif self.guard_mutable_content(x):
             return
         elif is_iterator(x):
-            self.iterator(x)
+            self.check_iterator(x)
             arrays += given_by(x)
         elif isa(x, decimal.Decimal):
-            self.looked_up(decimal.getcontext, digits_of_decimals, "digits")
+            self.guard_check(decimal.getcontext, digits_of_decimals, "digits")
         elif isa(x, BaseException):
-            self._by_asking(x, "args")
-            self.operand(attribute_or_missing(x, "args"), arrays, seen)
+            self._guard_computed_attribute(x, "args")
+            self.note_operand(attribute_or_missing(x, "args"), arrays, seen)
         elif isa(x, (*CONSTANT, *OURS, *FUNCTIONS)):
             return
         elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
-            self.handed(x, arrays, seen)
+            self.note_passed_to_library(x, arrays, seen)
 
-    def held(self, x: object, arrays: list[object]) -> None:
+    def note_stored(self, x: object, arrays: list[object]) -> None:
         """Something whose elements are put into a container as they are."""
         if is_iterator(x):
-            self.used_up(x, arrays)
+            self.note_consumed(x, arrays)
         else:
-            self.operand(x, arrays)
+            self.note_operand(x, arrays)
             inside = attributes_of(x)
             if isa(inside, dict) and "keys" in inside:  # which dictionaries look for
-                self.attribute(x, "keys")
-                self.may_call(inside["keys"])
+                self.guard_attribute(x, "keys")
+                self.note_possible_call(inside["keys"])
 
-    def used_up(self, x: object, arrays: list[object]) -> None:
+    def note_consumed(self, x: object, arrays: list[object]) -> None:
         """An iterator whose elements code goes through; anything else is handed on."""
         if self.texts:
-            self.formats([x], "__repr__")
+            self.note_text([x], "__repr__")
         if is_iterator(x):
-            self.iterator(x)
+            self.check_iterator(x)
             arrays += given_by(x, computed=True)
 
-    def taken(self, x: object, arrays: list[object]) -> None:
+    def note_returned_to_c(self, x: object, arrays: list[object]) -> None:
         """Something that a Python function returns to C code, which computes with it, or calls it."""
         if self.texts:
-            self.formats([x], "__repr__")
+            self.note_text([x], "__repr__")
         if isa(x, FUNCTIONS) or is_named(type(x), "__call__"):
-            self.may_call(x)
-        self.operand(x, arrays)
+            self.note_possible_call(x)
+        self.note_operand(x, arrays)
 
-    def handed(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
+    def note_passed_to_library(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
         x = shown_by(x)
-        self._whole_class(x)
-        self.class_functions(x)
+        self._guard_whole_class(x)
+        self.note_special_functions(x)
         if isa(x, FunctionType):
             self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
         if is_named(type(x), "__call__"):
-            self.may_call(x)
+            self.note_possible_call(x)
         if (
             not isa(x, ndarray)
             and not is_library_class(type(x))
@@ -415,42 +415,42 @@ class Reads(ImplicitCalls):
                 f"it has NumPy read the memory of a {type(x).__name__}, which no recording sees: use np.asarray"
             )
         if isa(x, FUNCTIONS):
-            self.may_call(x)
+            self.note_possible_call(x)
         elif type(x) is ndarray:
-            self._array(x, arrays, self.handed, seen)
-        elif self.changed_in_place(x):
+            self._note_array(x, arrays, self.note_passed_to_library, seen)
+        elif self.guard_mutable_content(x):
             return
         elif isa(x, CONTAINERS):
-            self._deep(x, arrays, self.handed, seen)
+            self._note_elements(x, arrays, self.note_passed_to_library, seen)
         elif isa(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x) or is_lock(x):
             return
         elif is_iterator(x):
-            self.iterator(x)
+            self.check_iterator(x)
         elif not is_called(x) and not is_named(type(x), "__call__"):
-            self.whole_object(x)
+            self.guard_whole_object(x)
 
-    def whole_object(self, x: object) -> None:
+    def guard_whole_object(self, x: object) -> None:
         """All attributes of an object, and of the objects in it."""
         try:
             parts: list[Any] = []
             self.guard(GuardKind.CHECK, x, snapshot, snapshot(x, parts), "whole")
             for part in parts:
-                self._whole_class(part)
+                self._guard_whole_class(part)
         except Unknown as unknown:
             a = "an" if str(unknown)[:1] in "aeiou" else "a"
             self.refuse(f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers")
 
-    def _whole_class(self, x: object) -> None:
+    def _guard_whole_class(self, x: object) -> None:
         """Code that is not looked into may read any attribute that an object, or class, has from its class."""
-        for content in (*self.type_of(x), *(self.contents_of(x) if isa(x, type) else ())):  # type: ignore[arg-type]
+        for content in (*self.guard_type(x), *(self.guard_class(x) if isa(x, type) else ())):  # type: ignore[arg-type]
             content.whole = True
-            self.registrations()
+            self.guard_registrations()
 
-    def registrations(self) -> None:
+    def guard_registrations(self) -> None:
         """Code that is not looked into may look whether an object is of an abstract class."""
         self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
 
-    def _array(self, x: ndarray, arrays: list[object], each: Callable[..., None], seen: set[int] | None) -> None:
+    def _note_array(self, x: ndarray, arrays: list[object], each: Callable[..., None], seen: set[int] | None) -> None:
         arrays.append(x)
         seen = set() if seen is None else seen
         if x.dtype.hasobject and x.dtype.names is None and id(x) not in seen:
@@ -459,31 +459,33 @@ class Reads(ImplicitCalls):
                 if type(part) not in IMMUTABLE:
                     each(part, arrays, seen)
 
-    def _deep(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
+    def _note_elements(
+        self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None
+    ) -> None:
         seen = set() if seen is None else seen
         if id(x) not in seen:
             seen.add(id(x))
-            self.whole(x)
+            self.guard_elements(x)
             for part in elements(x):
                 if type(part) not in IMMUTABLE:
                     each(part, arrays, seen)
 
-    def iterator(self, x: object) -> None:
+    def check_iterator(self, x: object) -> None:
         """Something that is used up."""
         if id(x) not in self.made and not isa(x, OURS):
             self.refuse(
                 "it goes on with an iterator that was made outside of it: pass a list, or make the iterator inside"
             )
 
-    def consumed(self, x: Any) -> None:
+    def guard_array_values(self, x: Any) -> None:
         """A plain array whose numbers code computed with, unrecorded."""
         self.check_not_written(x)
-        if self.array(x, with_numbers=True) and x.dtype.hasobject:
+        if self.guard_array(x, with_numbers=True) and x.dtype.hasobject:
             arrays: list[object] = []
             for part in flat((as_tuples(x.tolist()),), depth=x.ndim + 9):
-                self.operand(part, arrays)
+                self.note_operand(part, arrays)
             for each in arrays:
-                self.consumed(each)
+                self.guard_array_values(each)
 
     def check_not_written(self, x: object) -> None:
         for _, var in self.recorder.written.values():
@@ -492,27 +494,27 @@ class Reads(ImplicitCalls):
                     "it writes memory, and reads it as an array that is none of its values: use one name for both"
                 )
 
-    def iterated(self, x: object) -> None:
+    def note_iteration(self, x: object) -> None:
         """Something whose elements code goes through."""
         x = shown_by(x)
-        self.passed(x)
+        self.guard_class_use(x)
         if isa(x, CONTAINERS):
-            self.whole(x)
+            self.guard_elements(x)
         elif type(x) is ndarray:
             self.check_not_written(x)
-            self.array(x, with_numbers=True)
+            self.guard_array(x, with_numbers=True)
         elif isa(x, ndarray):
-            self.handed(x, [])
-        elif self.changed_in_place(x):
+            self.note_passed_to_library(x, [])
+        elif self.guard_mutable_content(x):
             return
         elif is_iterator(x):
-            self.iterator(x)
+            self.check_iterator(x)
             for each in given_by(x, computed=True):
-                self.consumed(each)
+                self.guard_array_values(each)
         elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
-            self.handed(x, [])
+            self.note_passed_to_library(x, [])
 
-    def stored(self, x: Any, name: str) -> Any:
+    def stored_attribute(self, x: Any, name: str) -> Any:
         """The value of an attribute, where Python finds it without running code; the function is refused otherwise."""
         kind = type(x)
         found = lookup(kind, name)
@@ -530,45 +532,45 @@ class Reads(ImplicitCalls):
             self.refuse(f"it has C code read {name} of a {kind.__name__}, which code makes: read it in Python")
         return found
 
-    def sets_item(self, x: Any, key: object, value: object) -> None:
+    def note_item_write(self, x: Any, key: object, value: object) -> None:
         """An element, or several, are about to be set."""
-        if self.special(x, "__setitem__", key, value):
+        if self.note_special_method(x, "__setitem__", key, value):
             return
-        self.changed_container(x)
+        self.note_container_change(x)
         arrays: list[Any] = []
         if isa(x, ndarray) and not isa(value, OURS):
-            self.operand(key, arrays)
-            self.operand(value, arrays)
+            self.note_operand(key, arrays)
+            self.note_operand(value, arrays)
         elif isa(key, slice) and not isa(x, OURS):
-            self.held(value, arrays)
+            self.note_stored(value, arrays)
         for each in arrays:
-            self.consumed(each)
+            self.guard_array_values(each)
 
-    def sets_attribute(self, x: object, name: str, *value: object) -> None:
+    def note_attribute_write(self, x: object, name: str, *value: object) -> None:
         """An attribute is about to be set; without a value, deleted."""
         method = "__setattr__" if value else "__delattr__"
         if not isa(x, OURS):
-            if self.special(x, method, name, *value) or is_python(x, method):
+            if self.note_special_method(x, method, name, *value) or is_python(x, method):
                 return  # whose instructions are looked at
-            if not has_numbers(type(x)) and self.sets(lookup(type(x), name), x, *value):
+            if not has_numbers(type(x)) and self.note_descriptor_set(lookup(type(x), name), x, *value):
                 return
-        self.changed_attribute(x, name)
+        self.note_attribute_change(x, name)
 
-    def element(self, x: Any, key: object) -> None:
+    def guard_element(self, x: Any, key: object) -> None:
         """An element is read."""
         x = shown_by(x)
-        self.class_functions(x)
+        self.note_special_functions(x)
         if isa(x, dict):
-            missing = self.key(x, key) is MISSING and not self.special(x, "__missing__", key)
+            missing = self.guard_key(x, key) is MISSING and not self.note_special_method(x, "__missing__", key)
             if missing and isa(x, collections.defaultdict) and x.default_factory is not None:
-                self.changed_container(x)
-                self.implied(x.default_factory)
+                self.note_container_change(x)
+                self.note_implicit_call(x.default_factory)
         elif isa(x, types.MappingProxyType):
-            self.looked_up(x, functools.partial(get_or_missing, key=key), repr(key))
+            self.guard_check(x, functools.partial(get_or_missing, key=key), repr(key))
         elif isa(x, (list, collections.deque)):
             if type(key) is int and len(x) > 64:
                 self.guard(
                     GuardKind.CHECK, x, functools.partial(element_or_missing, key=key), element_or_missing(x, key), key
                 )
             else:
-                self.whole(x)
+                self.guard_elements(x)

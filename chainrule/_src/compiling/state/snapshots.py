@@ -1,4 +1,4 @@
-"""Objects as a whole: what code is handed that is not looked into."""
+"""Snapshots of objects that are passed to unwatched code, to guard their whole state by comparison."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, c
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
-_PARTS = 4096  # of an object that a library is handed, beyond which it is not looked at
+_PARTS = 4096  # the most parts of an object that has a snapshot
 
 
 class Unknown(Exception):
-    """An object has a part of which it is not known what it is made of."""
+    """An object has a part whose state cannot be read."""
 
 
 def snapshot(x: object, parts: list[Any] | None = None) -> Any:
-    """All that an object is made of, to be compared: numbers, the bytes of arrays, and which functions, classes, tensors.
+    """Return the state of an object as nested tuples: numbers, the bytes of arrays, and functions, classes and tensors by identity.
 
     Args:
-        parts: gets the objects in it.
+        parts: a list that gets the objects in it.
 
     Raises:
-        Unknown: it has parts that only C knows.
+        Unknown: the object has state that only C code can read.
     """
     if hasattr(type(x), "__pandas_priority__"):
         return _Table(x)
@@ -76,7 +76,7 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         return x
     seen[id(x)] = x
     if len(seen) > _PARTS:
-        raise Unknown(f"{type(x).__name__} of very many parts")
+        raise Unknown(f"{type(x).__name__} with very many parts")
     state: tuple[Any, ...] = (type(x),)
     known = False
     if is_opaque(type(x)) and not has_numbers(type(x)):
@@ -115,12 +115,12 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
 
 
 def _is_cache(x: object, name: str) -> bool:
-    """Whether an attribute follows from others, and is made when it is needed."""
+    """Return whether an attribute is a cache that is computed from other attributes."""
     return isa(x, np.vectorize) and name in ("_ufunc", "_cache")
 
 
 class _Table(Copy):
-    """A copy of one of pandas' objects: equal to another while labels and values are the same."""
+    """A copy of a pandas object, which compares labels and values."""
 
     def __init__(self, x: Any) -> None:
         self.copy = x.copy()

@@ -1,4 +1,4 @@
-"""Putting back what a function has changed while it was recorded."""
+"""Functions that restore objects which a function changed while it was traced. ``log`` registers them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def put_list(x: list[Any] | deque[Any], values: list[object]) -> None:
 
 
 def items(x: dict[Any, Any]) -> list[tuple[object, object]]:
-    """Keys and values in their order, which an OrderedDict keeps for itself."""
+    """Return keys and values in order. An OrderedDict has an order of its own, besides that of the dict."""
     return list(_kind_of(x).items(x))
 
 

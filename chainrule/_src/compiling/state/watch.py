@@ -85,7 +85,7 @@ class StateWatch(Calls):
         call = functools.partial(function, *args, **kwargs)
         result = frames.watched(call, self._enter, self._look, self._leave, self._looks_at)
         if self._deepest > _DEEP:
-            self.looked_up(sys.getrecursionlimit, operator.call, "setting")
+            self.guard_check(sys.getrecursionlimit, operator.call, "setting")
         return result
 
     @staticmethod
@@ -104,7 +104,7 @@ class StateWatch(Calls):
         module = module_of_code(code, frame.f_globals)
         aside = _goes_aside(code, module)
         if not aside and is_library(module):
-            return self._goes_by(module)
+            return self._library_frame(module)
         if self._is_aside(frame):
             return False
         if aside:
@@ -120,13 +120,13 @@ class StateWatch(Calls):
         if type(function) is FunctionType and not is_constant_module(module):
             self.guard(GuardKind.FUNCTION, function, None, function_parts(function))
             if function.__kwdefaults__:
-                self.whole(function.__kwdefaults__)
+                self.guard_elements(function.__kwdefaults__)
         if code.co_argcount:
             receiver: Any = frame.f_locals.get(code.co_varnames[0])
-            self._method_runs(receiver, code)
+            self._note_method_run(receiver, code)
         return True
 
-    def _goes_by(self, module: str) -> bool | None:
+    def _library_frame(self, module: str) -> bool | None:
         """What is done about a frame of a library's: None, but for code that prints, which goes by settings."""
         if module not in PRINTERS:
             return None
@@ -134,10 +134,10 @@ class StateWatch(Calls):
             holder, read = PRINTERS[module]
             if holder is None or np.get_printoptions()["formatter"]:
                 self.refuse("it prints numbers in a way that no recording looks at (pd.set_option, formatter=)")
-            self.looked_up(holder, read, "printing")
+            self.guard_check(holder, read, "printing")
         return False
 
-    def _method_runs(self, receiver: Any, code: types.CodeType) -> None:
+    def _note_method_run(self, receiver: Any, code: types.CodeType) -> None:
         """A function has begun with this first argument: it may be a method that an operator found there."""
         cls: type = receiver if isa(receiver, type) else type(receiver)
         if is_fixed(cls):
@@ -146,9 +146,9 @@ class StateWatch(Calls):
             self._methods[id(cls), code] = cls, [name for base in cls.__mro__ for name in _names_of(code, base)]
         names = self._methods[id(cls), code][1]
         if names:
-            self.type_of(receiver)
+            self.guard_type(receiver)
         for name in names:
-            self.of_class(cls, name)
+            self.guard_class_attribute(cls, name)
 
     def _is_aside(self, frame: FrameType | None) -> bool:
         """Whether a frame belongs to what shows a warning, loads a module, watches the collector, or is called again in each call."""
@@ -172,40 +172,40 @@ class StateWatch(Calls):
 
     def _leave(self, stack: Stack) -> None:
         self._depth -= 1
-        self.settle(stack, None)
+        self.finish_instruction(stack, None)
         self.now = None
 
     def _look(self, stack: Stack, i: Instruction) -> Any:
         self.now = stack
         if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
-            self.settle(stack, stack.top() if i.height else None)
+            self.finish_instruction(stack, stack.top() if i.height else None)
         handler: Handler | None = HANDLERS.get(i.name, unknown)
         try:
             return None if handler is None else handler(self, stack, i)
         except Exception as error:  # which would end the watch, while the function goes on
             self.refuse(f"looking at what it does failed: {type(error).__name__}: {error}")
 
-    def settle(self, stack: Stack, result: object) -> None:
+    def finish_instruction(self, stack: Stack, result: object) -> None:
         """What became of the last instruction's plain arrays: what gave a view of them was not computed with."""
         pending, stack.pending = stack.pending, None
         if pending is None:
             return
-        self.takers.pop(id(stack.frame), None)
+        self.receivers.pop(id(stack.frame), None)
         parts = (
             [x for x in result if not isa(x, type)] if type(result) is tuple else []
         )  # a class in it was there before
-        for x in [result, *parts] if pending.makes else ():
+        for x in [result, *parts] if pending.result_is_new else ():
             if x is not None:
-                self.made_here(x)
-                self.class_functions(x)
+                self.note_made(x)
+                self.note_special_functions(x)
         for x in pending.arrays:
-            self.array(x)
+            self.guard_array(x)
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
             data = pending.mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
             if data and (self.recorder.reads(x) or (LOCAL.recorder is not None and LOCAL.recorder.reads(x))):
                 continue  # an operand of what is recorded, which reads it where it lies
-            self.consumed(x)
+            self.guard_array_values(x)
 
 
 class TypeWatch(StateWatch):
@@ -229,29 +229,29 @@ class TypeWatch(StateWatch):
 
     def arrays(self) -> list[Any]:
         for x in self.recorder.met.values():
-            self.array(owner(x))  # the instruction that made a view of it was not looked at
+            self.guard_array(owner(x))  # the instruction that made a view of it was not looked at
         return super().arrays()
 
-    def calls(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
+    def note_call(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         if (
             args
             and type(args[0]) is Array
             and any(function is asking for asking in (type, isinstance, getattr, hasattr, np.arange, *SHARING))
         ):
-            super().calls(stack, function, args, keywords)
+            super().note_call(stack, function, args, keywords)
 
-    def type_of(self, x: object) -> list[ClassContent]:
-        return self.contents_of(type(x))
+    def guard_type(self, x: object) -> list[ClassContent]:
+        return self.guard_class(type(x))
 
-    def contents_of(self, cls: type) -> list[ClassContent]:
+    def guard_class(self, cls: type) -> list[ClassContent]:
         return []  # classes do not change: that is the caller's word
 
-    def is_subclass(self, kind: type, cls: Any) -> None:
+    def guard_issubclass(self, kind: type, cls: Any) -> None:
         return
 
-    def attribute(self, x: object, name: str) -> None:
+    def guard_attribute(self, x: object, name: str) -> None:
         if type(x) is Array or (name == "data_ptr" and isa(x, Tensor)):
-            super().attribute(x, name)
+            super().guard_attribute(x, name)
 
 
 #: what is looked at as another instruction
