@@ -19,7 +19,7 @@ from chainrule._src.tape.inplace import update
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Edge, Hooks, Leaf, Pending
-from chainrule._src.tape.tensor import Tensor, kept_of, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, grad_array, wrap, wrapped
 from chainrule._src.tape.versions import about_to_write, wrote
 
 ndarray = np.ndarray
@@ -108,7 +108,7 @@ def write_grads(
             fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
         writes = [
             *zip(repeat(np.add), sums, addends, sums),
-            *zip(repeat(setattr), owners, repeat("grad"), map(kept_of, fresh_grads)),
+            *zip(repeat(setattr), owners, repeat("grad"), map(grad_array, fresh_grads)),
             *zip(repeat(setattr), fresh, repeat("_grad"), fresh_grads),
         ]
         # In C from one end to the other: no signal handler and no other thread gets in between.
