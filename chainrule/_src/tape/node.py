@@ -228,7 +228,7 @@ class Output:
 def outputs_of(node: Node) -> dict[int, weakref.ref[Output]]:
     """Return the Outputs of a node that exist, by index."""
     try:
-        return object.__getattribute__(node, "outs")  # bypasses ``__getattr__`` of custom Functions' nodes
+        return object.__getattribute__(node, "outs")  # bypasses ``Node.__getattr__``
     except AttributeError:
         node.outs = {}
         return node.outs
