@@ -74,7 +74,7 @@ def test_other_dtypes():
     np.testing.assert_array_equal(np.asarray(x[pd.array([True, False, False, True], dtype="boolean")]), u[[0, 3]])
     for other in (df.name, df, pd.Series(pd.date_range("2020", periods=4))):
         for call in (lambda o=other: o * x, lambda o=other: x * o, lambda o=other: cr.grad(np.sum)(o)):
-            with pytest.raises(TypeError, match=r"is no array of numbers.*to_numpy\(float\)"):
+            with pytest.raises(TypeError, match=r"is not numeric.*to_numpy\(float\)"):
                 call()
 
 

@@ -1,4 +1,7 @@
-"""Writing gradients into ``.grad``, all or nothing: neither an exception nor another thread can divide it."""
+"""Accumulate the gradients of leaves into ``.grad`` at the end of a backward pass.
+
+``engine.sweep`` calls this module. All ``.grad`` are written or none: no exception and no other thread can interrupt.
+"""
 
 from __future__ import annotations
 
@@ -19,28 +22,28 @@ from chainrule._src.tape.inplace import update
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Edge, Hooks, Leaf, Pending
-from chainrule._src.tape.tensor import Tensor, kept_of, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, grad_array, wrap, wrapped
 from chainrule._src.tape.versions import about_to_write, wrote
 
 ndarray = np.ndarray
 new = object.__new__
 _ACCUMULATE = new_lock()
-_PASSES = 7  # backward passes whose places a leaf remembers, besides the latest
+_PASSES = 7  # number of backward passes whose source lines a leaf keeps, besides the latest
 
 
-def write_plain(arrived: Pending, escaped: set[int]) -> bool:
-    """Set ``.grad`` of all leaves to what arrived there, or add to it, if all are ordinary; whether it did."""
+def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
+    """Set or add to ``.grad`` of all leaves in C. Return False, with nothing written, if a leaf needs the slow path."""
     if LOOPS is None or SPECIAL:
         return False
     with _ACCUMULATE:
-        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)
+        return LOOPS.write_plain(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped)
 
 
-def arrivals(this: Any, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:
-    """What is to be added to the leaves' ``.grad``, after their hooks."""
+def leaf_gradients(this: Any, leaf_cotangents: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:
+    """Run the hooks of the leaves. Return the gradients to add to their ``.grad``."""
     wanted, create_graph = this.wanted, this.create_graph
     leaves: list[tuple[Leaf, AnyArray]] = []
-    for leaf, g in arrived.items():
+    for leaf, g in leaf_cotangents.items():
         if g is None:
             continue
         hooks = leaf.hooks
@@ -65,7 +68,7 @@ def write_grads(
     escaped: set[int],
     create_graph: bool,
 ) -> None:
-    """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
+    """Add gradients to ``.grad`` of the leaves and of tensors that retain theirs: all of them or none."""
     if captured:
         escaped.update([id(g) for g in captured.values()])
     owners: list[Leaf] = []
@@ -74,24 +77,26 @@ def write_grads(
     sums: list[NumpyArray] = []
     addends: list[NumpyArray] = []
     hooked: list[tuple[Hooks, Tensor, AnyArray]] = []
-    this = LOCAL.sweep.freed
+    freed = LOCAL.sweep.freed
     with _ACCUMULATE:
         for leaf, g in leaves:
             tensor = leaf.tensor() if leaf.hooks is None and leaf.seq >= 0 else leaf.variable
-            if tensor is None or tensor._edge is None:  # a transformation's start; or it asks for none any more
+            if (
+                tensor is None or tensor._edge is None
+            ):  # an argument of a transformation; or requires_grad was set to False
                 continue
             if leaf.hooks is not None:
                 hooked.append((leaf.hooks, tensor, g))
             old = tensor._grad
             if old is None:
                 leaf.added = 1
-                leaf.passes = (this,)
+                leaf.passes = (freed,)
                 owners.append(leaf)
                 fresh.append(tensor)
                 fresh_grads.append(_own(g, escaped))
                 continue
             leaf.added += 1
-            leaf.passes = (*leaf.passes[-_PASSES:], this)
+            leaf.passes = (*leaf.passes[-_PASSES:], freed)
             if not create_graph and LOCAL.recorder is not None and 0 not in old._raw.strides:
                 LOCAL.recorder.bring(old)
                 update(old, wrap(old._raw + _raw(g)), "backward")
@@ -108,36 +113,36 @@ def write_grads(
             fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
         writes = [
             *zip(repeat(np.add), sums, addends, sums),
-            *zip(repeat(setattr), owners, repeat("grad"), map(kept_of, fresh_grads)),
+            *zip(repeat(setattr), owners, repeat("grad"), map(grad_array, fresh_grads)),
             *zip(repeat(setattr), fresh, repeat("_grad"), fresh_grads),
         ]
-        # In C from one end to the other: no signal handler and no other thread gets in between.
+        # This loop runs in C from start to end, so no signal handler and no other thread interrupts it.
         deque(starmap(call, writes), 0)
     for hooks, tensor, g in hooked:
         accumulated(hooks, tensor, g, create_graph)
 
 
 def _may_add_to(old: Tensor, leaf: Leaf) -> bool:
-    """Whether a gradient can be added in place; those who saved its values, or look at them, are told that it will be."""
+    """Return whether a gradient can be added in place. If its array has other references, record the coming write."""
     data = old._raw
     if not data.flags.writeable:
         return False
-    if data.base is not None or getrefcount(data) > _ALONE + (leaf.grad is data):
-        if 0 in data.strides:  # expanded: its elements are one
+    if data.base is not None or getrefcount(data) > _UNSHARED_COUNT + (leaf.grad is data):
+        if 0 in data.strides:  # expanded: several elements share memory
             return False
         about_to_write(data)
         wrote(data, "backward", LOCAL.sweep.freed.where)
     return True
 
 
-def _alone() -> int:
-    """What ``getrefcount`` says, in ``_may_add_to``, of an array that only its tensor holds."""
+def _unshared_count() -> int:
+    """Return the value of ``getrefcount`` in ``_may_add_to`` for an array that only its tensor refers to."""
     tensor = wrap(np.empty(1))
     data = tensor._raw
     return getrefcount(data)
 
 
-_ALONE = _alone()
+_UNSHARED_COUNT = _unshared_count()
 
 
 def _raw(g: AnyArray) -> AnyArray:
@@ -145,12 +150,12 @@ def _raw(g: AnyArray) -> AnyArray:
 
 
 def _own(g: Any, escaped: set[int]) -> Tensor:
-    """A tensor for ``.grad`` that shares its memory with nothing else."""
+    """Return a tensor for ``.grad`` that shares its memory with no other object."""
     if type(g) is ndarray:
         if g.base is not None or id(g) in escaped:
             g = g.copy("K" if g.base is None else "C")
         escaped.add(id(g))
-        tensor = new(Tensor)  # an ordinary one, also in inference mode
+        tensor = new(Tensor)  # no InferenceTensor, also in inference mode
         tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
         tensor._edge = None
         tensor._cut = GRADIENT

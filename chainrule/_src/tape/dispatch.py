@@ -1,7 +1,8 @@
-"""Who handles an operation, and what it leaves on the tape.
+"""Dispatch of operations: compute directly, record on the tape, or call an interpreter.
 
-``bind`` hands an operation to the highest-ranked operand: an interpreter's value outranks plain arrays, a tensor
-outranks what it holds. Lower operands are constants to it, which is what keeps nested derivatives apart.
+``bind(prim, operands, params)`` hands an operation to the handler of its highest-ranked operand. An interpreter's value
+outranks plain arrays, and a tensor outranks its data. The handler treats operands of lower rank as constants, which
+keeps nested derivatives separate. ``record`` computes the value and adds a node to the tape.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ INTERPRETERS: dict[type, AnyFunction] = {}
 
 
 def rank(x: Any) -> int:
-    """0 for plain arrays and numbers, 1 for tensors of arrays, 2·level for an interpreter's value, +1 for its tensor."""
+    """Return 0 for arrays and numbers, 1 for a tensor of an array, 2·level for an interpreter's value, +1 for its tensor."""
     kind = type(x)
     if kind is ndarray:
         return 0
@@ -47,10 +48,10 @@ def rank(x: Any) -> int:
     if kind in INTERPRETERS or isinstance(x, ArrayLike):
         level: int = x.level
         return 2 * level
-    return _FACE if hasattr(kind, "_tensor") else 0
+    return _IS_ARRAY if hasattr(kind, "_tensor") else 0
 
 
-_FACE = -1  # an Array, which stands for its tensor
+_IS_ARRAY = -1  # the rank of an ``Array``: ``bind`` replaces it with its tensor
 
 
 @overload
@@ -79,7 +80,7 @@ def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any
             r = rank(x)
         if r > top:
             top, highest = r, x
-        elif r == _FACE:
+        elif r == _IS_ARRAY:
             return bind(prim, [getattr(y, "_tensor", y) for y in operands], params)
     if foreign:
         operands = on_one_device(operands)
@@ -100,7 +101,7 @@ def _value(prim: Primitive, datas: Sequence[TensorLike], params: Params) -> Any:
 
 
 def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, top: int) -> Any:
-    """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
+    """Compute on the data of the tensors of rank ``top``. If one of them requires grad, add a node to the tape."""
     datas = []
     edges = []
     level = top // 2
@@ -115,20 +116,22 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, top:
         elif isinstance(x, Tensor) and (top == 1 or getattr(x._raw, "level", 0) == level):
             if type(x) is InferenceTensor:
                 inference = True
-            held = x._raw
-            datas.append(held)
+            data = x._raw
+            datas.append(data)
             edge = x._edge
             edges.append(edge)
             if edge is not None:
                 needs = True
         else:
-            datas.append(_as_it_is(x) if top > 1 and isinstance(x, Tensor) else plain_array(x))
+            datas.append(_snapshot(x) if top > 1 and isinstance(x, Tensor) else plain_array(x))
             edges.append(None)
             plain = plain or isinstance(x, ndarray)
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:
-        held = INTERPRETERS[type(held)]  # what ranks highest now
-        out = at_users_line(held, prim, datas, params, level) if is_ours(prim) else held(prim, datas, params, level)
+        handler = INTERPRETERS[type(data)]  # ``data`` has the highest rank now
+        out = (
+            at_users_line(handler, prim, datas, params, level) if is_ours(prim) else handler(prim, datas, params, level)
+        )
     elif watch is not None:
         out = watch.forward(prim, datas, params)
     else:
@@ -167,13 +170,13 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, top:
     return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
 
 
-def _as_it_is(x: Tensor) -> AnyArray:
-    """A tensor that is a constant to a transformation, as a rule is to find it when the tensor has been written to."""
+def _snapshot(x: Tensor) -> AnyArray:
+    """Return the data and history of a constant tensor, so that a VJP rule sees the value before later in-place writes."""
     return x._raw if x._edge is None else wrap(x._raw, x._edge)
 
 
 def record_unary(prim: Primitive, x: Tensor, params: Params, out: AnyArray | None = None) -> Tensor:
-    """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
+    """Record an operation on one tensor of an ndarray. ``out`` is the value, if the caller has computed it."""
     if SPECIAL and LOCAL.recorder is not None:
         return bind(prim, (x,), params)
     data = x._raw
@@ -201,14 +204,14 @@ def record_unary(prim: Primitive, x: Tensor, params: Params, out: AnyArray | Non
     return tensor
 
 
-if LOOPS is not None:  # the same, of tensors of float arrays outside of all modes
+if LOOPS is not None:  # the same in C, for tensors of float arrays outside of all modes
     LOOPS.recorders(bind, record_unary)
     bind, record_unary = LOOPS.bind, LOOPS.record_unary
 Primitive.bind = staticmethod(bind)
 
 
 def _apply_thread_hooks(node: Node) -> None:
-    """What this thread's modes want done with a node."""
+    """Apply this thread's saved-tensor hooks and watches to a new node."""
     if LOCAL.saved_hooks and node.saved:
         pack(node)
     if LOCAL.watch is not None:
@@ -216,7 +219,7 @@ def _apply_thread_hooks(node: Node) -> None:
 
 
 def _in_avals(prim: Primitive, datas: Sequence[object], out: AnyArray) -> tuple[Aval, ...] | None:
-    """Shape and dtype of each operand, where undoing broadcasting or promotion (or the row itself) will ask for it."""
+    """Return the shape and dtype of each operand, if broadcasting, promotion or a rule needs them; otherwise None."""
     dtype = out.dtype
     shape = out.shape if prim.kind == "elementwise" else None
     needed = prim.needs_avals or dtype.kind == "c"
@@ -226,13 +229,13 @@ def _in_avals(prim: Primitive, datas: Sequence[object], out: AnyArray) -> tuple[
         aval = getattr(x, "shape", ()), getattr(x, "dtype", dtype)
         avals.append(aval)
         if len(datas) == 2 and not hasattr(x, "dtype") and (i or isinstance(prim.value, np.ufunc)):
-            continue  # a number beside an array, as in ``api.functions``
+            continue  # a number next to an array, as in ``api.functions``
         needed = needed or aval[1] != dtype or (shape is not None and aval[0] != shape)
     return tuple(avals) if needed else None
 
 
 def _saved(prim: Primitive, datas: Sequence[object], edges: Sequence[Edge | None], out: Any) -> Saved:
-    """What the rules of the operands that require grad name; None for the rest."""
+    """Return the values that the rules of operands with an edge read, in the order of ``prim.saves``; None for others."""
     saved: list[object] = []
     for name, users in zip(prim.saves, prim.save_users, strict=True):
         if users is not None and not prim.variadic:
@@ -256,5 +259,5 @@ def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
 @overload
 def cast(x: Any, dtype: DTypeLike) -> Any: ...
 def cast(x: AnyArray, dtype: DTypeLike) -> Any:
-    """The array-like in another dtype: itself, if it has it."""
+    """Return the array-like in this dtype: itself, if it has this dtype already."""
     return x if dtype_of(x) == dtype else bind(TABLE["cast"], (x,), {"dtype": dtype_of_data(dtype)})

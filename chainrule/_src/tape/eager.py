@@ -122,4 +122,4 @@ if LOOPS is not None and warned.VARIABLE is not None:
     warned.at_users_line = LOOPS.located
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:
-    tape.ON_USE.append(LOOPS.hangs_on_node)
+    tape.ON_ATTACH.append(LOOPS.hangs_on_node)

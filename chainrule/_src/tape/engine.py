@@ -1,10 +1,13 @@
 """The backward pass: one sweep over the reachable part of the tape, newest node first.
 
-Every node's rule runs once, when all cotangents of its outputs have arrived. With ``create_graph`` the rules get
-tensors instead of raw arrays, so what they compute is recorded; nothing else differs.
+``backward``, ``grad`` and ``vjp`` call ``sweep`` with the edges of outputs and their cotangents. It returns the
+cotangents of the targets, or accumulates the gradients of leaves into ``.grad``.
 
-Gradients of leaves are collected during the sweep and written to ``.grad`` at its end, in one step that neither an
-exception nor another thread can divide.
+The VJP rule of each node runs once, when the cotangents of its outputs are complete. With ``create_graph`` the rules get
+tensors instead of raw arrays, so their operations are recorded; nothing else differs.
+
+The gradients of leaves are collected during the sweep and written to ``.grad`` at its end, in one step that no
+exception and no other thread can interrupt.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from chainrule._src.arrays.types import AnyArray, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
 from chainrule._src.tape import regions
-from chainrule._src.tape.accumulate import arrivals, write_grads, write_plain
+from chainrule._src.tape.accumulate import leaf_gradients, write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
@@ -29,23 +32,23 @@ from chainrule._src.tape.modes import LOCAL, SPECIAL, switch
 from chainrule._src.tape.node import Edge, Edges, Freed, Leaf, Node, Output, Pending, leading_to
 from chainrule._src.tape.saved import check_saved, saved_tensors
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import at_ties, met, tied
+from chainrule._src.tape.ties import add_zeros_at_ties, tied, visited_ties
 from chainrule._src.tape.versions import CLOCK, GUARDED, check_guarded
 from chainrule._src.tape.warned import at_users_line, is_ours
 
 ndarray = np.ndarray
 _by_seq = attrgetter("seq")
-_LARGE = 1000  # elements from which adding in place beats allocating a sum
+_LARGE = 1000  # number of elements above which adding in place is faster than allocating a sum
 
 
 def reachable(roots: Iterable[Edge], leaves: bool = True) -> list[Edge]:
-    """All nodes and outputs (and leaves) that the roots depend on, oldest first."""
-    left_out = None if leaves else Leaf
-    seen = {root for root in roots if type(root) is not left_out}
+    """Return all nodes and outputs (and leaves) that the roots depend on, oldest first."""
+    excluded = None if leaves else Leaf
+    seen = {root for root in roots if type(root) is not excluded}
     found = list(seen)
-    for node in found:  # which grows as it is walked
+    for node in found:  # the list grows during the loop
         for edge in node.edges:
-            if edge is not None and type(edge) is not left_out and edge not in seen:
+            if edge is not None and type(edge) is not excluded and edge not in seen:
                 seen.add(edge)
                 found.append(edge)
     found.sort(key=_by_seq)
@@ -53,31 +56,31 @@ def reachable(roots: Iterable[Edge], leaves: bool = True) -> list[Edge]:
 
 
 def reaches_outside(roots: list[Edge], began: int, own: list[Edge]) -> bool:
-    """Whether the roots depend on a leaf that was there before the time ``began``, and is none of one's ``own``."""
+    """Return whether the roots depend on a leaf that is older than sequence number ``began`` and is not in ``own``."""
     found = None if LOOPS is None else LOOPS.reaches_outside(roots, began, own)
     if found is None:
         found = any([type(edge) is Leaf and edge.seq < began and edge not in own for edge in reachable(roots)])
     return found
 
 
-#: call a VJP rule on traced values, and add two of them, in C; None without the extension
+#: C functions that call a VJP rule on traced values and add two traced values; None without the extension
 TRACE_RULE, TRACE_SUM = (None, None) if LOOPS is None else (LOOPS.trace_rule, LOOPS.trace_sum)
 
 
 class Sweep:
-    """One backward pass: where it starts, and what is asked of it. ``LOCAL.sweep`` is the one that is running.
+    """The state of one backward pass. ``LOCAL.sweep`` is the running pass of the thread.
 
     Attributes:
-        roots, cotangents: the edges of the outputs, and for each its cotangent.
-        order: what it visits, oldest first, where the caller says so; None: all that the roots depend on.
-        wanted: edges whose cotangents are to be returned, or None.
-        captured: what arrived at them.
-        retained: the tensors that retain their gradients, with these.
+        roots, cotangents: the edges of the outputs, and the cotangent of each.
+        order: the edges to visit, oldest first, if the caller passed them; None: all that the roots depend on.
+        wanted: the edges whose cotangents are returned, or None.
+        captured: the cotangents of the wanted edges.
+        retained: pairs (tensor, gradient) of the tensors that retain their gradients.
         retain_graph, create_graph: as in ``backward``.
-        ties: cotangents of tied rows are tied to the operands (see ``ties``).
-        escaped: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
-        notes: what others keep for as long as it runs.
-        freed: what the saved values that it used up become, which knows where it was called.
+        ties: cotangents of primitives with ``tied=True`` are tied to the operands (see ``ties``).
+        escaped: ids of arrays to which the user may have references: none of them becomes a ``.grad``.
+        notes: data that other modules keep for the duration of the pass.
+        freed: the value that replaces freed saved values; it records where the pass was called.
     """
 
     __slots__ = (
@@ -100,7 +103,7 @@ class Sweep:
 
     @property
     def useful(self) -> set[Edge] | None:
-        """The edges it is confined to, from which a wanted one can be reached; None: it goes everywhere."""
+        """The edges from which a wanted edge can be reached; None: the sweep visits all edges."""
         if self.wanted is None:
             return None
         try:
@@ -110,16 +113,16 @@ class Sweep:
             return self._useful
 
     def nodes(self) -> list[Any]:
-        """What it visits, oldest first, as far as that is of use."""
+        """Return the nodes and outputs to visit, oldest first."""
         return reachable(self.roots, leaves=False) if self.order is None else list(self.order)
 
     def visit(self, node: Node | Output, g: Any, edges: Edges | None = None) -> tuple[Edges, Any] | None:
-        """Run the hooks and the rule of a node: its edges, and what arrives at each. None: nothing goes on from here.
+        """Run the hooks and the VJP rule of a node. Return its edges and a cotangent for each; None: propagate nothing.
 
-        What arrives at an output is one cotangent, which goes to its place among the node's.
+        For an Output, return its one cotangent, which goes into its slot of the node's cotangents.
 
         Args:
-            edges: the node's, with None in the place of those that are of no use, where the caller knows.
+            edges: the node's edges, with None for those from which no wanted edge can be reached; None: compute them.
         """
         create_graph, hooks = self.create_graph, node.hooks
         if hooks is not None:
@@ -187,17 +190,17 @@ def sweep(
 
     Args:
         roots, cotangents: the edges of the outputs, and for each raw data, or a tensor with ``create_graph``.
-        targets: edges whose cotangents are wanted; only paths to them are visited. None: all leaves.
+        targets: the edges whose cotangents are returned; only paths to them are visited. None: all leaves.
         retain_graph: keep the saved values for another sweep.
-        create_graph: record what the rules compute.
+        create_graph: record the operations of the rules.
         accumulate: add the gradients of leaves to their tensors' ``.grad``.
-        retain_grads: set ``.grad`` of the tensors on the way that retain theirs.
-        ties: the caller is PyTorch's face, where a gradient may depend on what it has no derivative by; see ``ties``.
-        order: ``reachable(roots)``, where the caller has it already, or a part of it.
+        retain_grads: set ``.grad`` of non-leaf tensors that retain their gradients.
+        ties: follow PyTorch's API, where a gradient may depend on a tensor with derivative zero; see ``ties``.
+        order: ``reachable(roots)``, or a part of it, if the caller has it already.
 
     Returns:
-        The cotangents of the targets, None where no path led to one. Where ties alone did it is zeros, for a leaf, and
-        otherwise ``ZERO`` if ``ties`` says that it is known here, else None.
+        The cotangents of the targets. A target that no path reaches has None. A target that only ties reach has zeros
+        if it is a leaf. If it is no leaf it has ``ZERO`` with ``ties``, and otherwise None.
     """
     if GUARDED:
         check_guarded()
@@ -213,59 +216,59 @@ def sweep(
         this.escaped.update([id(g.array) for g in cotangents if is_recorded(g)])
     this.freed = Freed()
     note_frame(this.freed, _getframe(1))
-    outer, outside, packing = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
+    outer_sweep, outer_mode, outer_hooks = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
     try:
         LOCAL.sweep = this
         if create_graph:
-            switch(outside.with_grad(True))
-        arrived = _visit(this)
+            switch(outer_mode.with_grad(True))
+        leaf_cotangents = _visit(this)
         if SPECIAL and LOCAL.watch is not None:
-            LOCAL.watch.leaf_gradients(arrived)
+            LOCAL.watch.leaf_gradients(leaf_cotangents)
         plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
-        if not (plain and write_plain(arrived, this.escaped)):
-            leaves = arrivals(this, arrived, accumulate)
+        if not (plain and write_plain(leaf_cotangents, this.escaped)):
+            leaves = leaf_gradients(this, leaf_cotangents, accumulate)
             if this.notes:
-                at_ties(this, reachable(met(this.notes)), leaves, accumulate, ties)
+                add_zeros_at_ties(this, reachable(visited_ties(this.notes)), leaves, accumulate, ties)
             if not retain_grads:
                 this.retained.clear()
             if leaves or this.retained:
                 write_grads(leaves, this.retained, this.captured, this.escaped, create_graph)
     finally:
-        left, hooks = LOCAL.mode, LOCAL.saved_hooks
-        LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer, outside, packing
-        if left.records is not outside.records:
-            SPECIAL.pop() if outside.records else SPECIAL.append(None)
-        if hooks is not packing:  # Ctrl-C came as a context was to be left
-            del SPECIAL[: max(0, len(hooks) - len(packing))]
+        mode, hooks = LOCAL.mode, LOCAL.saved_hooks
+        LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer_sweep, outer_mode, outer_hooks
+        if mode.records is not outer_mode.records:
+            SPECIAL.pop() if outer_mode.records else SPECIAL.append(None)
+        if hooks is not outer_hooks:  # Ctrl-C interrupted the exit of a context
+            del SPECIAL[: max(0, len(hooks) - len(outer_hooks))]
     return [] if targets is None else list(map(this.captured.get, targets))
 
 
 def _visit(this: Sweep) -> Pending:
-    """Run the rules of the nodes, newest first; what arrived at the leaves, and at roots from which nothing that is wanted is reached."""
+    """Run the rules of the nodes, newest first. Return the cotangents of the leaves, and of roots that lead to no target."""
     pending: Pending = {}
     order: list[Any] | None = None
-    owned: set[Edge] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
+    owned: set[Edge] = set()  # edges whose pending cotangent was allocated here, so that it can be added to in place
     if LOOPS is not None and not SPECIAL:
         found = LOOPS.sweep(
             list(this.roots), list(this.cotangents), this.order, this.wanted, this.captured, this.freed, bool(this.retain_graph),
             bool(this.create_graph), check_saved, this.visit, Tensor.__add__ if this.create_graph else _sum,
         )  # fmt: skip
         if found is not None:
-            pending, order = found  # all of it, or up to where a region may start
+            pending, order = found  # C ran all nodes, or stopped where an elementwise region may start
     if order is None:
         useful, order = this.useful, this.nodes()
         if useful is not None:
             order = [edge for edge in order if edge in useful]
         for root, g in zip(this.roots, this.cotangents, strict=True):
-            _arrive(pending, owned, root, g)
-    alone: set[Edge] = set()  # large nodes that are in no region
+            _accumulate(pending, owned, root, g)
+    outside_regions: set[Edge] = set()  # nodes with large cotangents that are in no region worth compiling
     while order:
         node = order.pop()
         g = pending.pop(node, None)
         if g is None:
             continue
         large = type(g) is ndarray and g.size >= regions.NOTICED
-        if large and regions.sweep_together(this, node, g, order, pending, owned, alone):
+        if large and regions.sweep_region(this, node, g, order, pending, owned, outside_regions):
             continue
         found = this.visit(node, g)
         if found is None:
@@ -273,20 +276,21 @@ def _visit(this: Sweep) -> Pending:
         edges, grads = found
         if type(node) is Output:
             parts = pending.setdefault(node.node, [None] * len(node.node.params["_outputs"]))
-            have = parts[node.index]
-            parts[node.index] = grads if have is None else _sum(have, grads)
+            before = parts[node.index]
+            parts[node.index] = grads if before is None else _sum(before, grads)
             continue
         for edge, grad in zip(edges, grads):
             if edge is not None and grad is not None:
-                _arrive(pending, owned, edge, grad)
+                _accumulate(pending, owned, edge, grad)
     return pending
 
 
-def _arrive(pending: Pending, owned: set[Edge], edge: Edge, g: AnyArray) -> None:
-    """A cotangent arrives at an edge, where another may be waiting."""
+def _accumulate(pending: Pending, owned: set[Edge], edge: Edge, g: AnyArray) -> None:
+    """Add a cotangent to the pending one of an edge."""
     before = pending.get(edge)
     if before is None:
-        pending[edge] = np.asarray(g) if isinstance(g, np.floating) else g  # complex ones round otherwise in arrays
+        # NumPy rounds complex scalars and arrays differently, so complex scalars stay scalars
+        pending[edge] = np.asarray(g) if isinstance(g, np.floating) else g
     elif edge in owned and type(g) is ndarray:
         np.add(before, g, before)
     else:
@@ -305,10 +309,9 @@ def _sum(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def _fill_missing_cotangents(node: Node, parts: list[AnyArray | None]) -> Cotangents:
-    """The cotangents of a node with several outputs; zeros for those nothing arrived at."""
-    outputs = node.params["_outputs"]
-    there = next((part for part in parts if part is not None), None)
+    """Return the cotangents of a node with several outputs, with zeros for outputs that have none."""
+    avals = node.params["_outputs"]
+    first = next((part for part in parts if part is not None), None)
     return tuple(
-        zeros_beside(there, *about) if part is None and about else part
-        for part, about in zip(parts, outputs, strict=True)
+        zeros_beside(first, *aval) if part is None and aval else part for part, aval in zip(parts, avals, strict=True)
     )

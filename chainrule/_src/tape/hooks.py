@@ -1,7 +1,8 @@
-"""Running users' hooks during a backward pass, and checking what they return.
+"""Run users' hooks during a backward pass, and check the values that they return.
 
-A hook gets tensors. What it returns in place of a gradient must have that gradient's type, shape and dtype; anything else raises
-before any ``.grad`` was written. It may keep what it was given or what it returned: the sweep remembers those arrays as escaped.
+``engine.Sweep.visit`` and ``accumulate`` call this module. A hook gets tensors. A replacement that it returns must have
+the gradient's type, shape and dtype; otherwise an error is raised before any ``.grad`` is written. A hook may keep
+references to its arguments and its result, so the sweep records these arrays as escaped.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ndarray = np.ndarray
 def tensor_hooks(
     edge: Edge, g: AnyArray, hooks: Hooks, retained: list[tuple[Tensor, AnyArray]], create_graph: bool
 ) -> AnyArray:
-    """The hooks of the tensor(s) at an edge; then its gradient is kept, if it is retained, whatever came first."""
+    """Run the hooks of the tensors at an edge. Then, if a tensor retains its gradient, add it to ``retained``."""
     if hooks.tensor:
         with grad_mode(create_graph):
             for hook in list(hooks.tensor.values()):
@@ -39,7 +40,7 @@ def tensor_hooks(
 
 
 def pre_hooks(g: object, hooks: Hooks, create_graph: bool) -> Any:
-    """The hooks before a node's rule: they see and may replace the cotangents of its outputs."""
+    """Run the hooks before a node's rule. They get the cotangents of its outputs and may replace them."""
     parts = g if type(g) is list else [g]
     given = tuple(None if p is None else wrapped(p) for p in parts)
     with grad_mode(create_graph):
@@ -51,7 +52,7 @@ def pre_hooks(g: object, hooks: Hooks, create_graph: bool) -> Any:
 
 
 def post_hooks(grads: Cotangents, g: object, hooks: Hooks, create_graph: bool) -> Cotangents:
-    """The hooks after a node's rule: they see what it was given and may replace what it computed."""
+    """Run the hooks after a node's rule. They get its cotangents of inputs and outputs and may replace the former."""
     given = tuple(None if r is None else wrapped(r) for r in grads)
     outs = tuple(None if p is None else wrapped(p) for p in (g if type(g) is tuple else (g,)))
     with grad_mode(create_graph):
@@ -90,7 +91,7 @@ def _bare(g: Tensor, create_graph: bool) -> AnyArray:
 
 
 def mark_escaped(*gradients: object) -> None:
-    """Note that users have seen these gradients: they may have kept them, so no ``.grad`` may be the same memory."""
+    """Record that users may have references to these gradients, so that no ``.grad`` shares their memory."""
     sweep = LOCAL.sweep
     if sweep is not None:
         for g in gradients:
@@ -99,7 +100,7 @@ def mark_escaped(*gradients: object) -> None:
 
 
 def accumulated(hooks: Hooks, tensor: Tensor, g: AnyArray, create_graph: bool) -> None:
-    """The hooks that run once a leaf's ``.grad`` is written."""
+    """Run the hooks of a leaf after its ``.grad`` is written."""
     with grad_mode(create_graph):
         for hook in list(hooks.post_accumulate.values()):
             result = hook(tensor)

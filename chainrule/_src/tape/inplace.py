@@ -1,11 +1,11 @@
-"""In-place operations, and views that share memory with a base.
+"""In-place operations on tensors and on views that share memory with a base.
 
-An in-place operation is computed as the ordinary one; then its value is written into the tensor's memory and its
-history becomes the tensor's. If the tensor is a view, its base (and the base's other views) change too: the base's
-history continues with a CopySlices node, and every view's edge is made anew from its base's.
+``update(tensor, result, op)`` completes an in-place operation: the caller has computed ``result`` out of place. It
+writes the value into the tensor's memory, and the result's history becomes the tensor's. If the tensor is a view, the
+history of its base continues with a CopySlices node, and the edges of all views of the base are rebuilt from the base.
 
-Array-likes that cannot be written (inside a transformation) get new data by the same route; so does an ordinary tensor,
-made inside the transformed function, that such a value is written into.
+Values of a transformation are immutable. There the tensor gets new data instead, also an ordinary tensor that was made
+inside the transformed function.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ ndarray = np.ndarray
 
 
 def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
-    """Raise if writing into this tensor would break autograd or the memory of its neighbours.
+    """Raise if a write into this tensor would break autograd or overwrite elements that share memory.
 
-    Where all elements become the ``same``, they may share their place in memory.
+    Args:
+        same: all elements get the same value, so elements that share memory do not matter.
     """
     if not isinstance(tensor, Tensor):
         raise errors.wrong_operand(op, 0, tensor)
@@ -56,12 +57,12 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
             raise errors.read_only(op)
         if BEFORE_WRITE:
             about_to_write(data)
-    elif not same and view is not None and overlaps_itself(_as_it_would_lie(view)):
+    elif not same and view is not None and overlaps_itself(_layout_in_base(view)):
         raise errors.expanded_in_place(op)
 
 
-def _as_it_would_lie(view: View) -> NumpyArray:
-    """An array where a view of a transformation's value would have its elements, if its base were an ordinary array."""
+def _layout_in_base(view: View) -> NumpyArray:
+    """Return an array with the memory layout that a view of a transformation's value has if its base is an ndarray."""
     if passes_through(view.steps):
         return np.empty(0)
     part = replay_view(np.empty(shape_of(view.base._raw), bool), view.steps)
@@ -69,7 +70,7 @@ def _as_it_would_lie(view: View) -> NumpyArray:
 
 
 def check_mode(tensor: Tensor, op: str) -> None:
-    """Raise if the mode that this thread is in forbids to change the tensor."""
+    """Raise if the mode of this thread does not allow writes into the tensor."""
     if SPECIAL and LOCAL.recorder is not None:
         LOCAL.recorder.bring(tensor)
     view = tensor._view
@@ -82,13 +83,13 @@ def check_mode(tensor: Tensor, op: str) -> None:
 
 
 def on_tape(tensor: Tensor) -> bool:
-    """Whether the tensor, or the one whose memory it shows, has a history."""
+    """Return whether the tensor, or the base that it is a view of, has a history."""
     view = tensor._view
     return tensor._edge is not None or (view is not None and view.base._edge is not None)
 
 
 def check_history(tensor: Tensor, op: str) -> None:
-    """Raise if a recorded write into this tensor could not become part of its history."""
+    """Raise if a recorded write into this tensor cannot become part of its history."""
     view = tensor._view
     if view is not None:
         if view.origin:
@@ -100,7 +101,7 @@ def check_history(tensor: Tensor, op: str) -> None:
 
 
 def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
-    """Write ``result`` into the tensor's memory and continue its history with the result's."""
+    """Write ``result`` into the tensor's memory and make the result's history the tensor's."""
     data, new = tensor._raw, result._raw
     if new.shape != data.shape:
         raise errors.in_place_shape(op, data.shape, new.shape)
@@ -111,11 +112,11 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         new = result._raw
     arrays = type(data) is ndarray and type(new) is ndarray
     if not arrays and level_of(new) > level_of(data):
-        check_own(tensor, new.level, op)
+        check_mapped(tensor, new.level, op)
     if type(data) is ndarray and type(new) is Foreign:
         raise errors.foreign_into_memory(op, new)
     if not arrays and result._edge is not None and level_of(new) < level_of(data):
-        result = wrap(data.level.constant(result))  # a history of a lower level goes inside
+        result = wrap(data.level.constant(result))  # a lower level's history belongs inside the data
         new = result._raw
     recorded = recording()
     if recorded and result._edge is not None and (tensor._view is not None or type(tensor._edge) is Leaf):
@@ -129,7 +130,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         if LOCAL.recorder is not None:
             LOCAL.recorder.check_shared(tensor)
             if LOCAL.recorder.is_buffer(tensor) and (result._edge is not None or level_of(new) > level_of(data)):
-                raise errors.written_into_plain_array(op, tensor)  # as plain code does
+                raise errors.written_into_plain_array(op, tensor)  # as eager code does
         hold(tensor, laid_as(new, data))
     edge = result._edge
     if recorded:
@@ -138,35 +139,35 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         base = tensor if tensor._view is None else tensor._view.base
         before = [(each, each._edge, each._cut) for each in (base, *views_of(base))]
         rebase_history(tensor, edge, result._cut)
-        for each, history, cut in before:  # the numbers are others, and where gradients flow is not
+        for each, history, cut in before:  # unrecorded: the values change, the histories do not
             each._edge, each._cut = history, cut
     if not arrays:
         reach_holders(tensor)
     return tensor
 
 
-def check_own(tensor: Tensor, level: Level, op: str) -> None:
-    """Raise if a value of a level cannot be written into a tensor, which is an argument that all examples share."""
+def check_mapped(tensor: Tensor, level: Level, op: str) -> None:
+    """Raise if the tensor is an argument that all examples share, so that a value per example does not fit into it."""
     for x in getattr(level, "unmapped", ()):
-        if _root(x) is _root(tensor):
+        if _base_or_self(x) is _base_or_self(tensor):
             raise errors.unmapped_in_place(op)
 
 
-def _root(tensor: Tensor) -> Tensor:
+def _base_or_self(tensor: Tensor) -> Tensor:
     return tensor if tensor._view is None else tensor._view.base
 
 
 def laid_as(new: Any, data: AnyArray) -> Any:
-    """Return a value that replaces a tensor's data, with the strides of the memory that it replaces.
+    """Return the value ``new``, which replaces a tensor's data, with the strides of that data.
 
     Later views of the tensor then share memory where they do in eager code.
     """
     if type(new) is Foreign or type(data) is Foreign:
         return new
-    ours, theirs = memory_of(new), memory_of(data)
-    if ours.shape != theirs.shape or same_strides(ours, theirs) or overlaps_itself(theirs):
+    new_memory, memory = memory_of(new), memory_of(data)
+    if new_memory.shape != memory.shape or same_strides(new_memory, memory) or overlaps_itself(memory):
         return new
-    return _with_strides(new, theirs.strides)
+    return _with_strides(new, memory.strides)
 
 
 def _with_strides(x: Any, strides: tuple[int, ...]) -> Any:
@@ -180,13 +181,13 @@ def _with_strides(x: Any, strides: tuple[int, ...]) -> Any:
 
 
 def reach_holders(tensor: Tensor) -> None:
-    """Give the numbers that were written to a tensor to all that share its memory without sharing its history."""
-    written = tensor if tensor._view is None else tensor._view.base
+    """Copy the written values to all tensors that share the tensor's memory but not its history (see ``memory``)."""
+    written = _base_or_self(tensor)
     if written._memory is None:
         return
-    memory, at = written._memory
+    memory, steps_to_written = written._memory
     with grad_mode(False):
-        memory.numbers = _put_back(wrap(memory.numbers), wrap(detached(written._raw)), at)._raw
+        memory.numbers = _put_back(wrap(memory.numbers), wrap(detached(written._raw)), steps_to_written)._raw
     for base, steps in memory.families():
         if base is written:
             continue
@@ -198,34 +199,35 @@ def reach_holders(tensor: Tensor) -> None:
 
 
 def set_numbers(tensor: Tensor, numbers: AnyArray) -> None:
-    """Give a tensor other numbers, of its shape and dtype; its derivatives are as before."""
+    """Replace a tensor's values by others of its shape and dtype; its derivatives stay the same."""
     hold(tensor, with_numbers(tensor._raw, numbers))
     if type(tensor._edge) is Leaf:
         tensor._edge.data = tensor._raw
 
 
 def with_numbers(x: Any, numbers: Any) -> Any:
-    """A value with the derivatives of ``x``, of whatever levels, and these numbers, which have none."""
+    """Return a value with the derivatives of ``x``, at all levels, and with the values of ``numbers``."""
     top = max(dispatch.rank(x), dispatch.rank(numbers))
     if type(x) is ndarray or not top:
         return numbers
-    own, given = dispatch.rank(x) == top, dispatch.rank(numbers) == top
+    open_x, open_numbers = dispatch.rank(x) == top, dispatch.rank(numbers) == top
     if top & 1:
-        return wrap(with_numbers(x._raw if own else x, numbers._raw if given else numbers), x._edge if own else None)
-    highest = x if own else numbers
+        inner = with_numbers(x._raw if open_x else x, numbers._raw if open_numbers else numbers)
+        return wrap(inner, x._edge if open_x else None)
+    highest = x if open_x else numbers
     return type(highest).with_numbers(x, numbers, highest.level)
 
 
 def level_of(data: AnyArray) -> int:
-    """The transformation that a tensor's data belongs to; 0 for an array."""
+    """Return the level of the transformation that a tensor's data belongs to; 0 for an array."""
     return getattr(data, "level", 0)
 
 
 def rebase_history(tensor: Tensor, edge: Edge | None, cut: object = None) -> None:
-    """Make ``edge`` the tensor's, and mend its base and all views of that."""
+    """Set the tensor's edge, then update the histories of its base and of all views of the base."""
     view = tensor._view
     if view is None and tensor._views is None and (tensor._edge is None or tensor._edge.hooks is None):
-        tensor._edge = edge  # the common case
+        tensor._edge = edge  # fast path
         if edge is None:
             tensor._cut = cut
         return
@@ -244,7 +246,7 @@ def rebase_history(tensor: Tensor, edge: Edge | None, cut: object = None) -> Non
         params = {"steps": view.steps}
         if type(base._raw) is not ndarray or type(tensor._raw) is not ndarray:
             before: Any = base._raw
-            if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history goes inside
+            if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history belongs inside
                 before, base._edge = wrap(before, base._edge), None
             hold(base, laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
         if edge is not None or base._edge is not None:
@@ -253,7 +255,7 @@ def rebase_history(tensor: Tensor, edge: Edge | None, cut: object = None) -> Non
         elif base._cut is None:
             base._cut = cut
     refresh(base)
-    for each, hooks in retaining:  # hooks stay with the old value, a retained gradient goes with the tensor
+    for each, hooks in retaining:  # hooks stay with the old node; ``retain_grad`` applies to the tensor's new node
         if each._edge is None or each._edge.hooks is not hooks:
             hooks.retain = None
             if each._edge is not None:
@@ -267,7 +269,7 @@ def _set_edge(tensor: Tensor, edge: Edge | None, cut: object) -> None:
 
 
 def refresh(base: Tensor) -> None:
-    """Make the edges (and where memory is not shared, the data) of all views of a base anew."""
+    """Rebuild the edges of all views of a base, and their data where it is no shared memory."""
     for tensor in views_of(base):
         view = tensor._view
         if view.origin == "function":
@@ -286,7 +288,7 @@ def refresh(base: Tensor) -> None:
 
 
 def _poison(tensor: Tensor) -> None:
-    """Make gradients of a custom Function's output fail: it shares memory that was written to, and its rule knows not."""
+    """Make backward passes raise at a custom Function's output: its memory was overwritten, unknown to its backward."""
     if tensor._edge is not None:
         in_avals = ((tensor._raw.shape, tensor._raw.dtype),)
         tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), in_avals=in_avals, pullback=_raise)
@@ -303,29 +305,29 @@ def replay_view(data: AnyArray, steps: tuple[ViewStep, ...]) -> Any:
 
 
 def passes_through(steps: tuple[ViewStep, ...]) -> bool:
-    """Whether one of the steps to a view is no row."""
+    """Return whether one of the steps to a view is a ``Through`` rather than a primitive."""
     return any(type(prim) is Through for prim, _ in steps)
 
 
 def _replay(tensor: Tensor, steps: tuple[ViewStep, ...]) -> Tensor:
-    """``replay_view`` of a tensor, recorded."""
+    """Replay view steps on a tensor, recorded, including ``Through`` steps."""
     for prim, params in steps:
         tensor = prim.read(tensor) if type(prim) is Through else dispatch.bind(prim, (tensor,), params)
     return tensor
 
 
 def _put_back(base: Tensor, part: Tensor, steps: tuple[ViewStep, ...]) -> Tensor:
-    """The base with a part written to it that steps lead to, of which some are no rows."""
-    at = next((k for k, (prim, _) in enumerate(steps) if type(prim) is Through), None)
-    if at is not None:
-        region, through = _replay(base, steps[:at]), steps[at][0]
-        part = through.write(region, _put_back(through.read(region), part, steps[at + 1 :]))
-    steps = steps[:at]
+    """Return the base with ``part`` written to the view that the steps lead to, including ``Through`` steps."""
+    index = next((k for k, (prim, _) in enumerate(steps) if type(prim) is Through), None)
+    if index is not None:
+        region, through = _replay(base, steps[:index]), steps[index][0]
+        part = through.write(region, _put_back(through.read(region), part, steps[index + 1 :]))
+    steps = steps[:index]
     return dispatch.bind(TABLE["copy_slices"], (base, part), {"steps": steps}) if steps else part
 
 
 def edge_through(base: Tensor, steps: tuple[ViewStep, ...]) -> Any:
-    """The edge of a view that these steps take from a base."""
+    """Return the edge of the view that these steps lead to from a base."""
     edge, data = base._edge, base._raw
     if edge is None:
         return None

@@ -1,7 +1,8 @@
-"""Which operations are recorded: thread-local modes, behind one flag that the hot path can afford to read.
+"""Thread-local modes, which decide whether operations are recorded, and one global flag for the fast path.
 
-Almost always every thread records. ``SPECIAL`` has an entry for every thread (and context) in which that is not so; while
-it is empty the hot path needs no thread-local look-up. It is a list because adding and removing an entry needs no lock.
+By default every thread records, without hooks, watches and traces. ``SPECIAL`` has an entry for each thread and context
+that deviates from the default. While it is empty, the fast path needs no thread-local look-up. It is a list because
+adding and removing an entry needs no lock.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from chainrule._src.arrays.types import AnyFunction, Params
 
 
 class Mode:
-    """What a thread does with its operations. There is one record for each combination, in ``MODES``.
+    """The mode of a thread. ``MODES`` has the one instance of each combination.
 
     Attributes:
         grad: gradient mode is on.
-        inference: in inference mode.
-        silent: inside a custom Function, where it is no mistake that something is not recorded.
+        inference: inference mode is on.
+        silent: the thread is inside a custom Function: unrecorded results do not note where their path was cut.
         records: operations are recorded.
     """
 
@@ -42,12 +43,13 @@ MODES = {
 }  # fmt: skip
 _USUAL = MODES[True, False, False]
 SPECIAL: list[None] = []
-WATCHES: list[None] = []  # an entry for every watch that is on, in whatever thread
+WATCHES: list[None] = []  # an entry for each active watch of any thread
 
 
-class _End:
-    """Takes back the entries of a thread that ended in a mode. It is in a cycle with the thread's state: the garbage
-    collector finds both, and the state is still whole then.
+class _Cleanup:
+    """Remove a thread's entries from ``SPECIAL`` and ``WATCHES`` if the thread ends in a mode.
+
+    The object and the thread's state form a reference cycle, so that the state still exists when ``__del__`` runs.
     """
 
     __slots__ = ("local", "state")
@@ -61,7 +63,7 @@ class _End:
         if not self.state.get("mode", _USUAL).records:
             entries += 1
         watch = self.state.get("watch")
-        while watch is not None and watch is not self.local.watch:  # which all threads share
+        while watch is not None and watch is not self.local.watch:  # the class attribute, which all threads share
             watches.pop()
             entries += 1
             watch = watch.inner
@@ -71,28 +73,28 @@ class _End:
 
 class _Local(threading.local):
     mode = _USUAL
-    traced = False  # inside grad or vjp that was called in inference mode: what is made there may be saved
+    traced = False  # inside grad or vjp called in inference mode: inference tensors made there can be saved
     saved_hooks: tuple[tuple[AnyFunction, AnyFunction], ...] = ()  # see ``saved``
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
-    sweep: Any = None  # the backward pass that is running, see ``engine``
-    overriding = True  # operands are asked for ``__torch_function__``, see ``overriding``
-    recorder: Any = None  # what ``compile`` records this thread's operations with, see ``interpreters.recorder``
+    sweep: Any = None  # the running backward pass, see ``engine``
+    overriding = True  # operations call ``__torch_function__`` of their operands, see ``overriding``
+    recorder: Any = None  # the recorder with which ``compile`` traces this thread, see ``interpreters.recorder``
 
     def __init__(self) -> None:
-        self.end = _End(type(self), self.__dict__)
+        self.cleanup = _Cleanup(type(self), self.__dict__)
 
 
 LOCAL = _Local()
 
 
 def recording() -> bool:
-    """Whether operations of this thread go on the tape."""
+    """Return whether operations of this thread are recorded on the tape."""
     return not SPECIAL or LOCAL.mode.records
 
 
-def _one_more() -> None:
-    """An entry of ``SPECIAL``, or none if Ctrl-C comes."""
+def _add_special() -> None:
+    """Add an entry to ``SPECIAL``, or none if an exception such as KeyboardInterrupt is raised."""
     try:
         SPECIAL.append(None)
     except BaseException:
@@ -101,8 +103,8 @@ def _one_more() -> None:
 
 
 def set_special() -> None:
-    """Have operations take the path that looks at the thread's modes, until ``leave_special``."""
-    _one_more()
+    """Make operations read the thread's modes until ``leave_special``."""
+    _add_special()
 
 
 def leave_special() -> None:
@@ -110,7 +112,7 @@ def leave_special() -> None:
 
 
 def set_watched() -> None:
-    """``set_special``, for a watch."""
+    """Do the same as ``set_special``, for a watch."""
     WATCHES.append(None)
     set_special()
 
@@ -121,15 +123,14 @@ def leave_watched() -> None:
 
 
 def switch(mode: Mode) -> Mode:
-    """Put this thread in a mode; returns the one it was in.
+    """Set the mode of this thread and return the previous one.
 
-    Python looks for Ctrl-C when a function is called and when one that is written in C returns. Whoever has to get back
-    whatever happens therefore does not call this in ``finally``, but assigns ``LOCAL.mode`` there, and then puts the entries
-    of ``SPECIAL`` right.
+    Do not call this in ``finally``: Python handles Ctrl-C at calls of functions and at returns of C functions, so the call
+    can be interrupted. Assign ``LOCAL.mode`` there, and then correct the entries of ``SPECIAL``.
     """
     before = LOCAL.mode
     if before.records and not mode.records:
-        _one_more()
+        _add_special()
     LOCAL.mode = mode
     if mode.records and not before.records:
         SPECIAL.pop()
@@ -137,7 +138,7 @@ def switch(mode: Mode) -> Mode:
 
 
 class grad_mode:
-    """Gradient mode as asked for, for the duration of a ``with`` block."""
+    """A context that turns gradient mode on or off."""
 
     __slots__ = ("before", "grad")
 

@@ -1,11 +1,11 @@
-"""The tape: what an operation leaves behind for the backward pass.
+"""The tape: the graph of nodes that recorded operations build for the backward pass.
 
-A :class:`Node` is a record, not a closure: the primitive, its parameters, the raw arrays its rule named, and the
-edges to whatever made its operands. It *is* ``grad_fn``. A :class:`Leaf` ends a path: the place where the gradient
-of a user's tensor is collected. An :class:`Output` is one result of a node that has several.
+A :class:`Node` is a record, not a closure. It holds the primitive, its parameters, the raw arrays that its rule reads,
+and the edges of its operands. Users see it as ``grad_fn``. A :class:`Leaf` ends a path and collects the gradient of a
+user's tensor. An :class:`Output` is one output of a node that has several.
 
-Sequence numbers grow with time, so visiting nodes in decreasing order is a topological sort of the graph. In-place
-writes take numbers from the same counter (see ``versions``).
+``dispatch.record`` makes nodes and ``engine.sweep`` reads them. Sequence numbers grow with time, so decreasing sequence
+numbers are a topological order of the graph. In-place writes take numbers from the same counter (see ``versions``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ next_seq: Callable[[], int] = itertools.count(1).__next__
 
 
 class Freed(tuple[object, ...]):
-    """What ``Node.saved`` becomes once a backward pass has used the saved values up. It knows where that was called."""
+    """The value of ``Node.saved`` after a backward pass has freed the saved values; records where that pass was called."""
 
     code: CodeType | None
     lasti: int
@@ -42,7 +42,7 @@ class Freed(tuple[object, ...]):
 
 
 class Hooks:
-    """The hooks of a node or leaf. Absent until the first one is registered."""
+    """The hooks of a node or leaf. Created when the first one is registered."""
 
     __slots__ = ("post", "post_accumulate", "pre", "retain", "tensor")
 
@@ -55,7 +55,7 @@ class Hooks:
 
 
 class RemovableHandle:
-    """Returned by every ``register_*hook``: ``handle.remove()`` takes the hook away again."""
+    """A handle that every ``register_*hook`` returns: ``handle.remove()`` removes the hook."""
 
     __slots__ = ("hooks", "key")
 
@@ -68,7 +68,7 @@ class RemovableHandle:
 
     @property
     def id(self) -> int:
-        """A number of its own; later handles have larger ones."""
+        """A unique number; later handles have larger ones."""
         return self.key
 
     def remove(self) -> None:
@@ -84,14 +84,14 @@ class RemovableHandle:
 _FIRST_HOOK = new_lock()
 
 
-#: called when something of the user's is about to hang on a node, which may so become part of a reference cycle
-ON_USE: list[Callable[[], object]] = []
+#: callbacks that run before a user's object (a hook, metadata) is attached to a node: it may close a reference cycle
+ON_ATTACH: list[Callable[[], object]] = []
 
 
 def hooks_of(edge: Edge) -> Hooks:
     if edge.hooks is None:
-        for told in ON_USE:
-            told()
+        for callback in ON_ATTACH:
+            callback()
         with _FIRST_HOOK:
             if edge.hooks is None:
                 edge.hooks = Hooks()
@@ -100,12 +100,12 @@ def hooks_of(edge: Edge) -> Hooks:
 
 
 class Node:
-    """One recorded operation; what ``tensor.grad_fn`` returns.
+    """One recorded operation. ``tensor.grad_fn`` returns it.
 
     ``edges`` has one entry per operand: the Node, Output or Leaf that made it, or None for a constant. ``saved``
-    holds raw arrays in the order of ``prim.saves``. ``in_avals`` holds each operand's (shape,
-    dtype), or None, which says four things at once: no operand was broadcast (by an elementwise row), none was cast, none is
-    complex, and no rule of the row asks for shapes and dtypes. Then a rule's result is the cotangent, with nothing to undo.
+    holds raw arrays in the order of ``prim.saves``. ``in_avals`` holds the (shape, dtype) of each operand, or None if
+    no rule needs them: an elementwise primitive broadcast no operand, none was cast, none is complex, and no rule of the
+    primitive reads shapes and dtypes. The results of the rules are then the cotangents, with no broadcasting to undo.
     """
 
     __slots__ = (
@@ -121,11 +121,11 @@ class Node:
     in_avals: tuple[Aval, ...] | None
     hooks: Hooks | None
     outs: dict[int, weakref.ref[Output]]
-    code: CodeType | None  # where the user's program called the operation, and which instruction it was at
+    code: CodeType | None  # the user's code that called the operation, and the offset of the instruction in it
     lasti: int
 
     def name(self) -> str:
-        """The name of the operation, as in ``'ExpBackward0'``."""
+        """Return the name of the operation, such as ``'ExpBackward0'``."""
         return self.prim.node_name(self.params, self)
 
     def __repr__(self) -> str:
@@ -133,13 +133,13 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | Leaf | None, int], ...]:
-        """The graph, one step towards the leaves: a pair (function, which of its outputs) per operand."""
+        """The next nodes towards the leaves: a pair (node, index of its output) per operand."""
         number = self.prim.number_among(self)
         return tuple(_next_function(edge) for i, edge in enumerate(self.edges) if i != number)
 
     @property
     def rule(self) -> dict[str, str]:
-        """The operation's rule: for each operand its cotangent, written in NumPy (``g`` is the output's cotangent).
+        """The VJP rule: for each operand its cotangent, as a NumPy expression (``g`` is the output's cotangent).
 
         >>> import chainrule as cr
         >>> cr.ones(2, requires_grad=True).exp().grad_fn.rule
@@ -149,12 +149,12 @@ class Node:
 
     @property
     def metadata(self) -> dict[object, Any]:
-        """A dictionary for the user's own notes about this node."""
+        """A dictionary for the user's own data about this node."""
         try:
             return self.meta
         except AttributeError:
-            for told in ON_USE:
-                told()
+            for callback in ON_ATTACH:
+                callback()
             self.meta: dict[object, Any] = {}
             return self.meta
 
@@ -165,11 +165,11 @@ class Node:
         raise errors.pickle_node(self)
 
     def register_hook(self, hook: AnyFunction) -> RemovableHandle:
-        """Call ``hook(grad_inputs, grad_outputs)`` after this node's rule ran; what it returns replaces grad_inputs."""
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node's rule. A returned tuple replaces grad_inputs."""
         return RemovableHandle(hooks_of(self).post, hook)
 
     def register_prehook(self, hook: AnyFunction) -> RemovableHandle:
-        """Call ``hook(grad_outputs)`` before this node's rule runs; what it returns replaces grad_outputs."""
+        """Call ``hook(grad_outputs)`` before this node's rule runs. A returned tuple replaces grad_outputs."""
         return RemovableHandle(hooks_of(self).pre, hook)
 
 
@@ -182,9 +182,9 @@ def new_node(
     pullback: Pullback | None = None,
     depth: int = 3,
 ) -> Node:
-    """A node at the end of the tape. (The templates of ``api.functions``, for speed, fill theirs themselves.)
+    """Return a new node. (The generated functions of ``api.functions`` fill their nodes in line, for speed.)
 
-    The user's frame is ``depth`` frames up or further.
+    The user's frame is at least ``depth`` frames up the stack.
     """
     node = Node()
     node.prim = prim
@@ -202,16 +202,16 @@ def new_node(
             node.lasti = frame.f_lasti
         else:
             note_frame(node, frame)
-    except ValueError:  # called by no Python program
+    except ValueError:  # no Python code called it
         note_frame(node, None)
     return node
 
 
 @final
 class Output:
-    """One output of a node that has several. Its cotangent is put in its slot of the node's cotangents.
+    """One output of a node that has several. Its cotangent goes into its slot of the node's list of cotangents.
 
-    There is one for each output: the node knows it, weakly (see ``output_of``).
+    An output has at most one such object, to which the node holds a weak reference (see ``output_of``).
     """
 
     __slots__ = ("__weakref__", "edges", "hooks", "index", "node", "seq")
@@ -226,16 +226,16 @@ class Output:
 
 
 def outputs_of(node: Node) -> dict[int, weakref.ref[Output]]:
-    """The outputs of a node that are there."""
+    """Return the Outputs of a node that exist, by index."""
     try:
-        return object.__getattribute__(node, "outs")  # users' attributes are looked up otherwise
+        return object.__getattribute__(node, "outs")  # bypasses ``Node.__getattr__``
     except AttributeError:
         node.outs = {}
         return node.outs
 
 
 def output_of(node: Node, index: int) -> Output:
-    """The edge of one of a node's several outputs: the one that is there, as long as anything refers to it."""
+    """Return the Output of this index of a node, a new one if none is alive."""
     ref = outputs_of(node).get(index)
     output = None if ref is None else ref()
     return Output(node, index, node.seq + 1) if output is None else output
@@ -243,15 +243,15 @@ def output_of(node: Node, index: int) -> Output:
 
 @final
 class Leaf:
-    """Where the gradient of a leaf tensor is collected (``AccumulateGrad``).
+    """The end of a path, which collects the gradient of a leaf tensor (``AccumulateGrad``).
 
-    The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle. What was collected stays when
-    the tensor goes: as an array, which refers to nothing.
+    The tensor owns its Leaf and the Leaf holds a weak reference to the tensor, so there is no reference cycle. The
+    collected gradient outlives the tensor as a plain array.
     """
 
     __slots__ = ("__weakref__", "added", "code", "data", "grad", "hooks", "lasti", "meta", "passes", "seq", "tensor")
 
-    code: CodeType | None  # where the user's program made the leaf
+    code: CodeType | None  # the user's code that made the leaf
     lasti: int
 
     edges: Edges = ()
@@ -260,21 +260,21 @@ class Leaf:
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = weakref.ref(tensor)
         self.data = tensor._raw
-        self.grad: NumpyArray | None = None  # the numbers of the tensor's ``.grad``
+        self.grad: NumpyArray | None = None  # the array of the tensor's ``.grad``
         self.hooks: Hooks | None = None
-        self.seq = -1  # older than everything; where a transformation starts, its time
-        self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
-        self.passes: tuple[Freed, ...] = ()  # the latest of them
+        self.seq = -1  # older than all nodes; an argument of a transformation has the sequence number of its start
+        self.added = 0  # number of backward passes summed in ``.grad`` since it was last None
+        self.passes: tuple[Freed, ...] = ()  # the latest of these passes
         try:
             note_frame(self, _getframe(2))
-        except ValueError:  # called by no Python program
+        except ValueError:  # no Python code called it
             note_frame(self, None)
 
     @property
     def variable(self) -> Tensor:
         """The leaf tensor."""
         tensor = self.tensor()
-        if tensor is None:  # the user let go of it: the graph still has its data
+        if tensor is None:  # the user's tensor was freed: the graph still has its data
             tensor = Leaf.make_tensor(self.data, self)
             self.tensor = weakref.ref(tensor)
             if self.grad is not None:
@@ -294,15 +294,15 @@ class Leaf:
     register_prehook = Node.register_prehook
 
 
-#: where a cotangent goes to
+#: the destination of a cotangent
 Edge: TypeAlias = Node | Output | Leaf
-#: an edge for each operand; None for constants
+#: the edge of each operand; None for constants
 Edges: TypeAlias = tuple[Edge | None, ...]
 #: shape and dtype of an operand
 Aval: TypeAlias = tuple[tuple[int, ...], NumpyDType]
 #: ``(node, g, saved, edges) -> cotangents``; g is a tuple for a node with several outputs
 Pullback: TypeAlias = Callable[[Node, Any, Saved, Edges], Cotangents]
-#: what has arrived so far, at each edge; of a node with several outputs, a list of them
+#: the sum of the cotangents so far, by edge; for a node with several outputs, a list with one sum per output
 Pending: TypeAlias = dict[Edge, Any]
 
 
@@ -311,18 +311,18 @@ def _next_function(edge: Edge | None) -> tuple[Node | Leaf | None, int]:
 
 
 def grad_fn_of(edge: Edge | None) -> Node | None:
-    """The node behind an edge, as users see it: None for constants and leaves."""
+    """Return the node of an edge as users see it: None for constants and leaves."""
     if edge is None or type(edge) is Leaf:
         return None
     node: Node = edge.node if type(edge) is Output else edge
     if type(node) is Node:
-        node.__class__ = _class_named(node.name())
+        node.__class__ = _node_class(node.name())
     return node
 
 
 @functools.cache
-def _class_named(name: str) -> type[Node]:
-    """The class of the nodes of one name: PyTorch's programs ask for ``type(y.grad_fn).__name__``."""
+def _node_class(name: str) -> type[Node]:
+    """Return the class of the nodes of this name: PyTorch programs read ``type(y.grad_fn).__name__``."""
     return type(name, (Node,), {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__})
 
 
@@ -330,7 +330,7 @@ Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 
 
 def leading_to(order: list[Edge], targets: set[Edge]) -> set[Edge]:
-    """The members of ``order`` (oldest first) from which a target can be reached, targets included."""
+    """Return the members of ``order`` (oldest first) from which a target can be reached, and the targets."""
     useful = set(targets)
     for edge in order:
         if edge not in useful:

@@ -1,8 +1,8 @@
-"""``__torch_function__``: operands that say themselves what a function of PyTorch's face gives for them.
+"""``__torch_function__``: operands that override functions of the PyTorch-style API.
 
-A class answers for all functions and methods that are given one of its objects: subclasses of Tensor, whose results are of the
-subclass unless they say otherwise, and classes that are no tensors. What is not exactly a Tensor never takes the path in C,
-so ordinary calls pay nothing.
+A class with ``__torch_function__`` overrides all functions and methods that get one of its objects. Results for a
+subclass of Tensor are of the subclass by default. Classes that are no tensors can override functions, too. The fast path
+in C accepts exact Tensors only, so ordinary calls have no overhead.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach, refused
 
-#: types that have nothing to say
+#: types that never override functions
 PLAIN = frozenset({Tensor, InferenceTensor, np.ndarray, int, float, bool, complex, str, type(None), Size, dtype, slice})
 
 
 class DisableTorchFunctionSubclass:
-    """A context in which ``__torch_function__`` is not asked."""
+    """A context in which ``__torch_function__`` is not called."""
 
     def __enter__(self) -> None:
         self.before = LOCAL.overriding
@@ -36,25 +36,25 @@ class DisableTorchFunctionSubclass:
 
 
 def says(x: object) -> bool:
-    """Whether functions ask x."""
+    """Return whether x overrides functions."""
     if type(x) in PLAIN or not LOCAL.overriding:
         return False
-    asked = getattr(type(x), "__torch_function__", None)
-    return asked is not None and asked is not refused
+    handler = getattr(type(x), "__torch_function__", None)
+    return handler is not None and handler is not refused
 
 
 def overriding(args: Iterable[object]) -> list[Any]:
-    """One argument of each type that is asked, in the order in which they are: subclasses before their bases."""
+    """Return one argument of each overriding type, in the order of dispatch: subclasses before their bases."""
     found: list[Any] = []
     for x in args:
         if says(x) and type(x) not in map(type, found):
-            at = next((i for i, y in enumerate(found) if issubclass(type(x), type(y))), len(found))
-            found.insert(at, x)
+            index = next((i for i, y in enumerate(found) if issubclass(type(x), type(y))), len(found))
+            found.insert(index, x)
     return found
 
 
 def operands(args: Iterable[Any]) -> Iterable[object]:
-    """The arguments of a call, those in lists among them."""
+    """Iterate over the arguments of a call and over the elements of lists and tuples among them."""
     for x in args:
         if type(x) in (list, tuple):
             yield from x
@@ -63,10 +63,10 @@ def operands(args: Iterable[Any]) -> Iterable[object]:
 
 
 def hand_over(function: AnyFunction, asked: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
-    """What the first argument gives that does not answer NotImplemented.
+    """Call ``__torch_function__`` of the arguments ``asked``. Return the first result that is not NotImplemented.
 
     Raises:
-        TypeError: none does.
+        TypeError: all results are NotImplemented.
     """
     types = tuple(map(type, asked))
     for x in asked:
@@ -80,7 +80,7 @@ def hand_over(function: AnyFunction, asked: list[Any], args: tuple[object, ...],
 
 
 def operator_of(symbol: str, x: object, other: object) -> Any:
-    """What ``x * other`` gives (symbol "mul"; "rmul": ``other * x``) where one of them is asked; NotImplemented where none is."""
+    """Return the overridden result of ``x * other`` (symbol "mul") or ``other * x`` ("rmul"), or NotImplemented."""
     if not says(x) and not says(other):
         return NotImplemented
     name = _METHODS.get(symbol, symbol)
@@ -96,7 +96,7 @@ _METHODS = {
 
 
 def overridable(function: AnyFunction, public: Callable[[], AnyFunction]) -> AnyFunction:
-    """The function, which asks its operands first. ``public`` gives what they are told that was called."""
+    """Wrap a function so that its operands can override it. ``public`` returns the function to pass to the override."""
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
@@ -113,7 +113,7 @@ def overridable(function: AnyFunction, public: Callable[[], AnyFunction]) -> Any
 
 
 def _as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """The same elements and history in a tensor of a subclass."""
+    """Return a tensor of a subclass with the same elements and history."""
     out: Tensor = TABLE["alias"](self)
     out.__class__ = cls
     return out
@@ -126,7 +126,7 @@ def _default(
     args: tuple[object, ...] = (),
     kwargs: Params | None = None,
 ) -> Any:
-    """Call the function on the tensors; what comes out is of the subclass."""
+    """Call the function and convert its results to the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     with DisableTorchFunctionSubclass():
@@ -143,7 +143,7 @@ def _converted(x: object, cls: type[Tensor]) -> Any:
 
 
 def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
-    """A leaf of a subclass around a tensor's elements."""
+    """Return a leaf of a subclass with a tensor's elements."""
     return _as_subclass(data.detach(), cls).requires_grad_(require_grad)
 
 

@@ -1,11 +1,12 @@
 """Elementwise regions of the backward pass, swept block by block.
 
-On large arrays the time of an elementwise rule is the time its temporaries take through memory. But element i of all
-the cotangents in a run of elementwise nodes depends on element i only. So the run is done for one block of elements
-after the other: the block's cotangents stay in cache from the first node to the last, and only what leaves the run
-is written to memory. The rules are the same; they just get slices.
+``engine._visit`` calls ``sweep_region`` at nodes with large cotangents. A region is a run of elementwise nodes, newest
+first. On large arrays an elementwise rule takes as long as memory traffic for its temporaries. In a region, element i
+of each cotangent depends on element i of the others only, so the rules run on one block of elements after the other.
+The cotangents of a block stay in cache from the first node to the last. Only cotangents that leave the region are
+written to memory. The rules are the same; their arguments are slices.
 
-A run that comes again and again is handed to a floor above (``COMPILE``), which makes native loops of its rules.
+``COMPILE`` compiles regions that repeat to native loops.
 """
 
 from __future__ import annotations
@@ -26,38 +27,39 @@ from chainrule._src.tape.warned import at_users_line
 ndarray = np.ndarray
 Arrays = list[NumpyArray]
 
-#: elements from which runs are looked for: long ones, those of two nodes, and single nodes
+#: minimal number of elements for a region: of many nodes, of two nodes, of one node
 NOTICED, SHORT, SINGLE = 512, 32_768, 262_144
-#: elements from which Python's blocks are worth it, and about how many are in one
+#: minimal number of elements for blocks in Python, and the approximate number in a block
 LARGE = 65_536
 BLOCK = 40_000
 
-#: what makes a program of a region: arrays -> what leaves it, or None where Python has to do it. Entered from above
+#: the compiler of regions, which a higher-level module registers; None: do not compile
 COMPILE: Callable[[Region], RegionRun | None] | None = None
+#: a compiled region: arrays -> leaving cotangents, or None where Python must compute them
 RegionRun = Callable[[Arrays], Arrays | None]
-#: for each region's key how often it was met; from ``OFTEN`` times on its program, None if there can be none
+#: region key -> how often it occurred; after ``OFTEN`` times its compiled program, or None if it cannot be compiled
 _PROGRAMS: dict[tuple[object, ...], Any] = {}
 OFTEN, _MOST = 3, 256
 
-#: parameters of rows that read the same have the same value
-_PLAIN = frozenset({bool, int, float, str, type(None)})
+#: types of parameters whose ``repr`` determines the value
+_REPR_TYPES = frozenset({bool, int, float, str, type(None)})
 _MASK = np.dtype(bool)
 
 
 class Region:
-    """A run of elementwise nodes, whose cotangents have one shape and dtype.
+    """A run of elementwise nodes whose cotangents have one shape and dtype.
 
     Args:
-        useful: the edges that the sweep is confined to; None: it goes everywhere.
+        useful: the edges that the sweep visits; None: all.
 
     Attributes:
-        members: the nodes, newest first. Each gets its cotangent from those before it, from outside, or both.
-        arriving: the members that get a cotangent from outside, with it.
-        arrays: what the rules read, each array once.
-        key: all else that decides what they compute.
+        members: the nodes, newest first. Each gets its cotangent from earlier members, from outside, or both.
+        arriving: the cotangents from outside, by member.
+        arrays: the distinct arrays that the rules read.
+        key: the cache key: primitives, parameters, dtypes and connections.
     """
 
-    __slots__ = ("_numbers", "_places", "_useful", "arrays", "arriving", "dtype", "key", "members", "shape")
+    __slots__ = ("_array_indices", "_edge_numbers", "_useful", "arrays", "arriving", "dtype", "key", "members", "shape")
 
     def __init__(self, shape: tuple[int, ...], dtype: NumpyDType, useful: set[Edge] | None) -> None:
         self.shape, self.dtype = shape, dtype
@@ -66,44 +68,48 @@ class Region:
         self.arrays: Arrays = []
         self.key: list[object] = []
         self._useful = useful
-        self._places: dict[int, int] = {}  # of arrays, by identity
-        self._numbers: dict[Edge | None, int | None] = {None: None}  # of edges
+        self._array_indices: dict[int, int] = {}  # id of an array -> its index in ``arrays``
+        self._edge_numbers: dict[Edge | None, int | None] = {None: None}
 
     def leads_to(self, node: Node) -> bool:
-        return node in self._numbers
+        return node in self._edge_numbers
 
-    def take(self, node: Node, g: NumpyArray) -> bool:
-        """Make a node a member, if it is elementwise. ``g`` is the cotangent that arrives from outside, if there is one."""
+    def append(self, node: Node, g: NumpyArray | None) -> bool:
+        """Append a node to the region and return True, if the region can contain it.
+
+        Args:
+            g: the cotangent that arrives from outside the region; None: there is none.
+        """
         prim, saved, params = node.prim, node.saved, node.params
         if (
             prim.kind != "elementwise"
-            or not prim.listed  # a rule of the user's may want whole arrays
+            or not prim.listed  # a user's rule may need whole arrays
             or node.in_avals is not None
             or node.hooks is not None
             or type(saved) is Freed
             or (saved and CLOCK.latest > node.seq)
-            or (params and not all([type(value) in _PLAIN for value in params.values()]))
+            or (params and not all([type(value) in _REPR_TYPES for value in params.values()]))
         ):
             return False
-        places, known = self._places, len(self._places)
+        indices, array_count = self._array_indices, len(self._array_indices)
         key: list[object] = [prim, repr(params) if params else None]
         for value in saved if g is None else (g, *saved):
             if type(value) is ndarray:
-                place = places.get(id(value))
-                if place is None:
+                index = indices.get(id(value))
+                if index is None:
                     if not self._fits(value):
-                        del self.arrays[known:]
+                        del self.arrays[array_count:]
                         return False
-                    place = places[id(value)] = len(places)
+                    index = indices[id(value)] = len(indices)
                     self.arrays.append(value)
                     key.append(value.dtype)
-                key.append(place)
+                key.append(index)
             elif value is None or type(value) is float or type(value) is int:
                 key.append(repr(value))
             else:
-                del self.arrays[known:]
+                del self.arrays[array_count:]
                 return False
-        numbers = self._numbers
+        numbers = self._edge_numbers
         key.append(numbers.setdefault(node, len(numbers)))
         for edge in self.edges_of(node):
             key.append(numbers.setdefault(edge, len(numbers)))
@@ -118,19 +124,19 @@ class Region:
         return array.shape == self.shape and (dtype is self.dtype or dtype is _MASK) and array.flags.c_contiguous
 
     def edges_of(self, node: Node) -> Edges:
-        """Where a member's cotangents are wanted: None where they are not."""
+        """Return a member's edges, with None for those that the sweep does not visit."""
         useful, edges = self._useful, node.edges
         return edges if useful is None else tuple([edge if edge in useful else None for edge in edges])
 
     def leaving(self) -> list[Edge]:
-        """The edges that lead out of the run."""
+        """Return the edges that lead out of the region."""
         members = set(self.members)
-        return [edge for edge in self._numbers if edge is not None and edge not in members]
+        return [edge for edge in self._edge_numbers if edge is not None and edge not in members]
 
     def sweep(self, pending: Pending) -> Pending | None:
-        """The cotangents of the edges that leave, in arrays that nobody else has; None: it is not worth it.
+        """Return the cotangents of the leaving edges, in new arrays; None if the region is too small to gain.
 
-        What is pending at these edges is part of the sums, which so have the order and the bits of a plain sweep.
+        Pending cotangents of these edges are the first terms of the sums, so order and bits equal those of a plain sweep.
         """
         if len(self.members) < _fewest(math.prod(self.shape)):
             return None
@@ -138,36 +144,36 @@ class Region:
         for edge in leaving:
             if edge in pending and not self._add_to(edge, pending[edge]):
                 return None
-        grads = None if COMPILE is None or LOCAL.recorder is not None else self._natively()
+        grads = None if COMPILE is None or LOCAL.recorder is not None else self._run_compiled()
         if grads is None:
             if len(self.members) < 2 or math.prod(self.shape) < LARGE:
                 return None
-            grads = self._in_blocks(leaving)
+            grads = self._run_blocks(leaving)
         return dict(zip(leaving, grads, strict=True))
 
     def _add_to(self, edge: Edge, g: AnyArray) -> bool:
-        """Have a pending cotangent added to; whether it can be."""
+        """Make a pending cotangent the first term of an edge's sum and return True, if shape and dtype fit."""
         if type(g) is not ndarray or g.shape != self.shape or g.dtype is not self.dtype:
             return False
         self.arriving[edge] = g = np.ascontiguousarray(g)
-        place = self._places.setdefault(id(g), len(self._places))
-        if place == len(self.arrays):
+        index = self._array_indices.setdefault(id(g), len(self._array_indices))
+        if index == len(self.arrays):
             self.arrays.append(g)
-        self.key += (self._numbers[edge], place)
+        self.key += (self._edge_numbers[edge], index)
         return True
 
-    def _natively(self) -> Arrays | None:
-        """By the program for regions like this one, from when it has been met often enough to be worth making."""
+    def _run_compiled(self) -> Arrays | None:
+        """Run the compiled program of this region's key. Compile it after ``OFTEN`` occurrences; before that return None."""
         key = tuple(self.key)
-        known = _PROGRAMS.get(key, 0)
-        if type(known) is int:
-            if known == 0 and len(_PROGRAMS) >= _MOST:
+        program = _PROGRAMS.get(key, 0)
+        if type(program) is int:
+            if program == 0 and len(_PROGRAMS) >= _MOST:
                 _PROGRAMS.clear()
-            known = _PROGRAMS[key] = known + 1 if known < OFTEN or COMPILE is None else COMPILE(self)
-        return None if known is None or type(known) is int else known(self.arrays)
+            program = _PROGRAMS[key] = program + 1 if program < OFTEN or COMPILE is None else COMPILE(self)
+        return None if program is None or type(program) is int else program(self.arrays)
 
-    def _in_blocks(self, leaving: list[Edge]) -> Arrays:
-        """By the rules, on one block of elements after the other."""
+    def _run_blocks(self, leaving: list[Edge]) -> Arrays:
+        """Run the rules in Python, on one block of elements after the other."""
         size = math.prod(self.shape)
         results = [np.empty(self.shape, self.dtype) for _ in leaving]
         flat = [array.reshape(-1) for array in self.arrays]
@@ -179,12 +185,12 @@ class Region:
         return results
 
     def rules(self, arrays: Sequence[AnyArray], leaving: list[Edge]) -> list[Any]:
-        """Run the members' rules with others in the place of the arrays: blocks of them, or what records."""
-        places = self._places
-        waiting: Pending = {node: arrays[places[id(g)]] for node, g in self.arriving.items()}
+        """Run the members' rules on replacements of ``self.arrays``: blocks of them, or traced values."""
+        indices = self._array_indices
+        waiting: Pending = {node: arrays[indices[id(g)]] for node, g in self.arriving.items()}
         sums: set[Edge] = set()
         for node in self.members:
-            saved = tuple([arrays[places[id(value)]] if type(value) is ndarray else value for value in node.saved])
+            saved = tuple([arrays[indices[id(value)]] if type(value) is ndarray else value for value in node.saved])
             edges = self.edges_of(node)
             for edge, grad in zip(
                 edges, at_users_line(node.pullback, node, waiting.pop(node), saved, edges), strict=True
@@ -204,7 +210,7 @@ class Region:
 
 
 def may_start(size: int, order: list[Any]) -> bool:
-    """Whether a run that pays may start before ``order``: what is as far ahead as it has to reach is elementwise."""
+    """Return whether a region of sufficient length may start here: the last node that it needs is elementwise."""
     more = _fewest(size) - 1
     if not more:
         return True
@@ -215,16 +221,16 @@ def may_start(size: int, order: list[Any]) -> bool:
 def find(
     node: Node, g: NumpyArray, order: list[object], pending: Pending, wanted: set[Edge] | None, useful: set[Edge] | None
 ) -> Region:
-    """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``.
+    """Return the run of elementwise nodes that starts with ``node`` and continues at the end of ``order``.
 
-    Each member gets a cotangent of one shape, from the members before it or from ``pending``. None of them is ``wanted``:
-    their cotangents are not to be had.
+    Each member gets a cotangent of one shape, from earlier members or from ``pending``. No member is ``wanted``, because
+    the sweep of a region does not compute the complete cotangents of its members.
     """
     region = Region(g.shape, g.dtype, useful)
     following: Any = node
     waiting: Any = g
     while type(following) is not Output and (wanted is None or following not in wanted):
-        if not region.take(following, waiting) or len(region.members) > len(order):
+        if not region.append(following, waiting) or len(region.members) > len(order):
             break
         following = order[-len(region.members)]
         waiting = pending.get(following)
@@ -234,22 +240,22 @@ def find(
 
 
 def _fewest(size: int) -> int:
-    """How many nodes there have to be for a run to pay."""
+    """Return the number of nodes from which a region is faster than single nodes."""
     if COMPILE is None:
         return 2 if size >= LARGE else maxsize
     return 1 if size >= SINGLE else 2 if size >= SHORT else 6
 
 
-def sweep_together(
+def sweep_region(
     this: Any,
     node: Node | Output,
     g: NumpyArray,
     order: list[Any],
     pending: Pending,
     owned: set[Edge],
-    alone: set[Edge],
+    outside_regions: set[Edge],
 ) -> bool:
-    """Run the elementwise nodes that start here together, if that pays; whether it did."""
+    """Sweep the elementwise region that starts at ``node`` and return True, if that is faster than single nodes."""
     if (
         this.create_graph
         or node.hooks is not None
@@ -257,14 +263,14 @@ def sweep_together(
         or type(node) is Output
         or node.prim.kind != "elementwise"
         or not may_start(g.size, order)
-        or node in alone
+        or node in outside_regions
         or not g.flags.c_contiguous
     ):
         return False
     region = find(node, g, order, pending, this.wanted, this.useful)
     grads = region.sweep(pending)
     if grads is None:
-        alone.update(region.members)
+        outside_regions.update(region.members)
         return False
     for member in region.members[1:]:
         order.pop()

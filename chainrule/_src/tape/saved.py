@@ -1,7 +1,8 @@
-"""Hooks on what the tape saves: a value can be kept elsewhere (on disk, compressed) or not at all (recomputed).
+"""Saved-tensor hooks, and the saved values that VJP rules read.
 
-While a thread has hooks, every value a node would save is handed to the innermost pack hook, and the node keeps what that
-returned. ``unpack`` gives the values back when a rule needs them. Without hooks nothing here is touched.
+While a thread has hooks, each value that a node saves is passed to the innermost pack hook, and the node keeps the result
+of the hook. ``unpack`` restores the values when a rule needs them. Hooks can compress values, store them on disk, or
+recompute them. ``saved_tensors`` and ``check_saved`` serve the backward pass.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Hook = Callable[[Any], object]
 
 
 class PackedValue:
-    """One saved value, as its pack hook returned it, and the hook that undoes that."""
+    """One saved value: the result of its pack hook, and the matching unpack hook."""
 
     __slots__ = ("bare", "dtype", "handle", "shape", "time", "unpack")
 
@@ -33,17 +34,18 @@ class PackedValue:
         self.dtype = data.dtype
         self.shape = tuple(data.shape)
         self.unpack = unpack
-        given = data if isinstance(data, Tensor) else wrap(data)
+        tensor = data if isinstance(data, Tensor) else wrap(data)
         self.time = CLOCK.latest
-        self.handle = _aside(pack, given)
-        if CLOCK.latest > self.time and _written_since(given._raw, self.time):
+        self.handle = _run_hook(pack, tensor)
+        if CLOCK.latest > self.time and _written_since(tensor._raw, self.time):
             raise errors.pack_hook_wrote()
 
     def get(self) -> Any:
-        kept = self.handle
-        if CLOCK.latest > self.time and isinstance(kept, Tensor) and _written_since(kept._raw, self.time):
-            raise errors.packed_was_written(kept)
-        value = _aside(self.unpack, kept)
+        """Run the unpack hook and return the checked value."""
+        packed = self.handle
+        if CLOCK.latest > self.time and isinstance(packed, Tensor) and _written_since(packed._raw, self.time):
+            raise errors.packed_was_written(packed)
+        value = _run_hook(self.unpack, packed)
         if not isinstance(value, Tensor):
             raise errors.unpacked_no_tensor(value)
         if value._raw.shape != self.shape or value._raw.dtype != self.dtype:
@@ -57,13 +59,13 @@ def _written_since(data: AnyArray, time: int) -> bool:
 
 
 class Packed(tuple[object, ...]):
-    """What ``Node.saved`` is when hooks packed it."""
+    """The type of ``Node.saved`` after hooks packed the values."""
 
     __slots__ = ()
 
 
 def push(pack: Hook, unpack: Hook) -> None:
-    """Let these hooks, rather than those before, pack what this thread saves."""
+    """Make these hooks the innermost ones of this thread."""
     if LOCAL.saved_disabled is not None:
         raise RuntimeError(LOCAL.saved_disabled)
     if not callable(pack) or not callable(unpack):
@@ -73,19 +75,19 @@ def push(pack: Hook, unpack: Hook) -> None:
 
 
 def pop() -> None:
-    """Undo the last ``push``, if there is one (a context that was left twice has none)."""
+    """Undo the last ``push``. Do nothing if there is none, as when a context is exited twice."""
     if LOCAL.saved_hooks:
         LOCAL.saved_hooks = LOCAL.saved_hooks[:-1]
         SPECIAL.pop()
 
 
 def active() -> bool:
-    """Whether this thread has hooks."""
+    """Return whether this thread has hooks."""
     return bool(LOCAL.saved_hooks)
 
 
 def disable(message: str) -> str | None:
-    """Make ``push`` raise with this message; returns what to hand to ``enable`` afterwards."""
+    """Make ``push`` raise with this message. Return the argument for the matching ``enable``."""
     previous: str | None = LOCAL.saved_disabled
     if LOCAL.saved_hooks:
         raise RuntimeError(message)
@@ -98,43 +100,43 @@ def enable(previous: str | None = None) -> None:
     LOCAL.saved_disabled = previous
 
 
-def _aside(hook: Hook, value: object) -> object:
-    """Run a hook: unrecorded, and what it does itself is not packed."""
-    outer, hooks = LOCAL.mode, LOCAL.saved_hooks
+def _run_hook(hook: Hook, value: object) -> object:
+    """Run a hook without recording its operations and without hooks on the values that it saves."""
+    outer_mode, outer_hooks = LOCAL.mode, LOCAL.saved_hooks
     try:
         LOCAL.saved_hooks = ()
-        switch(outer.with_grad(False))
+        switch(outer_mode.with_grad(False))
         return hook(value)
     finally:
-        pushed, left = LOCAL.saved_hooks, LOCAL.mode
-        LOCAL.mode, LOCAL.saved_hooks = outer, hooks
-        if left.records is not outer.records:
-            SPECIAL.pop() if outer.records else SPECIAL.append(None)
-        if pushed:  # Ctrl-C came as the hook was to leave a context
+        pushed, mode = LOCAL.saved_hooks, LOCAL.mode
+        LOCAL.mode, LOCAL.saved_hooks = outer_mode, outer_hooks
+        if mode.records is not outer_mode.records:
+            SPECIAL.pop() if outer_mode.records else SPECIAL.append(None)
+        if pushed:  # Ctrl-C interrupted the exit of a context in the hook
             del SPECIAL[: len(pushed)]
 
 
 def pack_one(data: object) -> object:
-    """One value as the hooks want it kept; the value itself where there are none."""
+    """Return a value packed by the innermost hooks; the value itself if there are none."""
     hooks = LOCAL.saved_hooks
     if hooks and isinstance(data, (np.ndarray, ArrayLike, Tensor)):
         return PackedValue(data, *hooks[-1])
     return data
 
 
-def unpack_one(kept: object) -> Any:
-    """The value that ``pack_one`` was given."""
-    return kept.get() if type(kept) is PackedValue else kept
+def unpack_one(packed: object) -> Any:
+    """Return the value that ``pack_one`` packed."""
+    return packed.get() if type(packed) is PackedValue else packed
 
 
 def pack(node: Node) -> None:
-    """Hand what the node saved to the hooks."""
+    """Pack the saved values of a node with the innermost hooks."""
     node.saved = Packed(tuple(map(pack_one, v)) if type(v) in (tuple, list) else pack_one(v) for v in node.saved)
     node.pullback = unpacked_pullback
 
 
 def unpack(saved: Saved) -> Saved:
-    """The values a rule reads, from what a node keeps."""
+    """Return the saved values that a rule reads, unpacked if hooks packed them."""
     if type(saved) is not Packed:
         return saved
     return tuple(tuple(map(unpack_one, v)) if type(v) is tuple else unpack_one(v) for v in saved)
@@ -145,11 +147,11 @@ def unpacked_pullback(node: Node, g: object, saved: Saved, edges: Edges) -> Cota
     return grads
 
 
-# -- what a rule is given ----------------------------------------------------------------------------------------------
+# -- arguments of rules ------------------------------------------------------------------------------------------------
 
 
 def saved_tensors(node: Node) -> Saved:
-    """The saved values as tensors that know where they came from, for rules that are to be recorded."""
+    """Return the saved values as tensors with their original edges, for rules whose operations are recorded."""
     prim = node.prim
     saved = unpack(node.saved)
     if len(prim.outputs) == 1 and not prim.variadic:
@@ -180,9 +182,9 @@ def _rewrap(value: Any, edge: Edge | None) -> object:
 
 
 def check_saved(node: Node) -> None:
-    """Raise if memory that this node saved was written in place since."""
+    """Raise if memory that this node saved has been written in place since."""
     for name, value in zip(node.prim.saves, node.saved, strict=True):
         for array in value if type(value) in (tuple, list) else (value,):
-            written = writes_of(array)  # of what hooks packed there is none: that is their business
+            written = writes_of(array)  # None for packed values, which ``PackedValue.get`` checks
             if written is not None and written.times[-1] > node.seq:
                 raise errors.saved_was_written(node, name, array, written)

@@ -1,11 +1,11 @@
-"""The tensor: data, and the edge to what made it.
+"""The tensor: data, and an edge into the tape.
 
 ``_raw`` is an ndarray or, inside a transformation, another array-like. ``_edge`` is the Node, Output or Leaf that
-gradients flow to; a tensor requires grad exactly if it has one. ``_cut`` says, for a tensor without an edge, where
-the path was cut. Slots that most tensors never use are left unset and read through ``__getattr__`` as None; a user's
-attributes are in a ``__dict__``, which is made when the first is set.
+gradients flow to; a tensor requires grad if and only if it has an edge. For a tensor without an edge, ``_cut`` records
+where the path was cut. Slots that most tensors never use stay unset; ``__getattr__`` returns None for them. A user's
+attributes are in ``__dict__``, which is created when the first one is set.
 
-Methods that are operations are attached by the floors above (``attach``), so this file knows none of them.
+Higher-level modules attach the methods that are operations (``attach``), so this module imports none of them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge", "_memory", "_pa
 
 
 if TYPE_CHECKING:
-    from chainrule._src.tape.methods import Methods  # a stub: what declarations attach
+    from chainrule._src.tape.methods import Methods  # a stub: the methods that declarations attach
 else:
     Methods = object
 
 
 class Tensor(Methods):
-    """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
+    """An array that autograd can follow. ``tensor``, ``from_numpy`` and the other creation functions make tensors."""
 
     __module__ = "chainrule"
     __slots__ = (
@@ -75,9 +75,9 @@ class Tensor(Methods):
     _view: Any
     _views: Any
     _memory: Any
-    _parameter: bool | None  # what ``nn.Parameter`` made
+    _parameter: bool | None  # whether ``nn.Parameter`` made the tensor
 
-    if TYPE_CHECKING:  # operators, which the floors above attach
+    if TYPE_CHECKING:  # operators, which higher-level modules attach
         _base: Tensor | None
         __torch_function__: AnyFunction
 
@@ -95,12 +95,10 @@ class Tensor(Methods):
         __neg__ = __pos__ = __abs__ = __invert__ = _unary
 
     def __new__(cls, data: object = (), *sizes: int) -> Tensor:
-        """What the class makes when it is called. A subclass with a ``__new__`` of its own says itself."""
+        """Return a tensor of ``data`` or of these sizes, as ``torch.Tensor(...)`` does."""
         if isinstance(data, Tensor):
             if sizes:
-                raise TypeError(
-                    f"{cls.__name__}(): sizes are numbers alone, or there is a tensor alone: got {(data, *sizes)!r}"
-                )
+                raise TypeError(f"{cls.__name__}() takes one tensor, or numbers as sizes; got {(data, *sizes)!r}")
             out: Tensor = TABLE["alias"](data)
             out.__class__ = cls
             return out
@@ -116,7 +114,7 @@ class Tensor(Methods):
         self._cut = None
         return self
 
-    if not TYPE_CHECKING:  # who checks types wants to hear of misspelt names
+    if not TYPE_CHECKING:  # so that type checkers report misspelt names
 
         def __getattr__(self, name: str) -> Any:
             if name in _UNSET:
@@ -124,7 +122,7 @@ class Tensor(Methods):
             leave_to_us(name)
             raise errors.no_attribute(self, name)
 
-    # -- what it is ---------------------------------------------------------------------------------------------
+    # -- shape, dtype, memory -----------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
@@ -132,7 +130,7 @@ class Tensor(Methods):
         return Size(self._raw.shape)
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length along dimension ``dim``."""
+        """Return the shape, or the length along dimension ``dim``."""
         if dim is None:
             return Size(self._raw.shape)
         return self._raw.shape[errors.check_dim("size", dim, self._raw.ndim)]
@@ -142,7 +140,7 @@ class Tensor(Methods):
         """The element type, such as ``torch.float32``; ``dtype.dtype`` is NumPy's."""
         try:
             return DTYPE_OF[self._raw.dtype]
-        except KeyError:  # of an operand that is about to be refused
+        except KeyError:  # the operation raises for this operand
             return self._raw.dtype
 
     @property
@@ -155,13 +153,13 @@ class Tensor(Methods):
         return len(self._raw.shape)
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return len(self._raw.shape)
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         n = 1
         for length in self._raw.shape:
             n *= length
@@ -171,18 +169,18 @@ class Tensor(Methods):
 
     @property
     def device(self) -> device:
-        """Where the elements lie: on the CPU, or on a GPU."""
+        """The device that holds the elements: the CPU or a GPU."""
         number = None if type(self._raw) is ndarray else gpu_number(self._raw)
         return _CPU if number is None else device("cuda", number)
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the elements lie on a GPU."""
+        """Whether the elements are on a GPU."""
         return type(self._raw) is not ndarray and gpu_number(self._raw) is not None
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the elements lie in the computer's memory."""
+        """Whether the elements are in the computer's main memory."""
         return not self.is_cuda
 
     @property
@@ -194,7 +192,7 @@ class Tensor(Methods):
         return int(self._raw.dtype.itemsize)
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Return the number of bytes per element."""
         return self.itemsize
 
     @property
@@ -208,19 +206,19 @@ class Tensor(Methods):
         return bool(self._raw.dtype.kind == "c")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Steps between elements along each dimension, in elements."""
+        """Return the strides in elements, of each dimension or of dimension ``dim``."""
         strides = tuple(s // self._raw.dtype.itemsize for s in self._raw.strides)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self, memory_format: object = None) -> bool:
-        """Whether the elements lie in row order."""
+        """Return whether the memory is C-contiguous."""
         data = self._raw
         if type(data) is not ndarray:
             data = np.lib.stride_tricks.as_strided(np.empty((), data.dtype), data.shape, data.strides, writeable=False)
         return bool(data.flags.c_contiguous)
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return int(self._array().__array_interface__["data"][0])
 
     # -- autograd -----------------------------------------------------------------------------------------------
@@ -253,17 +251,17 @@ class Tensor(Methods):
                 raise errors.non_leaf_flag()
             self._cut = errors.Cut("requires_grad", errors.user_line())
             if self._edge.hooks is not None:
-                self._cut.leaf = self._edge  # its hooks are there again when it requires grad again
+                self._cut.leaf = self._edge  # restores the hooks when the tensor requires grad again
             self._edge = None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Ask for the gradient of this leaf (or stop asking), in place."""
+        """Set ``requires_grad`` of this leaf in place and return it."""
         self.requires_grad = requires_grad
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it (or it does not require grad), rather than a recorded operation."""
+        """Whether no recorded operation made this tensor, or it does not require grad."""
         edge = self._edge if self._edge is not None or type(self._raw) is ndarray else _inside(self, "_edge")
         return edge is None or type(edge) is Leaf
 
@@ -275,7 +273,7 @@ class Tensor(Methods):
 
     @property
     def output_nr(self) -> int:
-        """Which output of ``grad_fn`` this is."""
+        """The index of this tensor among the outputs of ``grad_fn``."""
         return getattr(self._edge, "index", 0)
 
     @property
@@ -323,7 +321,7 @@ class Tensor(Methods):
         return kept is not None and kept() is self
 
     def retain_grad(self) -> None:
-        """Keep this non-leaf's gradient in ``.grad`` when a backward pass comes by."""
+        """Store this non-leaf's gradient in ``.grad`` during backward passes."""
         if self._edge is None:
             inner = _inside(self)
             if inner is not None:
@@ -333,7 +331,7 @@ class Tensor(Methods):
             hooks_of(self._edge).retain = weakref.ref(self)
 
     def register_hook(self, hook: AnyFunction) -> RemovableHandle:
-        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
+        """Call ``hook(grad)`` when this tensor's gradient is computed. If it returns a value, that replaces the gradient.
 
         Raises:
             RuntimeError: the tensor does not require grad.
@@ -348,7 +346,7 @@ class Tensor(Methods):
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
     def register_post_accumulate_grad_hook(self, hook: AnyFunction) -> RemovableHandle:
-        """Call ``hook(tensor)`` after this leaf's ``.grad`` was updated."""
+        """Call ``hook(tensor)`` each time this leaf's ``.grad`` has been updated."""
         if self._edge is None:
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         if type(self._edge) is not Leaf:
@@ -359,20 +357,20 @@ class Tensor(Methods):
 
     @property
     def _version(self) -> int:
-        """How often this memory was written in place."""
+        """The number of in-place writes to this tensor's memory."""
         if type(self) is InferenceTensor:
             raise errors.inference_version()
         return version_of(self._raw)
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in ``inference_mode``."""
+        """Return whether the tensor was made in ``inference_mode``."""
         return type(self) is InferenceTensor
 
     @property
     def data(self) -> Tensor:
-        """The same memory, outside autograd: what is written through it is not noticed.
+        """A tensor of the same memory outside autograd: writes through it do not count as in-place writes.
 
-        Assigning another tensor gives this one the other's memory, shape and dtype.
+        Assigning a tensor to ``.data`` gives this tensor that tensor's memory, shape and dtype.
         """
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.bring(self)
@@ -405,7 +403,7 @@ class Tensor(Methods):
             share_memory(self, value)
 
     def detach(self) -> Tensor:
-        """The same memory, cut off from the graph."""
+        """Return a tensor of the same memory without a history."""
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.bring(self)
         out = _alias(self, self._raw if type(self._raw) is ndarray else detached(self._raw))
@@ -417,7 +415,7 @@ class Tensor(Methods):
         return out
 
     def detach_(self) -> Tensor:
-        """Cut this tensor off from the graph, in place."""
+        """Remove this tensor's history, in place."""
         if self._view is not None:
             raise errors.detach_view()
         if self._edge is not None:
@@ -427,15 +425,15 @@ class Tensor(Methods):
             hold(self, detached(self._raw))
         return self
 
-    # -- out of autograd ----------------------------------------------------------------------------------------
+    # -- conversion to NumPy and Python -------------------------------------------------------------------------
 
     def _array(self) -> NumpyArray:
-        """The ndarray behind this tensor, whatever transformations are around it; errors where there is none."""
+        """Return the ndarray of this tensor's values, also inside transformations; raise if there is no single one."""
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.bring(self)
         if type(self._raw) is ndarray:
             return self._raw
-        if type(self._raw) is Foreign and not self.is_cuda:  # what is on a GPU is soon there, and the result goes back
+        if type(self._raw) is Foreign and not self.is_cuda:  # GPU arrays are copied, and the result is copied back
             raise errors.foreign_to_numpy(self._raw)
         if isinstance(self._raw, ArrayLike):
             values: NumpyArray | None = self._raw.read()
@@ -444,7 +442,7 @@ class Tensor(Methods):
         raise errors.inside_transformation(self)
 
     def _concrete(self, what: str) -> NumpyArray:
-        """The values as an ndarray, for code that only looks at the numbers; errors under vmap, where they are many."""
+        """Return the values as an ndarray, for code that depends on them; raise under vmap, which has one per example."""
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.bring(self)
         data = self._raw
@@ -458,15 +456,14 @@ class Tensor(Methods):
         return values
 
     def _asked(self, what: str) -> NumpyArray:
-        """As ``_concrete``, where the user's own words ask for the numbers, also for those of another library's array."""
+        """As ``_concrete``, for values that the user's code requests explicitly: converts other libraries' arrays, too."""
         return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)
 
     def numpy(self, *, force: bool = False) -> NumpyArray:
-        """The tensor's memory as a NumPy array (no copy).
+        """Return the tensor's memory as a NumPy array (no copy).
 
         Raises:
-            RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().numpy()`` says that the path may be
-                cut here.
+            RuntimeError: the tensor requires grad, outside of ``no_grad``. Call ``t.detach().numpy()`` to cut the path.
         """
         cuts = not force and recording()
         if self._edge is not None and cuts:
@@ -482,7 +479,7 @@ class Tensor(Methods):
         if left_to_us():
             return no_array()
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
-            convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts as int(x) does
+            convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts the path, as int(x) does
             return np.full(self.shape, self._number(convert, convert.__name__), dtype)
         if type(self._raw) is Foreign:
             raise errors.foreign_to_numpy(self._raw)
@@ -492,7 +489,7 @@ class Tensor(Methods):
         return array.copy() if copy else array
 
     def item(self) -> Any:
-        """The only element, as a Python number."""
+        """Return the only element as a Python number."""
         if self.numel() != 1:
             raise RuntimeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
@@ -501,7 +498,7 @@ class Tensor(Methods):
         return self._asked(".item()").item()
 
     def tolist(self) -> Any:
-        """The elements as nested Python lists (a number for a 0-d tensor)."""
+        """Return the elements as nested Python lists (a number for a 0-d tensor)."""
         return self._asked(".tolist()").tolist()
 
     def __bool__(self) -> bool:
@@ -567,7 +564,7 @@ class Tensor(Methods):
         return self._described([])
 
     def _described(self, more: list[str]) -> str:
-        """How it prints, with more things to say behind what is always said."""
+        """Return the printed form, with ``more`` as additional suffixes."""
         data = self._raw if type(self._raw) is ndarray else self._raw.shown
         if data is None:
             return str(self._raw.described(more if self._raw.level else self._history() + more))
@@ -581,7 +578,7 @@ class Tensor(Methods):
         return f"Parameter containing:\n{text}" if self._parameter else text
 
     def _history(self) -> list[str]:
-        """What a printed tensor says of its history."""
+        """Return the suffixes of the printed form that describe the history."""
         if type(self._edge) is Leaf:
             return ["requires_grad=True"]
         node = grad_fn_of(self._edge)
@@ -593,32 +590,32 @@ class Tensor(Methods):
         return printing.format_tensor(self._array(), spec)
 
     def __copy__(self) -> Tensor:
-        """Another tensor of the same memory: a leaf for a leaf; the copy of a result is a result, as its alias is."""
+        """Return another tensor of the same memory: a leaf for a leaf, and an alias with a ``grad_fn`` for a non-leaf."""
         if not self.is_leaf or self._inside_transformation():
             out: Tensor = TABLE["alias"](self)
             out.__dict__.update(self.__dict__)
             return out
-        return _made(_lasting(self), self._raw, self.requires_grad, None, self.__dict__, self._parameter)
+        return _made(_type_outside_inference(self), self._raw, self.requires_grad, None, self.__dict__, self._parameter)
 
     def _inside_transformation(self) -> bool:
-        """Whether it is a value of a transformation, or an argument of one, whose copies have derivatives by it."""
+        """Return whether it is a value or an argument of a transformation: its copies are then recorded operations."""
         return getattr(self._raw, "level", 0) > 0 or (self._edge is not None and self._edge.seq >= 0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        """A copy of the data, ``.grad`` and, for a result, the graph behind it; what shared memory shares the copy's.
+        """Return a copy of the data, ``.grad`` and, for a non-leaf, its graph.
 
-        Hooks are not copied.
+        Tensors of one ``deepcopy`` that share memory have copies that share memory. Hooks are not copied.
         """
         if id(self) in memo:
             return memo[id(self)]
         if self.is_leaf and self._inside_transformation():
             out: Tensor = TABLE["clone"](self)
         elif self.is_leaf:
-            out = _made(_lasting(self), copy_memory(_data(self), memo), self.requires_grad, None)
+            out = _made(_type_outside_inference(self), copy_memory(_leaf_data(self), memo), self.requires_grad, None)
         else:
             if type(self._raw) is not ndarray and type(self._raw) is not Foreign:
                 raise errors.deepcopy_non_leaf(self)
-            out = _made(_lasting(self), self._raw.copy(order="K"), False, None)
+            out = _made(_type_outside_inference(self), self._raw.copy(order="K"), False, None)
             out._edge = copy_graph(self._edge, memo)
             if self.retains_grad:
                 out.retain_grad()
@@ -637,12 +634,12 @@ class Tensor(Methods):
         if self._edge is not None and self._edge.hooks is not None and self._edge.hooks.tensor:
             errors.warn_hooks_not_pickled(self._edge.hooks.tensor)
         grad = None if self._grad is None else self._grad.detach()
-        kind = _lasting(self)
+        kind = _type_outside_inference(self)
         return (
             _made,
             (
                 None if kind is Tensor else kind,
-                _data(self),
+                _leaf_data(self),
                 self.requires_grad,
                 grad,
                 self.__dict__,
@@ -652,7 +649,7 @@ class Tensor(Methods):
 
 
 class InferenceTensor(Tensor):
-    """A tensor made in ``inference_mode``. Being of another type keeps the test out of the common path."""
+    """A tensor made in ``inference_mode``. A separate type keeps the check out of the fast path."""
 
     __slots__ = ()
 
@@ -662,23 +659,23 @@ InferenceTensor.__module__ = Tensor.__module__
 _new = object.__new__
 
 
-def _data(tensor: Tensor) -> Any:
-    """What a copy of a leaf is made from: its ndarray, or another library's array."""
+def _leaf_data(tensor: Tensor) -> Any:
+    """Return the data to copy for a leaf: its ndarray, or another library's array."""
     return tensor._raw if type(tensor._raw) is Foreign else tensor._array()
 
 
-def _lasting(tensor: Tensor) -> type[Tensor]:
-    """The type of a copy that outlives inference mode."""
+def _type_outside_inference(tensor: Tensor) -> type[Tensor]:
+    """Return the type of a copy that is no inference tensor."""
     return Tensor if type(tensor) is InferenceTensor else type(tensor)
 
 
 def refused(cls: object, func: object, types: object, args: object = (), kwargs: object = None) -> object:
-    """The ``__torch_function__`` of classes that do not want to be asked: results are plain tensors."""
+    """Serve as the ``__torch_function__`` of classes that do not override operations: results are plain tensors."""
     return NotImplemented
 
 
 def _alias(tensor: Tensor, data: AnyArray) -> Tensor:
-    """A tensor without history around a tensor's data, of its class if that is asked about results."""
+    """Return a tensor of ``data`` without history, of the tensor's class if that class overrides operations."""
     kind = type(tensor)
     out = _new(Tensor if kind is not Tensor and kind.__torch_function__ is refused else kind)
     hold(out, data)
@@ -695,7 +692,7 @@ def _made(
     attributes: Params | None = None,
     parameter: bool | None = None,
 ) -> Tensor:
-    """A leaf from its parts (what pickles call)."""
+    """Return a leaf made from its parts. Pickles call this function."""
     tensor = _new(kind or Tensor)
     tensor._raw = array if type(array) is not ndarray or array.flags.writeable else array.copy()
     tensor._edge = Leaf(tensor) if requires_grad else None
@@ -709,7 +706,7 @@ def _made(
 
 
 def wrap(data: object, edge: Edge | None = None) -> Tensor:
-    """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
+    """Return a Tensor of an array or another array-like (a NumPy scalar becomes a 0-d array)."""
     tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
         if SPECIAL and LOCAL.recorder is not None:
@@ -731,7 +728,7 @@ def wrap(data: object, edge: Edge | None = None) -> Tensor:
 
 
 def hold(tensor: Tensor, data: object) -> None:
-    """Make an array-like a tensor's data."""
+    """Set a tensor's data to an array-like."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     if SPECIAL and LOCAL.recorder is not None:
         data = LOCAL.recorder.held(tensor, data)
@@ -742,19 +739,19 @@ def hold(tensor: Tensor, data: object) -> None:
 
 
 def set_grad(tensor: Tensor, grad: Tensor | None) -> None:
-    """Set ``.grad``, and what a leaf keeps of it on the tape."""
+    """Set ``.grad``, and the array that the Leaf keeps of it."""
     tensor._grad = grad
     if type(tensor._edge) is Leaf:
-        tensor._edge.grad = kept_of(grad)
+        tensor._edge.grad = grad_array(grad)
 
 
-def kept_of(grad: Tensor | None) -> NumpyArray | None:
-    """What a leaf keeps of its tensor's gradient, which goes with the tensor: the numbers alone."""
+def grad_array(grad: Tensor | None) -> NumpyArray | None:
+    """Return the array of a gradient, which the Leaf keeps when its tensor is freed; None if it is no plain array."""
     return None if grad is None or type(grad._raw) is not ndarray else grad._raw
 
 
 def _inside(tensor: Tensor, attribute: str = "") -> Any:
-    """The tensor inside this one whose history is its history (see ``ArrayLike.recorded``), or an attribute of it."""
+    """Return the inner tensor whose history is this tensor's (see ``ArrayLike.recorded``), or an attribute of it."""
     data = tensor._raw
     inner = data.recorded if isinstance(data, ArrayLike) else None
     return getattr(inner, attribute) if attribute and inner is not None else inner
@@ -764,15 +761,15 @@ Leaf.make_tensor = staticmethod(wrap)
 
 
 def wrapped(x: object) -> Tensor:
-    """The tensor itself, or a tensor around raw data."""
+    """Return the tensor itself, or a tensor of raw data."""
     return x if isinstance(x, Tensor) else wrap(x)
 
 
 def attach(**methods: object) -> None:
-    """Give Tensor the methods that floors above define."""
+    """Add methods to Tensor that higher-level modules define."""
     for name, function in methods.items():
         setattr(Tensor, name, function)
 
 
 attach(_made=staticmethod(_made))
-_made.__module__, _made.__qualname__ = "chainrule", "Tensor._made"  # as it is pickled
+_made.__module__, _made.__qualname__ = "chainrule", "Tensor._made"  # the name in pickles

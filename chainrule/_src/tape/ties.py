@@ -1,9 +1,9 @@
-"""Gradients that depend on the operands in PyTorch's books, though their derivative is zero.
+"""Ties: recorded dependencies of gradients on operands by which their derivative is zero.
 
-The gradient of ``relu`` is ``g * (out > 0)``: a comparison has no derivative, so a recorded backward pass would leave a
-gradient that depends on nothing, and differentiating it again would be an error. PyTorch gives zeros. Rows with ``tied=True``
-(and what ``tie`` was called on) therefore tie their recorded cotangents to the operands. Nothing flows along a tie; once
-a sweep is over, what it has reached by ties alone gets zeros.
+The gradient of ``relu`` is ``g * (out > 0)``. A comparison has no derivative, so this gradient depends on no operand,
+and differentiating it again would raise. PyTorch returns zeros instead. Primitives with ``tied=True`` (and results that
+``tie`` was called on) therefore tie their recorded cotangents to the operands. No cotangent flows along a tie. At the
+end of a sweep, edges that only ties reach get zeros.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 
 
 def tie(result: Tensor) -> Tensor:
-    """Tie the cotangents of a result's node: for operations that are made of others, and are one for PyTorch."""
+    """Tie the cotangents of a result's node: for composite operations that are one operation in PyTorch."""
     node = result._edge
     if isinstance(node, Node):
         node.pullback = _tied_pullback
@@ -35,7 +35,7 @@ def _tied_pullback(node: Node, g: object, saved: Saved, edges: Edges) -> Cotange
 
 
 def tied(node: Node, grads: Cotangents) -> Cotangents:
-    """A node's recorded cotangents, tied to its operands."""
+    """Return a node's recorded cotangents, tied to its operands."""
     return tuple([None if grad is None else _tied(wrapped(grad), node.edges) for grad in grads])
 
 
@@ -49,18 +49,27 @@ def _pull(node: Node, g: object, saved: Saved, edges: Edges) -> Cotangents:
     return (g, *(None,) * (len(edges) - 1))
 
 
-def met(notes: dict[object, list[Node]]) -> list[Node]:
-    """The ties that a sweep has come to, from its notes."""
+def visited_ties(notes: dict[object, list[Node]]) -> list[Node]:
+    """Return the tie nodes that a sweep has visited, from its notes."""
     return notes.get(_TIE, [])
 
 
-ZERO: Any = object()  # a gradient of whatever shape, where only ties lead to
+ZERO: Any = object()  # a zero gradient of any shape, for an edge that only ties reach
 
 
-def at_ties(this: Any, reached: list[Edge], leaves: list[tuple[Leaf, AnyArray]], accumulate: bool, known: bool) -> None:
-    """Zeros for what only ties led to: ``reached`` is what those that were met lead to."""
+def add_zeros_at_ties(
+    this: Any, reached: list[Edge], leaves: list[tuple[Leaf, AnyArray]], accumulate: bool, torch_api: bool
+) -> None:
+    """Add zeros to the results of a sweep for edges that only ties reach.
+
+    Args:
+        this: the ``Sweep``.
+        reached: the edges that can be reached from the visited ties.
+        leaves: the gradients of leaves, extended by zeros.
+        torch_api: capture ``ZERO`` for edges that are no leaves.
+    """
     captured = this.captured
-    arrived = {leaf for leaf, _ in leaves}
+    leaves_with_grad = {leaf for leaf, _ in leaves}
     for edge in reached:
         if this.wanted is not None and (edge not in this.wanted or edge in captured):
             continue
@@ -68,9 +77,9 @@ def at_ties(this: Any, reached: list[Edge], leaves: list[tuple[Leaf, AnyArray]],
             zeros = zeros_beside(edge.data, shape_of(edge.data), edge.data.dtype)
             if this.wanted is not None:
                 captured[edge] = zeros
-            if accumulate and edge not in arrived:
+            if accumulate and edge not in leaves_with_grad:
                 leaves.append((edge, zeros))
-        elif this.wanted is not None and known:
+        elif this.wanted is not None and torch_api:
             captured[edge] = ZERO
 
 
@@ -81,4 +90,4 @@ def _value(x: AnyArray, *operands: AnyArray) -> AnyArray:
 _TIE = Primitive(_value, "linear", formula={"x": "g"}, listed=False)
 _TIE.name = "tie"
 _TIE.pullback = _pull
-_TIE.doc = "The first operand. The others are what it depends on with derivative 0."
+_TIE.doc = "The first operand, which depends on the others with derivative 0."

@@ -1,9 +1,10 @@
-"""Which memory was written in place, when, and by what.
+"""Version counters: which memory was written in place, when, and by which operation.
 
-A write is remembered under the array that owns the memory, so tensors that share storage (views, ``detach()``)
-share the record; ``tensor.data`` has one of its own. Writes take their time from the same counter as nodes, so "was
-this saved value overwritten?" is "was its memory written after the node's number?": saving costs nothing, and while
-nothing was written since a node was made (the normal case), checking costs one comparison.
+In-place operations call ``wrote``, and the backward pass compares the times of writes with the nodes' sequence numbers.
+A write is recorded under the array that owns the memory, so tensors that share storage (views, ``detach()``) share one
+record; ``tensor.data`` has a separate record. Writes and nodes take their numbers from one counter. A saved value was
+overwritten if its memory was written after the node was made. Saving is therefore free, and if nothing was written
+since a node was made (the usual case), the check is one comparison.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import next_seq
 
-_KEPT = 64  # the times of that many last writes are kept exactly
+_MAX_TIMES = 64  # number of latest writes whose times are kept
 
 
 class Written:
-    """The writes to one piece of memory."""
+    """The writes to the memory of one array: their number, the times of the latest, and what wrote last."""
 
     __slots__ = ("count", "guard", "last", "times")
 
@@ -35,9 +36,10 @@ class Written:
         self.count = 0
         self.times: list[int] = []
         self.last: tuple[str, Any] = ("", None)
-        self.guard = guard
+        self.guard = guard  # a weak reference that removes the record when the owner of the memory is freed
 
     def since(self, seq: int) -> int:
+        """Return the number of writes after a sequence number."""
         return sum(time > seq for time in self.times)
 
 
@@ -48,19 +50,20 @@ class _Clock:
         self.latest = 0
 
 
-#: ``CLOCK.latest`` is the time of the last write to anything.
+#: ``CLOCK.latest`` is the time of the last write to any memory.
 CLOCK = _Clock()
-#: called with an array that an in-place operation is about to overwrite
+#: callbacks that run with an array before an in-place operation overwrites it
 BEFORE_WRITE: list[Callable[[Any], None]] = []
-#: id of the owner of some memory -> what was written there
+#: id of the array that owns the memory -> the writes to it
 WRITES: dict[int, Written] = {}
 WRITING = new_lock()
 
 
 class Lender:
-    """Lends memory to an array without being an array.
+    """The base of an array that uses the memory of another array with a different shape, strides or write record.
 
-    ``array`` is what the memory was taken from. If the two are to count their writes separately it is hidden in ``kept``.
+    ``array`` is the array that owns the memory and shares its write record. If the writes are to be counted separately,
+    ``array`` is None and ``kept`` keeps the memory alive.
     """
 
     __slots__ = ("__array_interface__", "array", "kept")
@@ -72,7 +75,7 @@ class Lender:
 
 
 def owner(array: NumpyArray) -> Any:
-    """The object that owns the array's memory."""
+    """Return the object that owns the array's memory."""
     base: Any = array.base
     while base is not None:
         if type(base) is Lender:
@@ -86,43 +89,43 @@ def owner(array: NumpyArray) -> Any:
 
 
 def apart(array: NumpyArray) -> NumpyArray:
-    """The same memory under another owner: writes through it are not recorded for this one (``tensor.data``)."""
+    """Return an array of the same memory with a write record of its own (for ``tensor.data``)."""
     lender = owner(array).base
-    if type(lender) is memoryview:  # do not let a chain grow when this is done again and again
+    if type(lender) is memoryview:  # repeated calls must not build a chain
         return np.asarray(Lender(array.__array_interface__, None, lender.obj))
     if type(lender) is Lender:
         return np.asarray(Lender(array.__array_interface__, None, lender.kept))
-    lent: Any = array  # a buffer only to the stubs of Python 3.12 and later
-    return np.asarray(memoryview(lent))
+    buffer: Any = array  # ``Any``: stubs declare ndarray a buffer only for Python 3.12 and later
+    return np.asarray(memoryview(buffer))
 
 
 def strided(array: NumpyArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
-    """A view of an array's memory with any shape and strides (in bytes)."""
+    """Return a view of an array's memory with this shape and these strides (in bytes)."""
     interface = {**array.__array_interface__, "shape": shape, "strides": strides}
     return np.asarray(Lender(interface, array, None))
 
 
 def about_to_write(array: AnyArray) -> None:
-    """Tell those who want to know (see ``BEFORE_WRITE``) that an array is going to be overwritten."""
-    for tell in BEFORE_WRITE:
-        tell(array)
+    """Run the callbacks in ``BEFORE_WRITE`` for an array that is going to be overwritten."""
+    for callback in BEFORE_WRITE:
+        callback(array)
 
 
 def wrote(array: AnyArray, op: str, where: object) -> None:
     """Record that ``op``, at source line ``where``, wrote into the array's memory."""
     if not isinstance(array, np.ndarray):
         return
-    with WRITING:  # so that the clock never goes back
+    with WRITING:  # otherwise another thread could set the clock back
         CLOCK.latest = time = next_seq()
         written = record_of(array)
         written.count += 1
         written.times.append(time)
-        del written.times[:-_KEPT]
+        del written.times[:-_MAX_TIMES]
         written.last = (op, where)
 
 
 def moved(array: AnyArray) -> None:
-    """Count an in-place change of shape: a new version, though nothing that was saved is overwritten."""
+    """Count an in-place change of shape: the version increases, but no saved value is overwritten."""
     if isinstance(array, np.ndarray):
         with WRITING:
             written = record_of(array)
@@ -133,13 +136,13 @@ def moved(array: AnyArray) -> None:
 def dropping(entries: dict[int, Any], key: int) -> Callable[[object], object]:
     """Return a callback of a weak reference that removes an entry: ``entries.pop(key, reference)``.
 
-    It runs in C alone. In a callback that is written in Python, Ctrl-C would be printed and lost.
+    The callback runs in C only. In a Python callback a KeyboardInterrupt would be printed and lost.
     """
     return functools.partial(entries.pop, key)
 
 
 def record_of(array: NumpyArray) -> Written:
-    """The record of the memory of an array, a new one if nothing was written there yet."""
+    """Return the record of writes to an array's memory; make one if there is none."""
     memory = owner(array)
     key = id(memory)
     written = WRITES.get(key)
@@ -149,74 +152,76 @@ def record_of(array: NumpyArray) -> Written:
 
 
 def writes_of(array: object) -> Written | None:
+    """Return the record of writes to an array's memory; None if there were no writes."""
     return WRITES.get(id(owner(array))) if isinstance(array, np.ndarray) else None
 
 
 def version_of(array: AnyArray) -> int:
-    """How often the array's memory was written in place."""
+    """Return the number of in-place writes to the array's memory."""
     written = writes_of(array)
     return written.count if written else 0
 
 
 # -- plain arrays on the tape ------------------------------------------------------------------------------------------
 #
-# Nothing tells when a plain NumPy array is written to. So the tape saves copies of small ones, and of large ones it keeps a
-# fingerprint, which is compared before the next sweep, and when the same array is saved again.
+# NumPy does not report writes to plain arrays. The tape therefore saves copies of small arrays. For a large array it keeps
+# a fingerprint, which is compared before the next sweep and when the same array is saved again.
 
-COPIED = 1 << 16  # bytes up to which a copy is made: it costs about what one multiplication does
+COPIED = 1 << 16  # number of bytes up to which arrays are copied; a copy takes about as long as one multiplication
 _SAMPLES = 256
-#: id of an array that was saved without a copy -> the array, and its fingerprint
+#: id of an array that was saved without a copy -> a weak reference to the array, and its fingerprint
 GUARDED: dict[int, tuple[weakref.ref[Any], int]] = {}
 
 
 def protected(array: Any) -> Any:
-    """A plain array as the tape may save it: what is written to it later does not change a derivative silently."""
-    if LOCAL.recorder is not None:  # which reads it where it lies, and looks itself
+    """Return a plain array that the tape can save: a copy, or the array itself with its fingerprint registered."""
+    if LOCAL.recorder is not None:  # a trace reads the array in place in each call, and checks it itself
         return array
     if array.nbytes <= COPIED or config.STRICT_ARRAYS:
         return copy_alike(array)
     key = id(array)
-    now = fingerprint(array)
-    before = GUARDED.get(key)
-    if before is None:
-        GUARDED[key] = (weakref.ref(array, dropping(GUARDED, key)), now)
-    elif before[1] != now:
-        GUARDED[key] = (before[0], now)
+    current = fingerprint(array)
+    entry = GUARDED.get(key)
+    if entry is None:
+        GUARDED[key] = (weakref.ref(array, dropping(GUARDED, key)), current)
+    elif entry[1] != current:
+        GUARDED[key] = (entry[0], current)
         wrote(array, "a NumPy array", None)
     return array
 
 
 def check_guarded() -> None:
-    """Record the writes to plain arrays that the tape saved without a copy, as far as their fingerprints tell."""
+    """Record a write to each guarded plain array whose fingerprint has changed."""
     for key, (ref, before) in list(GUARDED.items()):
         array = ref()
         if array is None:
             continue
-        now = fingerprint(array)
-        if now != before:
-            GUARDED[key] = (ref, now)
+        current = fingerprint(array)
+        if current != before:
+            GUARDED[key] = (ref, current)
             wrote(array, "a NumPy array", None)
 
 
 def samples(array: NumpyArray) -> NumpyArray:
-    """A view of elements taken evenly from the whole array."""
+    """Return a view of about ``_SAMPLES`` evenly spaced elements of the array."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
         flat = array.reshape(-1, order="A")
         return flat[:: max(1, flat.size // _SAMPLES)]
     steps = [slice(None)] * array.ndim
-    left = float(_SAMPLES)
-    for done, axis in enumerate(sorted(range(array.ndim), key=array.shape.__getitem__)):  # what a short axis lacks,
-        each = int(left ** (1 / (array.ndim - done))) + 1  # the longer ones after it make up
-        steps[axis] = slice(None, None, max(1, array.shape[axis] // each))
-        left = max(1.0, left / min(each, max(1, array.shape[axis])))
+    remaining = float(_SAMPLES)
+    # shortest axis first: the longer axes get the samples that it has no elements for
+    for done, axis in enumerate(sorted(range(array.ndim), key=array.shape.__getitem__)):
+        per_axis = int(remaining ** (1 / (array.ndim - done))) + 1
+        steps[axis] = slice(None, None, max(1, array.shape[axis] // per_axis))
+        remaining = max(1.0, remaining / min(per_axis, max(1, array.shape[axis])))
     return array[tuple(steps)]
 
 
 def fingerprint(array: NumpyArray) -> int:
-    """A hash of some of an array's elements."""
+    """Return a hash of ``samples(array)``."""
     return hash(samples(array).tobytes())
 
 
 def digest(array: NumpyArray) -> int:
-    """A number that changes when any of an array's elements does."""
+    """Return a checksum of all elements of an array."""
     return zlib.crc32(np.ascontiguousarray(array).data.cast("B")) if array.size else 0

@@ -1,7 +1,8 @@
-"""Which tensors share memory with which: a view knows its base, a base its views.
+"""Views: which tensors share memory with which base.
 
-The base is always the tensor at the end: a view of a view belongs to the first tensor and keeps all the steps that lead
-from there to it. So an in-place write needs one correction of the base's history, whatever chain of views it came through.
+A view has a strong reference to its base, and a base has weak references to its views. The base of a view of a view is
+the first tensor of the chain, and the view has all steps that lead to it from there. So after an in-place write the
+history of one base is updated, however long the chain of views is.
 """
 
 from __future__ import annotations
@@ -20,36 +21,36 @@ from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
 
-#: One step from a base to a view: the row (or a ``Through``), and its parameters.
+#: One step from a base to a view: the primitive (or a ``Through``), and its parameters.
 ViewStep = tuple[Any, dict[str, Any]]
 
 
 class Through(NamedTuple):
-    """A step that no row takes, inside a transformation: how the part is read, and the base with the part written to it."""
+    """A view step inside a transformation that is no primitive: functions to read the part and to write it to the base."""
 
     read: Callable[[Any], Any]
     write: Callable[[Any, Any], Any]
 
 
 class View:
-    """How a tensor was taken from its base: by ``steps``, one after another, sharing memory.
+    """The steps by which a tensor that shares memory with its base was taken from it.
 
-    ``origin`` is "" for a view that may be written to while gradients are recorded. Otherwise it says why not:
+    ``origin`` is "" for a view that allows writes while gradients are recorded. Otherwise it is the reason why not:
     "no_grad", "inference", "function" (made by a custom Function), or a pair (index, function) for one of several views
-    that a function returned. A view that is "read-only" may not be written to at all.
+    that a function returned. A "read-only" view allows no writes at all.
     """
 
     __slots__ = ("base", "before", "last", "origin")
 
     def __init__(self, base: Tensor, last: tuple[ViewStep, ...], origin: Any, before: View | None = None) -> None:
         self.base = base
-        self.last = last  # the steps from the view that it was taken from, or from the base
+        self.last = last  # the steps from the view or base that this view was taken from
         self.origin = origin
         self.before = before
 
     @property
     def steps(self) -> tuple[ViewStep, ...]:
-        """All the steps from the base. (They are put together when asked for, so that long chains of views cost nothing.)"""
+        """All steps from the base. They are concatenated on access, so that a long chain of views stays cheap."""
         parts: list[tuple[ViewStep, ...]] = []
         view: View | None = self
         while view is not None:
@@ -59,12 +60,12 @@ class View:
 
     @property
     def recorded(self) -> bool:
-        """Whether the view belongs to the tape: gradients flow from it to its base."""
+        """Whether the view was recorded, so that gradients flow from it to its base."""
         return self.origin not in ("no_grad", "inference", "function")
 
 
 def viewed(tensor: Tensor, base: Any, prim: Primitive, params: Params) -> None:
-    """Remember that ``tensor`` is a view of ``base``, if it is one."""
+    """Register ``tensor`` as a view of ``base``, if the two share memory."""
     if type(base) is not Tensor and not isinstance(base, Tensor):
         return
     data, source = tensor._raw, base._raw
@@ -86,12 +87,12 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: Params) -> None:
             origin = "no_grad"
     if type(base) is InferenceTensor:
         tensor.__class__ = InferenceTensor
-        return  # without versions or history there is nothing to keep up to date
+        return  # inference tensors have no versions and no history to update
     register_view(tensor, base, ((prim, params),), origin)
 
 
 def register_view(tensor: Tensor, base: Tensor, steps: tuple[ViewStep, ...], origin: Any) -> None:
-    """Make ``tensor`` a view of ``base`` (or of what that is a view of)."""
+    """Make ``tensor`` a view of ``base``, or of the base of ``base``."""
     view = base._view
     if view is not None:
         base = view.base
@@ -103,13 +104,13 @@ def register_view(tensor: Tensor, base: Tensor, steps: tuple[ViewStep, ...], ori
         if view is None:
             base._view = None  # a slot that is set is read faster
         return
-    if len(views) >= 32 and not len(views) & (len(views) - 1):  # now and then, forget the dead
+    if len(views) >= 32 and not len(views) & (len(views) - 1):  # at powers of two, drop dead references
         views[:] = [ref for ref in views if ref() is not None]
     views.append(weakref.ref(tensor))
 
 
 def mark_multi_output_views(function: str, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Mark what a function returns as its several views: PyTorch does not let these be written to while recording."""
+    """Mark the several views that a function returns: PyTorch forbids recorded writes to them."""
     for index, tensor in enumerate(tensors):
         view = tensor._view
         if view is not None and not view.origin:
@@ -118,24 +119,24 @@ def mark_multi_output_views(function: str, tensors: tuple[Tensor, ...]) -> tuple
 
 
 def read_only(x: AnyArray) -> Any:
-    """A view that may not be written to, as NumPy makes some; an array-like as it is."""
+    """Make a view read-only, as NumPy does for some functions. Return ``x``, also if it is no view."""
     if isinstance(x, Tensor) and x._view is not None:
         x._view.origin = x._view.origin or "read-only"
     return x
 
 
 def has_origin(x: Tensor) -> bool:
-    """Whether it is a view with an origin, which views of it have, too; others of the same shape may have none."""
+    """Return whether the tensor is a view with an ``origin``, which its own views inherit."""
     return x._view is not None and bool(x._view.origin)
 
 
 def is_read_only(x: Tensor) -> bool:
-    """Whether NumPy lets nobody write to this view."""
+    """Return whether this is a view that NumPy makes read-only."""
     return x._view is not None and x._view.origin == "read-only"
 
 
 def valued(x: Any) -> Any:
-    """A result without axes that a function computed, as the value that NumPy's scalars are; any other as it is."""
+    """Return ``x``; a 0-d view becomes a copy with its own memory, because NumPy returns a scalar there."""
     if isinstance(x, Tensor) and x._view is not None and not x._raw.shape:
         x._view = None
         if type(x._raw) is ndarray:
@@ -144,7 +145,7 @@ def valued(x: Any) -> Any:
 
 
 def views_of(base: Tensor) -> list[Tensor]:
-    """The views of a base that are still alive."""
+    """Return the views of a base that are still alive."""
     refs = base._views
     if not refs:
         return []
@@ -158,6 +159,6 @@ def views_of(base: Tensor) -> list[Tensor]:
 
 
 def base_of(tensor: Tensor) -> Tensor | None:
-    """The tensor whose memory this is a view of (``tensor._base``)."""
+    """Return the tensor that this is a view of, or None (``tensor._base``)."""
     view = tensor._view
     return None if view is None else view.base

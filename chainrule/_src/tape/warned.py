@@ -1,8 +1,11 @@
-"""Floating-point warnings of NumPy's name the user's line, and not the one in this package that computed.
+"""Source locations of NumPy's floating-point warnings: the user's line instead of a line in this package.
 
-NumPy warns about the innermost frame. While functions of this package run, warnings are therefore written to a ``Writer``, by NumPy's
-own means (the mode "log" of ``np.errstate``), which warns about the line of the user's that called, or, in a backward pass, about that of
-the operation whose rule it is. What is ignored, raised, printed or called stays so, and filters of warnings hold as ever.
+NumPy attributes warnings to the innermost frame. While functions of this package run (``at_users_line``), NumPy therefore
+sends warnings to a ``Writer``, by mode "log" of ``np.errstate``. The ``Writer`` warns at the user's line that called. In
+a backward pass it warns at the line of the operation whose VJP rule runs. The modes "ignore", "raise", "print" and "call"
+and warning filters work as in NumPy.
+
+An *error state* here is the object that NumPy's context variable holds for ``np.errstate``.
 """
 
 from __future__ import annotations
@@ -21,23 +24,22 @@ from chainrule._src.messages.places import Where, is_internal
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.node import Node
 
-Registry = dict[str | tuple[str, type[Warning], int], int]  # of a module: what was warned of in it
+Registry = dict[str | tuple[str, type[Warning], int], int]  # a module's ``__warningregistry__``
 _umath: Any = importlib.import_module("numpy._core.umath") if hasattr(np, "_core") else None
-#: NumPy's context variable of how errors are treated; None before NumPy 2
+#: NumPy's context variable of the error state; None before NumPy 2
 VARIABLE: Any = getattr(_umath, "_extobj_contextvar", None)
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
-_twins: dict[
-    int, tuple[object, object]
-] = {}  # by the identity of how errors are treated: that, and how they are while we compute
-_registries: dict[str, Registry] = {}  # what was warned of in files whose module is not known
+#: id of the user's error state -> that error state, and the one that is set while this package computes
+_twins: dict[int, tuple[object, object]] = {}
+_registries: dict[str, Registry] = {}  # file -> warning registry, for files whose module is not loaded
 
 
 class Writer:
-    """What NumPy writes warnings to. What the user had there is asked where it was asked before.
+    """The log object to which NumPy writes warnings. It forwards calls and logs to the user's callback or log object.
 
     Args:
-        modes: how the user has errors treated.
-        treatment: what stands for that in NumPy's context variable.
+        modes: the user's settings of ``np.errstate``.
+        treatment: the user's error state.
     """
 
     __slots__ = ("modes", "treatment")
@@ -57,33 +59,33 @@ class Writer:
 
 
 def twin_of(treatment: object) -> object:
-    """How errors are treated while this package computes, where the user has them treated as said; None: the same."""
-    known = _twins.get(id(treatment))
-    if known is None or known[0] is not treatment:
-        known = (treatment, _made(treatment))
+    """Return the error state to set while this package computes, given the user's; None if the user's needs no change."""
+    entry = _twins.get(id(treatment))
+    if entry is None or entry[0] is not treatment:
+        entry = (treatment, _state_with_writer(treatment))
         if len(_twins) >= 16:
             _twins.clear()
-        _twins[id(treatment)] = known
-    return known[1]
+        _twins[id(treatment)] = entry
+    return entry[1]
 
 
-def _made(treatment: object) -> object:
+def _state_with_writer(treatment: object) -> object:
     modes = _umath._get_extobj_dict()
-    ours = {kind: "log" for kind in _KINDS.values() if modes[kind] == "warn"}
+    logged = {kind: "log" for kind in _KINDS.values() if modes[kind] == "warn"}
     return (
-        _umath._make_extobj(**ours, call=Writer(modes, treatment))
-        if ours and type(modes["call"]) is not Writer
+        _umath._make_extobj(**logged, call=Writer(modes, treatment))
+        if logged and type(modes["call"]) is not Writer
         else None
     )
 
 
-def treatment(**how: object) -> object:
-    """How errors are treated, as ``VARIABLE`` takes it, with the words of ``np.errstate``; None where there is no such variable."""
-    return None if VARIABLE is None else _umath._make_extobj(**how)
+def treatment(**settings: object) -> object:
+    """Return an error state with these settings of ``np.errstate``, for ``VARIABLE``; None before NumPy 2."""
+    return None if VARIABLE is None else _umath._make_extobj(**settings)
 
 
 def given() -> object:
-    """What stands for how the user has errors treated: another object in each block of ``np.errstate``."""
+    """Return an object that identifies the user's error state: a different one in each block of ``np.errstate``."""
     if VARIABLE is None:
         return tuple(np.geterr().items())
     writer: Any = np.geterrcall()
@@ -91,32 +93,32 @@ def given() -> object:
 
 
 def modes() -> dict[str, str]:
-    """How the user has errors treated: ``np.geterr()`` outside of this package."""
+    """Return the user's settings of ``np.errstate``: the value of ``np.geterr()`` outside of this package."""
     writer: Any = np.geterrcall()
-    how: Any = writer.modes if type(writer) is Writer else np.geterr()
-    return {kind: how[kind] for kind in _KINDS.values()}
+    settings: Any = writer.modes if type(writer) is Writer else np.geterr()
+    return {kind: settings[kind] for kind in _KINDS.values()}
 
 
 def is_ours(prim: Primitive) -> bool:
-    """Whether what a row computes is of this package, and not a function of the user's."""
+    """Return whether this package, and not the user, defines the primitive."""
     return prim.listed and prim.kind != "function"
 
 
 def at_users_line(function: AnyFunction, *args: object) -> Any:
-    """Call a function; what NumPy warns of in it names a line of the user's."""
-    given = None if VARIABLE is None else VARIABLE.get()
-    twin = None if VARIABLE is None else twin_of(given)
+    """Call a function. NumPy's warnings in it name the user's line."""
+    users_state = None if VARIABLE is None else VARIABLE.get()
+    twin = None if VARIABLE is None else twin_of(users_state)
     if twin is None:
         return function(*args)
     try:
         VARIABLE.set(twin)
         return function(*args)
     finally:
-        VARIABLE.set(given)
+        VARIABLE.set(users_state)
 
 
 def located(function: AnyFunction) -> AnyFunction:
-    """The function, whose warnings name lines of the user's."""
+    """Wrap a function so that NumPy's warnings in it name the user's line."""
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
@@ -126,7 +128,7 @@ def located(function: AnyFunction) -> AnyFunction:
 
 
 def _place(frame: FrameType | None) -> tuple[str, int, str, Registry]:
-    """File, line, module and registry of the innermost frame of the user's; of a node, if its rule is run before that is met."""
+    """Return file, line, module and registry of the user's innermost frame, or of the node whose rule runs inside it."""
     while frame is not None and is_internal(frame.f_code.co_filename):
         node = frame.f_locals.get("node") if "node" in frame.f_code.co_varnames else None
         if type(node) is Node and (code := getattr(node, "code", None)) is not None:
@@ -139,7 +141,7 @@ def _place(frame: FrameType | None) -> tuple[str, int, str, Registry]:
 
 
 def _registry(code: CodeType, frame: FrameType | None) -> tuple[str, Registry]:
-    """The name of a code's module, and what was warned of in it."""
+    """Return the name of the module of a code object, and the module's warning registry."""
     names: dict[str, Any] | None = None
     while frame is not None and names is None:
         names = frame.f_globals if frame.f_code.co_filename == code.co_filename else None
