@@ -105,3 +105,9 @@ def test_a_gradient_is_not_cut_by_an_integer_tensor(name):
     with torch.no_grad():
         assert 1 in WRITES[name](integers, values)
     assert WRITES[name](integers.float(), values).requires_grad
+
+
+def test_masked_fill_gives_a_contiguous_copy():
+    x = torch.arange(6.0).reshape(2, 3).T
+    assert x.masked_fill(x > 2, 0.5).stride() == (2, 1)
+    assert x.masked_fill(x > 2, torch.tensor(0.5)).stride() == (2, 1)

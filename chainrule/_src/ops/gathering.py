@@ -121,8 +121,8 @@ def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
             )
         if value.dtype.kind == "c" and input.dtype.kind != "c":
             raise errors.complex_into_real(input.dtype)
-        return ew.where(mask, cast_source("masked_fill", value, input), input)
-    return ew.where(mask, wrap(number_in(value, input.dtype)), input)
+        return ew.where(mask, cast_source("masked_fill", value, input), input.contiguous())
+    return ew.where(mask, wrap(number_in(value, input.dtype)), input.contiguous())
 
 
 @op(method=True, out=True)
