@@ -100,14 +100,14 @@ def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -
     The axes keep their order and direction, and gaps between axes stay gaps. Return None if elements overlap.
     """
     close = [itemsize] * len(shape)
-    before = given = itemsize  # the stride of the next axis, if there is no gap
+    close_stride = given_stride = itemsize  # the stride of the next axis, if there is no gap
     for k in sorted([k for k, n in enumerate(shape) if n > 1], key=lambda k: abs(strides[k])):
         step = abs(strides[k])
-        if step < given:
+        if step < given_stride:
             return None
-        own = before if step == given else before + itemsize
+        own = close_stride if step == given_stride else close_stride + itemsize
         close[k] = own if strides[k] > 0 else -own
-        before, given = own * shape[k], step * shape[k]
+        close_stride, given_stride = own * shape[k], step * shape[k]
     return close
 
 
@@ -117,9 +117,9 @@ def copy_alike(array: NumpyArray) -> NumpyArray:
     The copy is read-only if the array is, or if the array's elements share memory.
     """
     if 0 in array.strides:
-        apart = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
-        if apart.size < array.size:  # there are repeated elements
-            return np.broadcast_to(copy_alike(apart), array.shape)
+        distinct = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
+        if distinct.size < array.size:  # there are repeated elements
+            return np.broadcast_to(copy_alike(distinct), array.shape)
     strides = None if array.flags.forc else close_strides(array.shape, array.strides, array.itemsize)
     copy = array.copy(order="K") if strides is None else with_strides(array, tuple(strides))
     if not array.flags.writeable or (strides is None and not array.flags.forc):

@@ -164,9 +164,9 @@ def _at(name: str, out: Any, index: Any, values: Any) -> None:
         raise NotImplementedError(f"{name}.at of {out.dtype}")
     values = cupy.asarray(values)
     if out.dtype.kind != "c":
-        wide = cupy.zeros(out.shape, np.int64)
-        at(wide, index, values.astype(np.int64))
-        out += wide.astype(out.dtype)
+        int64_out = cupy.zeros(out.shape, np.int64)
+        at(int64_out, index, values.astype(np.int64))
+        out += int64_out.astype(out.dtype)
         return None
     parts = []
     for part in (values.real, values.imag):

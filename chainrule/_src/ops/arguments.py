@@ -136,16 +136,16 @@ def creates(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: object, out: Any = None, **kwargs: Any) -> Any:
-        place = kwargs.pop("device", None) if kwargs else None
+        device = kwargs.pop("device", None) if kwargs else None
         if kwargs:
             for name in ("layout", "pin_memory", "memory_format"):
                 kwargs.pop(name, None)
             if sizes and "size" in kwargs:
                 args = (*args, kwargs.pop("size"))
         if out is None:
-            gpu = gpu_number(args[0]) if place is None and follows and args else gpu_of(place)
+            gpu = gpu_number(args[0]) if device is None and follows and args else gpu_of(device)
             return function(*args, **kwargs) if gpu is None else _on_gpu(gpu, function, args, kwargs)
-        check_device(place)
+        check_device(device)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = getattr(out, "dtype", None)
         return store_results(function.__name__, function(*args, **kwargs), out)
@@ -156,8 +156,8 @@ def creates(function: F) -> F:
 def _on_gpu(gpu: int, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Tensor:
     """Call a function that makes a tensor, and put the result on a GPU; the function may use ``device`` to make it there."""
     requires_grad = kwargs.pop("requires_grad", False)
-    made = placed(function(*args, **kwargs, device=gpu), gpu)
-    return made.requires_grad_(requires_grad) if requires_grad else made
+    result = placed(function(*args, **kwargs, device=gpu), gpu)
+    return result.requires_grad_(requires_grad) if requires_grad else result
 
 
 def placed(x: Tensor, gpu: int | None) -> Tensor:

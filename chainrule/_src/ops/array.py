@@ -586,19 +586,19 @@ def unshare(base: Tensor, always: bool = False) -> None:
     """
     views = [view for view in views_of(base) if type(view._raw) is ndarray]
     own = owner(base._raw) is base._raw
-    held = sum(v._raw is not base._raw for v in views)
-    alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
-    if alone and base._raw.flags.writeable and not always:
+    view_count = sum(v._raw is not base._raw for v in views)
+    is_exclusive = own and _references(base) <= _ALONE + view_count and all(_references(v) <= _ALONE for v in views)
+    if is_exclusive and base._raw.flags.writeable and not always:
         return
     fresh = copy_alike(base._raw)
     fresh.flags.writeable = True
-    taken = []
+    new_views = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
         if type(part) is not ndarray or owner(part) is not owner(fresh):
             return  # the tensor cannot be moved; a backward pass that reads the overwritten value raises an error
-        taken.append(part)
-    for member, raw in zip([base, *views], [fresh, *taken], strict=True):
+        new_views.append(part)
+    for member, raw in zip([base, *views], [fresh, *new_views], strict=True):
         _replace_memory(member, raw)
 
 

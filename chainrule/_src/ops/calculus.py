@@ -170,8 +170,8 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object =
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
     if p < 0:
         raise RuntimeError(f"cdist only supports non-negative p values, but got {p}")
-    apart = ew.sub(shaping.unsqueeze(a, -2), shaping.unsqueeze(b, -3))
-    return tie(norm(apart, p, -1) if a.shape[-1] else sum_(apart, -1))
+    difference = ew.sub(shaping.unsqueeze(a, -2), shaping.unsqueeze(b, -3))
+    return tie(norm(difference, p, -1) if a.shape[-1] else sum_(difference, -1))
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), 2, 0, 1.0")

@@ -55,13 +55,13 @@ def as_tensor(data: Any, dtype: DTypeLike = None, device: DeviceLike = None) -> 
     return _to(out, device, data)
 
 
-def _to(made: Tensor, device: DeviceLike, data: object, requires_grad: bool = False) -> Tensor:
+def _to(result: Tensor, device: DeviceLike, data: object, requires_grad: bool = False) -> Tensor:
     """Put a tensor on a device; by default, numbers go to the default device, and arrays stay where they are."""
     if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
-        made = placed(made, gpu_of(device))
+        result = placed(result, gpu_of(device))
     if requires_grad:
-        made.requires_grad = requires_grad
-    return made
+        result.requires_grad = requires_grad
+    return result
 
 
 @op(arrays=False)
@@ -233,8 +233,8 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
-    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
-    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if whole else default_dtype()
+    all_integers = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if all_integers else default_dtype()
     if kind == np.int64:
         start, end, step = int(start), int(end), int(step)
         if step == 0:

@@ -183,9 +183,9 @@ def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[An
             else:
                 sy[c] = sx[c]
                 y = _expand(y, tuple(sy[k] for k in b))
-    both = [c for c in a if c in b]
-    batch = [c for c in both if c in later]
-    inner_ = [c for c in both if c not in later]
+    common = [c for c in a if c in b]
+    batch = [c for c in common if c in later]
+    inner_ = [c for c in common if c not in later]
     left, right = [c for c in a if c not in b], [c for c in b if c not in a]
     size = {**sy, **sx}
 

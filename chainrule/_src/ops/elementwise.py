@@ -35,8 +35,8 @@ def _scaled(other: TensorLike, alpha: TensorLike, input: TensorLike) -> Any:
     if alpha == 1:
         return other
     scaled = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-    both = [x.dtype.kind for x in (input, other) if isinstance(x, Tensor)] == ["b", "b"]
-    return ne(scaled, 0) if both and type(alpha) is int else scaled
+    both_bool = [x.dtype.kind for x in (input, other) if isinstance(x, Tensor)] == ["b", "b"]
+    return ne(scaled, 0) if both_bool and type(alpha) is int else scaled
 
 
 def _factor_first(
@@ -155,8 +155,8 @@ def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = Non
 @op(method=True, in_place=True, out=True, ordinary=_pow_of_floats)
 def pow(input: TensorLike, exponent: TensorLike) -> Tensor:
     """Return ``input`` to the power ``exponent``."""
-    whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
-    if whole and isinstance(exponent, int) and exponent < 0:
+    is_integer = isinstance(input, Tensor) and input.dtype.kind in "iu"
+    if is_integer and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed: call .float() first.")
     if isinstance(input, (int, float, builtins.complex)) and not isinstance(exponent, Tensor):
         raise errors.wrong_operand("pow", 0, input)
@@ -449,8 +449,8 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether |input − other| ≤ atol + rtol·|other|, element by element."""
     if rtol < 0 or atol < 0:
-        name, given = ("rtol", rtol) if rtol < 0 else ("atol", atol)
-        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {given}")
+        name, tolerance = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     if getattr(input, "dtype", None) == np.bool_ and getattr(other, "dtype", None) == np.bool_:
         return eq(input, other)
     close = logical_or(
@@ -478,8 +478,8 @@ def _as_fabs(x: Tensor) -> Tensor:
     Raises:
         TypeError: the operand is complex.
     """
-    wanted = np.fabs(np.empty(0, dtype_of(x))).dtype
-    return x if dtype_of(x) == wanted else cast(x, wanted)
+    result_dtype = np.fabs(np.empty(0, dtype_of(x))).dtype
+    return x if dtype_of(x) == result_dtype else cast(x, result_dtype)
 
 
 def _ufunc_table() -> None:

@@ -42,9 +42,9 @@ def repeat(input: TensorLike, *times: Any, repeats: Any = None) -> Tensor:
         raise RuntimeError(f"Trying to create tensor with negative dimension {builtins.min(times)}")
     shape = (1,) * (len(times) - x.ndim) + tuple(x._raw.shape)
     paired = [n for length in shape for n in (1, length)]
-    stretched = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
+    interleaved_shape = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
     joined = [r * length for r, length in zip(times, shape, strict=True)]
-    return apart(reshape(expand(reshape(x, *paired), *stretched), *joined), x)
+    return apart(reshape(expand(reshape(x, *paired), *interleaved_shape), *joined), x)
 
 
 @op(method=True, sample="rand(3), (2, 2)")

@@ -234,11 +234,11 @@ def fill_diagonal_(self: Tensor, fill_value: TensorLike, wrap: bool = False) -> 
         )
     rows, columns = shape[0], shape[-1]
     length = min(rows, columns)
-    places = [np.arange(length)] * ndim
+    indices = [np.arange(length)] * ndim
     if wrap and ndim == 2 and rows > columns + 1:
         flat = np.arange(0, rows * columns, columns + 1)
-        places = [flat // columns, flat % columns]
-    self[tuple(places)] = fill_value
+        indices = [flat // columns, flat % columns]
+    self[tuple(indices)] = fill_value
     return self
 
 

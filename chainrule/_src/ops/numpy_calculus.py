@@ -106,9 +106,9 @@ def _distances(h: IntoArray, n: int) -> Any:
         raise ValueError("distances must be either scalars or 1d")
     if np.shape(h)[0] != n:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
-    apart = np.diff(inexact(h))
-    even = is_array(apart) and apart.size and (apart == apart[0]).all()
-    return apart[0] if even else apart
+    differences = np.diff(inexact(h))
+    even = is_array(differences) and differences.size and (differences == differences[0]).all()
+    return differences[0] if even else differences
 
 
 def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
@@ -175,9 +175,9 @@ def _unwrap(p: AnyArray, discont: float | None = None, axis: int = -1, *, period
     else:
         step = inexact(np.diff(p, axis=axis))
         half = period / 2
-        away = np.remainder(step + half, period) - half
-        away = np.where((away == -half) & (step > 0), half, away)
-        correction = np.round((away - step) / period) * period
+        wrapped_step = np.remainder(step + half, period) - half
+        wrapped_step = np.where((wrapped_step == -half) & (step > 0), half, wrapped_step)
+        correction = np.round((wrapped_step - step) / period) * period
     step = np.absolute(np.diff(p, axis=axis))
     correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
     rest = np.add(*promoted(sliced(p, 1, None, axis), np.cumsum(correction, axis=axis)))
@@ -187,8 +187,8 @@ def _unwrap(p: AnyArray, discont: float | None = None, axis: int = -1, *, period
 def _turns_of_integers(step: AnyArray, period: Any) -> AnyArray:
     half, odd = period // 2, period % 2
     low = cast(-half, step.dtype) if hasattr(half, "dtype") else np.asarray(-half, step.dtype)
-    away = np.remainder(step - low, period) + low
-    return (away if odd else np.where((away == -half) & (step > 0), half, away)) - step
+    wrapped_step = np.remainder(step - low, period) + low
+    return (wrapped_step if odd else np.where((wrapped_step == -half) & (step > 0), half, wrapped_step)) - step
 
 
 # -- cumulative sums -------------------------------------------------------------------------------------------------

@@ -287,11 +287,11 @@ if np.sign(2j) == 1j:  # before NumPy 2.0, the sign of complex numbers was that 
 
 def _modf(x: AnyArray) -> tuple[AnyArray, AnyArray]:
     x = in_dtype(x, np.modf.resolve_dtypes((dtype_of(x), None, None))[1])
-    whole = comparison.trunc(x)
+    integer_part = comparison.trunc(x)
     if holds_of(x, _is_no_infinity):
-        return x - whole, whole
+        return x - integer_part, integer_part
     infinite = np.isinf(x)
-    return np.where(infinite, 0, x - np.where(infinite, 0, whole)), whole
+    return np.where(infinite, 0, x - np.where(infinite, 0, integer_part)), integer_part
 
 
 def _is_no_infinity(x: AnyArray) -> AnyArray:

@@ -64,12 +64,12 @@ def _linspace(
     kind = np.result_type(weak(start), weak(stop), 0.0)
     start, stop = cast(arraylike(start), kind), cast(arraylike(stop), kind)
     steps = num - 1 if endpoint else num
-    away = stop - start
-    step = away / steps if steps > 0 else away * np.nan
-    count = np.reshape(np.arange(num, dtype=kind), (num, *(1,) * len(shape_of(away))))
-    y = count * (step if steps > 0 else away) + start
+    difference = stop - start
+    step = difference / steps if steps > 0 else difference * np.nan
+    count = np.reshape(np.arange(num, dtype=kind), (num, *(1,) * len(shape_of(difference))))
+    y = count * (step if steps > 0 else difference) + start
     if endpoint and num > 1:
-        y = np.concatenate([y[:-1], np.expand_dims(np.broadcast_to(stop, shape_of(away)), 0)])
+        y = np.concatenate([y[:-1], np.expand_dims(np.broadcast_to(stop, shape_of(difference)), 0)])
     y = np.moveaxis(y, 0, axis) if axis else y
     if dtype is not None:
         y = cast(np.floor(y) if np.dtype(dtype).kind in "iu" else y, np.dtype(dtype))

@@ -95,14 +95,14 @@ def in_memory_order(a: AnyArray) -> AnyArray:
     shape, steps = shape_of(a), strides_of(a)
     order: list[int] = []  # fastest first
     for axis in reversed(range(len(steps))):
-        place = len(order)
+        position = len(order)
         for k in reversed(range(len(order))):
             step, other = (0 if shape[x] == 1 else abs(steps[x]) for x in (axis, order[k]))
             if step and other:
                 if other <= step:
                     break
-                place = k
-        order.insert(place, axis)
+                position = k
+        order.insert(position, axis)
     order.reverse()
     along = [k for k in order if shape[k] != 1]
     if along != sorted(along) and _is_interleaved(a):

@@ -296,8 +296,10 @@ def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwa
             return rows.pad(array, widths=widths, value=value)
         for k, ends in enumerate(np.broadcast_to(value, (n, 2)).tolist()):  # the last axis determines the corners
             for side, end in enumerate(ends):
-                here = tuple((*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n))
-                array = rows.pad(array, widths=here, value=end)
+                one_side = tuple(
+                    (*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n)
+                )
+                array = rows.pad(array, widths=one_side, value=end)
         return array
     for k, (a, b) in enumerate(widths):
         if a or b:
@@ -311,8 +313,8 @@ def _of_parts(function: AnyFunction) -> Any:
 
     def pad(array: AnyArray, widths: tuple[tuple[int, int], ...], stat_length: IntoArray | None = None) -> AnyArray:
         n, dtype = len(widths), dtype_of(array)
-        most = np.broadcast_to(max(shape_of(array)) if stat_length is None else stat_length, (n, 2)).tolist()
-        for k, (first, last) in enumerate(most):
+        lengths = np.broadcast_to(max(shape_of(array)) if stat_length is None else stat_length, (n, 2)).tolist()
+        for k, (first, last) in enumerate(lengths):
             size = shape_of(array)[k]
             parts = [array]
             for side, part in ((0, sliced(array, 0, first, k)), (1, sliced(array, max(size - last, 0), size, k))):

@@ -194,8 +194,12 @@ def _spread_of_all(row: Primitive) -> Any:
         if not _is_set(mean) and (where is not True or a.dtype == np.float16):  # NumPy uses no wider dtype here
             mean = _divided_by_count(np.sum(a, axis=axis, keepdims=True), _counted(where, a, axis, True))
         if _is_set(mean):
-            away = a - mean
-            squares = np.square(np.real(away)) + np.square(np.imag(away)) if a.dtype.kind == "c" else away * away
+            deviation = a - mean
+            squares = (
+                np.square(np.real(deviation)) + np.square(np.imag(deviation))
+                if a.dtype.kind == "c"
+                else deviation * deviation
+            )
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
             variance = _divided_by_count(total, np.maximum(_counted(where, a, axis, keepdims) - ddof, 0))
             return _root(variance) if row is statistics.std else variance
@@ -354,8 +358,8 @@ implements(np.nanmin)(_extremum_of_numbers(_min, np.inf))
 
 def _valid(a: AnyArray, where: TensorLike) -> AnyArray:
     """Return a mask of the selected elements that are not NaN."""
-    here = ~np.isnan(a)
-    return here if where is True else here & where
+    not_nan = ~np.isnan(a)
+    return not_nan if where is True else not_nan & where
 
 
 @implements(np.nanmean)
@@ -390,11 +394,11 @@ def _spread_of_numbers(spread: Any, finish: Any) -> Any:
             return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         _check_inexact(dtype)
         _wide_squares(a, dtype)
-        here = _valid(a, where)
+        valid = _valid(a, where)
         mean = mean if _is_set(mean) else _nanmean(a, axis, dtype, keepdims=True, where=where)
-        away = in_dtype(np.where(here, a - mean, 0), a.dtype)
-        left = _counted(here, a, axis, keepdims) - ddof
-        total = np.sum(np.real(away * np.conjugate(away)), axis=axis, dtype=dtype, keepdims=keeps(keepdims))
+        deviation = in_dtype(np.where(valid, a - mean, 0), a.dtype)
+        left = _counted(valid, a, axis, keepdims) - ddof
+        total = np.sum(np.real(deviation * np.conjugate(deviation)), axis=axis, dtype=dtype, keepdims=keeps(keepdims))
         return finish(np.where(left > 0, total / in_dtype(np.where(left > 0, left, 1), total.dtype), np.nan))
 
     return _spread(formula)
@@ -536,7 +540,7 @@ def _quantile(
         position = np.asarray(_BETWEEN[method](last + 1, q))
         low, high, near, share = neighbours(position, last)
         share = float(share) if weak else np.reshape(share, (*position.shape, *(1,) * len(rest)))
-        below, above, start = [ordered[place.astype(np.intp)] for place in (low, high, near)]
+        below, above, start = [ordered[index.astype(np.intp)] for index in (low, high, near)]
         result = start + share * (above - below)
     return _of_sorted(result, ordered, a, axis, keepdims)
 

@@ -79,11 +79,11 @@ def _cov(
     if count is not None and count <= 0:
         errors.warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
         freedom = 0.0
-    away = x - mean
-    others = np.conjugate(away if w is None else away * w)
+    deviation = x - mean
+    others = np.conjugate(deviation if w is None else deviation * w)
     with np.errstate(divide="ignore"):
         factor = np.true_divide(1, freedom)
-    return np.squeeze(np.matmul(away, np.swapaxes(others, 0, 1)) * factor)
+    return np.squeeze(np.matmul(deviation, np.swapaxes(others, 0, 1)) * factor)
 
 
 def _variables(m: AnyArray, y: AnyArray, rowvar: bool, dtype: DTypeLike) -> AnyArray:
@@ -96,8 +96,8 @@ def _variables(m: AnyArray, y: AnyArray, rowvar: bool, dtype: DTypeLike) -> AnyA
     rows = []
     for part in parts:
         matrix = np.atleast_2d(cast(part, kind))
-        turned = not rowvar and (len(shape_of(part)) != 1 if part is parts[0] else shape_of(matrix)[0] != 1)
-        rows.append(np.swapaxes(matrix, 0, 1) if turned else matrix)
+        transposed = not rowvar and (len(shape_of(part)) != 1 if part is parts[0] else shape_of(matrix)[0] != 1)
+        rows.append(np.swapaxes(matrix, 0, 1) if transposed else matrix)
     return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=0)
 
 
@@ -168,8 +168,8 @@ def _at_ranks(a: AnyArray, q: IntoArray | None, axis: Dims, keepdims: bool) -> A
         return boxed(np.full(final, np.nan, a.dtype))
     last = np.maximum(np.count_nonzero(~np.isnan(ordered), axis=0) - 1, 0)
 
-    def at(places: AnyArray) -> AnyArray:
-        return np.take_along_axis(ordered, cast(places, np.dtype(np.int64)), axis=0)
+    def at(ranks: AnyArray) -> AnyArray:
+        return np.take_along_axis(ordered, cast(ranks, np.dtype(np.int64)), axis=0)
 
     if q is None:
         middle = last[None] / 2
@@ -240,11 +240,11 @@ def _histogram(
     edges = _histogram_bin_edges(a, bins, range, weights)
     samples, limits = np.ravel(numbers(a, "np.histogram()")), numbers(edges, "np.histogram()")
     if _is_ours(weights):
-        place = np.searchsorted(limits, samples, side="right") - 1
-        place[samples == limits[-1]] = limits.size - 2
+        bin_index = np.searchsorted(limits, samples, side="right") - 1
+        bin_index[samples == limits[-1]] = limits.size - 2
         inside = np.flatnonzero((samples >= limits[0]) & (samples <= limits[-1]))
-        taken = take(np.reshape(weights, (-1,)), inside)
-        count = bind(indexing.take_add, (taken, place[inside]), {"axis": -1, "length": limits.size - 1})
+        inside_weights = take(np.reshape(weights, (-1,)), inside)
+        count = bind(indexing.take_add, (inside_weights, bin_index[inside]), {"axis": -1, "length": limits.size - 1})
     else:
         count = wrap(np.histogram(samples, limits, weights=None if weights is None else np.ravel(weights))[0])
     return (count / cast(np.diff(edges), _FLOAT) / np.sum(count) if density else count), edges
@@ -264,8 +264,8 @@ def _unique(
     equal_nan: bool = True,
     **sorted: bool,
 ) -> Any:
-    wanted: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": equal_nan}
-    _, first, *more = np.unique(numbers(ar, "unique()"), return_index=True, axis=axis, **wanted)
+    options: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": equal_nan}
+    _, first, *more = np.unique(numbers(ar, "unique()"), return_index=True, axis=axis, **options)
     found = _chosen(ar, first, axis)
     parts = [found, *([wrap(first)] if return_index else []), *map(wrap, more)]
     return parts[0] if len(parts) == 1 else tuple(parts)
@@ -313,19 +313,19 @@ def _intersect1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False, ret
 @implements(np.setdiff1d)
 def _setdiff1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False) -> AnyArray:
     first = np.reshape(arraylike(ar1), (-1,)) if assume_unique else np.unique(ar1)
-    away = np.isin(numbers(first, "np.setdiff1d()"), numbers(ar2, "np.setdiff1d()"), invert=True)
-    return take(boxed(first), np.flatnonzero(away))
+    is_missing = np.isin(numbers(first, "np.setdiff1d()"), numbers(ar2, "np.setdiff1d()"), invert=True)
+    return take(boxed(first), np.flatnonzero(is_missing))
 
 
 @implements(np.setxor1d)
 def _setxor1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False) -> AnyArray:
     parts = [arraylike(a) if assume_unique else np.unique(a) for a in (ar1, ar2)]
-    both = np.concatenate(parts, axis=None)
-    values = numbers(both, "np.setxor1d()")
+    joined = np.concatenate(parts, axis=None)
+    values = numbers(joined, "np.setxor1d()")
     order = np.argsort(values, kind="stable")
     change = values[order][1:] != values[order][:-1]
-    alone = np.concatenate([[True], change])[: values.size] & np.concatenate([change, [True]])[: values.size]
-    return take(both, order[alone])
+    is_unique = np.concatenate([[True], change])[: values.size] & np.concatenate([change, [True]])[: values.size]
+    return take(joined, order[is_unique])
 
 
 @implements(np.isin)
@@ -342,8 +342,8 @@ def _isin(
 def _nanarg(function: AnyFunction, search: Any, aside: float) -> None:
     def call(a: AnyArray, axis: Any = None, out: object = None, *, keepdims: bool = NOTHING) -> AnyArray:
         missing = np.isnan(a)
-        alone = known(np.all(missing, axis=axis))
-        if alone is not None and alone.any():
+        all_missing = known(np.all(missing, axis=axis))
+        if all_missing is not None and all_missing.any():
             raise ValueError("All-NaN slice encountered")
         return search(np.where(missing, aside, a), axis=axis, keepdims=keeps(keepdims))
 

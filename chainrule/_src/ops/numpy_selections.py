@@ -204,10 +204,10 @@ def _piece_of_each(y: AnyArray, x: AnyArray, condition: AnyArray, value: Callabl
     count = np.sum(selected)
     rank = np.cumsum(selected) - 1
     order = np.argsort(~selected, kind="stable")
-    both = np.stack([np.where(selected, flat, flat), cast(selected, x.dtype)])
+    values_and_marks = np.stack([np.where(selected, flat, flat), cast(selected, x.dtype)])
     for k in range(1, n + 1):
         if holds_of(count, functools.partial(_any_is, k)):
-            some = on_numbers(both, functools.partial(_selected_by_one, k))
+            some = on_numbers(values_and_marks, functools.partial(_selected_by_one, k))
             part = np.broadcast_to(value(np.where(count == k, take(flat, order[:k]), boxed(some))), (k,))
             found = take(part, np.clip(rank, 0, k - 1))
             y = np.where(np.reshape(selected & (count == k), shape), np.reshape(found, shape), y)
@@ -218,12 +218,12 @@ def _any_is(k: int, counts: ndarray) -> np.bool_:
     return np.any(counts == k)
 
 
-def _selected_by_one(k: int, both: ndarray) -> ndarray:
+def _selected_by_one(k: int, values_and_marks: ndarray) -> ndarray:
     """Return for every example the elements selected by the first example that selects k; ``both``: (..., values and marks, n)."""
-    values, marks = np.moveaxis(both, -2, 0).reshape(2, -1, both.shape[-1])
+    values, marks = np.moveaxis(values_and_marks, -2, 0).reshape(2, -1, values_and_marks.shape[-1])
     one = np.flatnonzero(np.count_nonzero(marks, axis=1) == k)[:1]
-    chosen = values[one][marks[one] != 0] if one.size else np.zeros(k, both.dtype)
-    return np.broadcast_to(chosen, (*both.shape[:-2], k)).copy()
+    chosen = values[one][marks[one] != 0] if one.size else np.zeros(k, values_and_marks.dtype)
+    return np.broadcast_to(chosen, (*values_and_marks.shape[:-2], k)).copy()
 
 
 # -- functions along axes --------------------------------------------------------------------------------------------
@@ -233,11 +233,11 @@ def _selected_by_one(k: int, both: ndarray) -> ndarray:
 def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> AnyArray:
     arr = arraylike(arr)
     along = checked_axes(axis, len(shape_of(arr)))[0]
-    moved = np.moveaxis(arr, along, -1)
-    lead = shape_of(moved)[:-1]
+    axis_last = np.moveaxis(arr, along, -1)
+    lead = shape_of(axis_last)[:-1]
     if not all(lead):
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    results = [arraylike(func1d(moved[(*place, ...)], *args, **kwargs)) for place in np.ndindex(*lead)]
+    results = [arraylike(func1d(axis_last[(*index, ...)], *args, **kwargs)) for index in np.ndindex(*lead)]
     first = results[0]
     stacked = np.reshape(np.stack([cast(r, first.dtype) for r in results]), (*lead, *shape_of(first)))
     n, extra = len(lead), len(shape_of(first))

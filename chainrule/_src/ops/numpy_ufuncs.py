@@ -135,18 +135,18 @@ def _at(ufunc: np.ufunc) -> Call:
         shape = tuple(shape_of(a))
         with np.errstate(all="ignore"):
             ufunc.at(np.ones(shape, a.dtype), items, *[np.ones(shape_of(b), b.dtype) for b in others])
-        places = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)[items]
-        others = [np.reshape(np.broadcast_to(b, places.shape), (-1,)) for b in others]
-        places = np.ravel(places)
-        order = np.argsort(places, kind="stable")
-        run = np.flatnonzero(np.append(True, np.diff(places[order]) != 0)[: places.size])
-        turn = np.empty(places.size, int)
-        turn[order] = np.arange(places.size) - np.repeat(run, np.diff(np.append(run, places.size)))
+        positions = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)[items]
+        others = [np.reshape(np.broadcast_to(b, positions.shape), (-1,)) for b in others]
+        positions = np.ravel(positions)
+        order = np.argsort(positions, kind="stable")
+        run = np.flatnonzero(np.append(True, np.diff(positions[order]) != 0)[: positions.size])
+        turn = np.empty(positions.size, int)
+        turn[order] = np.arange(positions.size) - np.repeat(run, np.diff(np.append(run, positions.size)))
         for k in range(turn.max(initial=-1) + 1):
             chosen = np.flatnonzero(turn == k)
-            here = np.unravel_index(places[chosen], shape) if shape else ()
+            index = np.unravel_index(positions[chosen], shape) if shape else ()
             parts = [b[chosen] if shape else b[chosen[0]] for b in others]
-            a[here] = cast(ufunc(a[here], *parts), a.dtype)
+            a[index] = cast(ufunc(a[index], *parts), a.dtype)
 
     return at
 

@@ -110,13 +110,13 @@ def _put_along_axis(arr: AnyArray, indices: AnyArray, values: TensorLike, axis: 
     if indices.ndim != len(shape):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     axis %= len(shape)
-    whole = tuple(m if k == axis else n for k, (m, n) in enumerate(zip(indices.shape, shape, strict=True)))
-    grid = list(np.indices(whole))
-    grid[axis] = np.broadcast_to(indices, whole)
+    broadcast_shape = tuple(m if k == axis else n for k, (m, n) in enumerate(zip(indices.shape, shape, strict=True)))
+    grid = list(np.indices(broadcast_shape))
+    grid[axis] = np.broadcast_to(indices, broadcast_shape)
     if grid[axis].size and not (-shape[axis] <= grid[axis].min() and grid[axis].max() < shape[axis]):
         raise IndexError(f"index is out of bounds for axis {axis} with size {shape[axis]}")
     grid[axis] = grid[axis] % shape[axis]
-    return _write(arr, np.ravel(np.ravel_multi_index(tuple(grid), shape)), np.broadcast_to(values, whole))
+    return _write(arr, np.ravel(np.ravel_multi_index(tuple(grid), shape)), np.broadcast_to(values, broadcast_shape))
 
 
 @_writes(np.fill_diagonal)

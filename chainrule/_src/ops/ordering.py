@@ -161,14 +161,14 @@ def quantile(
     n = flat._raw.shape[axis]
     position = levels * (n - 1)
     low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
-    moved = sort(flat, axis).values.movedim(axis, 0)
+    ordered = sort(flat, axis).values.movedim(axis, 0)
     if interpolation == "linear" and isinstance(q, Tensor):
         weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # carries the gradient of q
     else:
         weight = wrap(np.asarray(BLENDS[interpolation](position, low, high), x.dtype))
-    weight = weight.reshape((*levels.shape, *(1,) * (moved.ndim - 1)))
-    result = ew.lerp(moved[low], moved[high], weight)
-    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # NaN sorts last
+    weight = weight.reshape((*levels.shape, *(1,) * (ordered.ndim - 1)))
+    result = ew.lerp(ordered[low], ordered[high], weight)
+    result = ew.where(ew.isnan(ordered[-1]), ordered[-1], result)  # NaN sorts last
     return with_reduced(result, x.ndim, None if dim is None else axis, levels.ndim) if keepdim and x.ndim else result
 
 
@@ -230,8 +230,8 @@ def _last_best(better: np.ufunc, axis: int, array: Any) -> NumpyArray:
     """Return for every element the index of the best element up to it, along an axis (counted from the end)."""
     array = np.moveaxis(array, axis, -1)
     best = better.accumulate(array, axis=-1)
-    here = array == best
+    is_best = array == best
     if array.dtype.kind == "f":
-        here |= np.isnan(array)
-    where = np.where(here, np.arange(array.shape[-1]), 0)
+        is_best |= np.isnan(array)
+    where = np.where(is_best, np.arange(array.shape[-1]), 0)
     return np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis).astype(np.int64)

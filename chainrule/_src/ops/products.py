@@ -408,8 +408,8 @@ def kron(input: TensorLike, other: TensorLike) -> Tensor:
     b = other.reshape((1,) * (n - other.ndim) + tuple(other.shape))
     shape_a = [s for length in a.shape for s in (length, 1)]
     shape_b = [s for length in b.shape for s in (1, length)]
-    whole = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
-    return moves.unsafe_view(whole, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
+    outer_product = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
+    return moves.unsafe_view(outer_product, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
 
 
 @op(method=True)

@@ -456,9 +456,9 @@ def multinomial(
             raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
         rng = _rng(generator)
         picks = np.empty((*weights.shape[:-1], num_samples), np.int64)
-        for place in np.ndindex(weights.shape[:-1]):
-            w = weights[place].astype(float)
-            picks[place] = rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum())
+        for index in np.ndindex(weights.shape[:-1]):
+            w = weights[index].astype(float)
+            picks[index] = rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum())
         return picks
 
     return placed(wrap(_drawn_from("multinomial", draw, input)), gpu_number(input))

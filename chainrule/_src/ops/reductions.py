@@ -43,9 +43,9 @@ def sum(
     tensor([4., 6.])
     """
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
-        whole = _full_reduction(input)
-        if whole is not None:
-            return record_unary(reduction.sum, input, whole)
+        params = _full_reduction(input)
+        if params is not None:
+            return record_unary(reduction.sum, input, params)
     return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype)
 
 
@@ -99,9 +99,9 @@ def mean(
         RuntimeError: the tensor has an integer dtype, and no floating ``dtype`` is given.
     """
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
-        whole = _full_reduction(input)
-        if whole is not None:
-            return record_unary(reduction.mean, input, whole)
+        params = _full_reduction(input)
+        if params is not None:
+            return record_unary(reduction.mean, input, params)
     x = tensor_of("mean", input)
     if dtype is not None:
         x = cast(x, as_dtype(dtype))
@@ -167,19 +167,19 @@ def amin(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
     return _extremum("amin", reduction.amin, input, dim, keepdim)
 
 
-def _extremum(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, shown: str = "") -> Tensor:
+def _extremum(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, node_name: str = "") -> Tensor:
     x = tensor_of(name, input, "biuf")
     axes = axes_of(name, dim, x.ndim)
     nonempty(name, x, axes, dim is None or dim == ())
-    named = {"name": shown} if shown else {}
+    named = {"name": node_name} if node_name else {}
     return bind(row, (x,), {"axis": axes, "keepdims": keepdim, **named})
 
 
-def nonempty(name: str, x: Tensor, axes: tuple[int, ...], whole: bool = False) -> None:
+def nonempty(name: str, x: Tensor, axes: tuple[int, ...], all_axes: bool = False) -> None:
     """Raise if an element must be selected from an empty axis."""
     for a in axes:
         if x._raw.shape[a] == 0:
-            if whole:
+            if all_axes:
                 raise RuntimeError(
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                     f"dim with the 'dim' argument: the shape is {tuple(x.shape)}."

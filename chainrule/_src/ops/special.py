@@ -116,5 +116,5 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
 def spherical_bessel_j0(input: Tensor) -> Tensor:
     """Return sin(x) / x; 0 at ±inf."""
     x = floating(tensor_of("spherical_bessel_j0", input, "biuf"))
-    far = ew.isinf(x)
-    return ew.where(far, 0.0, ew.sinc(ew.div(ew.where(far, 1.0, x), math.pi)))
+    is_infinite = ew.isinf(x)
+    return ew.where(is_infinite, 0.0, ew.sinc(ew.div(ew.where(is_infinite, 1.0, x), math.pi)))

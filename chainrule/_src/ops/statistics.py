@@ -78,8 +78,8 @@ def cov(
 
 def _weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> tuple[Tensor | None, TensorLike]:
     """Return the weights of the observations (None if all are equal), and their sum."""
-    given = [("fweights", fweights, "iu", "integral"), ("aweights", aweights, "f", "floating point")]
-    for name, w, kinds, word in given:
+    checks = [("fweights", fweights, "iu", "integral"), ("aweights", aweights, "f", "floating point")]
+    for name, w, kinds, word in checks:
         if w is None:
             continue
         if w.ndim > 1:
@@ -95,7 +95,7 @@ def _weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> tuple[
             )
         if n and bool((w < 0).any()):
             raise RuntimeError(f"cov(): {name} cannot be negative")
-    present = [w for _, w, _, _ in given if w is not None]
+    present = [w for _, w, _, _ in checks if w is not None]
     if not present:
         return None, n
     weights = present[0] if len(present) == 1 else ew.mul(*present)
@@ -165,14 +165,14 @@ def nanquantile(
     ndim = levels.ndim
     flat = x.reshape(-1) if dim is None or not x.ndim else x
     axis: Any = axis_of("nanquantile", -1 if dim is None else dim, flat.ndim)
-    moved = sort(flat, axis).values.movedim(axis, -1)
-    number = sum_(ew.logical_not(ew.isnan(moved.detach())), -1, True)
+    ordered = sort(flat, axis).values.movedim(axis, -1)
+    number = sum_(ew.logical_not(ew.isnan(ordered.detach())), -1, True)
     if isinstance(q, Tensor) and interpolation == "linear":
         position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), q.reshape(-1))
     else:
         position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), beside(number, levels.reshape(-1)))
     low, high = (cast(f(position.detach()), np.dtype(np.int64)) for f in (ew.floor, ew.ceil))
-    below, above = gather(moved, -1, low), gather(moved, -1, high)
+    below, above = gather(ordered, -1, low), gather(ordered, -1, high)
     weight = BLENDS[interpolation](position, low, high)
     result = ew.lerp(below, above, cast(weight, x.dtype)).movedim(-1, 0)
     result = result if ndim else result.squeeze(0)

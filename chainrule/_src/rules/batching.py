@@ -33,13 +33,13 @@ def batch_elementwise(
     if len(payloads) == 1:
         return applied(prim, payloads, params)
     ranks = [(p.ndim if type(p) is ndarray else len(shape_of(p))) - b for p, b in zip(payloads, batched, strict=True)]
-    most = max(ranks)
-    return applied(prim, payloads if min(ranks) == most else _of_rank(most, payloads, batched, ranks), params)
+    max_rank = max(ranks)
+    return applied(prim, payloads if min(ranks) == max_rank else _of_rank(max_rank, payloads, batched, ranks), params)
 
 
-def _of_rank(most: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
+def _of_rank(rank: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
     """Insert axes of length 1 after the batch axis of each batched payload whose rank is below ``most``."""
-    return [with_axes(p, most - r) if b and r < most else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
+    return [with_axes(p, rank - r) if b and r < rank else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
 
 
 def with_axes(x: AnyArray, n: int) -> AnyArray:

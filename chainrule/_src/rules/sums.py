@@ -35,12 +35,12 @@ def _sum_in_blocks(x: Any, axis: int) -> AnyArray:
     """Sum along an axis, which is kept with length 1."""
     lead, shape = (slice(None),) * axis, x.shape
     blocks = shape[axis] // _BLOCK
-    whole = blocks * _BLOCK
-    part = x[(*lead, slice(whole))].reshape(*shape[:axis], blocks, _BLOCK, *shape[axis + 1 :])  # a view
+    blocked_length = blocks * _BLOCK
+    part = x[(*lead, slice(blocked_length))].reshape(*shape[:axis], blocks, _BLOCK, *shape[axis + 1 :])  # a view
     sums = np.add.reduce(part, axis=axis + 1)
     total = _sum_in_blocks(sums, axis) if blocks >= _MANY_ROWS else np.add.reduce(sums, axis=axis, keepdims=True)
-    if whole < shape[axis]:
-        total += np.add.reduce(x[(*lead, slice(whole, None))], axis=axis, keepdims=True)
+    if blocked_length < shape[axis]:
+        total += np.add.reduce(x[(*lead, slice(blocked_length, None))], axis=axis, keepdims=True)
     return total
 
 

@@ -86,10 +86,10 @@ def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyA
     where = _flat_indices(shape_of(x), parts.arrays)
     found = shape_of(where)
     n, m, at = math.prod(found), len(found), parts.at
-    given = shape_of(values)
-    while len(given) > m + len(rest) and given[0] == 1:
-        given = given[1:]
-    values = np.broadcast_to(np.reshape(values, given), (*rest[:at], *found, *rest[at:]))
+    values_shape = shape_of(values)
+    while len(values_shape) > m + len(rest) and values_shape[0] == 1:
+        values_shape = values_shape[1:]
+    values = np.broadcast_to(np.reshape(values, values_shape), (*rest[:at], *found, *rest[at:]))
     values = np.reshape(_move_axes(values, at, 0, m), (n, *rest))
     where = np.reshape(where, (n,))
     if not accumulate and n > 1:
@@ -152,9 +152,9 @@ def _merge_to_front(x: Any, axes: list[int]) -> Any:
     """Move the indexed axes to the front and merge them into one."""
     if axes == [0]:
         return x
-    moved = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
-    lengths, rest = shape_of(moved)[: len(axes)], shape_of(moved)[len(axes) :]
-    return np.reshape(moved, (math.prod(lengths), *rest))
+    indexed_first = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
+    lengths, rest = shape_of(indexed_first)[: len(axes)], shape_of(indexed_first)[len(axes) :]
+    return np.reshape(indexed_first, (math.prod(lengths), *rest))
 
 
 def _flat_indices(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:

@@ -107,8 +107,8 @@ def _array_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: i
     params["index"] = (*index, slice(None) if any(item is Ellipsis for item in index) else Ellipsis)
     if "shape" in params:
         params["shape"] = (*params["shape"], size)
-    moved = [np.moveaxis(p, 0, -1) for p in payloads]
-    out = np.moveaxis(prim(*moved, **params), -1, 0)
+    batch_last = [np.moveaxis(p, 0, -1) for p in payloads]
+    out = np.moveaxis(prim(*batch_last, **params), -1, 0)
     if params.get("order") == "K" and len(shape_of(out)) > 2:  # lay out each example by itself
         return laid_along(out, [0, *[k for k in slowest_first(out) if k]])
     return out
@@ -203,10 +203,10 @@ def _put_values(
     """Return the cotangent of the values; of several values written to one element, only the last gets it."""
     part = read(g, index=index)
     if not accumulate and not _unique(index):
-        places = np.arange(math.prod(shape_of(part))).reshape(shape_of(part))
+        positions = np.arange(math.prod(shape_of(part))).reshape(shape_of(part))
         last = np.empty(x_shape, np.intp)
-        last[index] = places
-        part = np.where(last[index] == places, part, np.zeros((), g.dtype))
+        last[index] = positions
+        part = np.where(last[index] == positions, part, np.zeros((), g.dtype))
     return unbroadcast(part, values_shape, g.dtype)
 
 
@@ -424,10 +424,10 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     g = g if batched[0] else broadcast_batch(g, size)
     extra = len(shape_of(index)) - 1
     start = len(shape_of(g)) + axis + 1 - extra  # first of the index axes in g
-    moved = np.moveaxis(g, tuple(range(start, start + extra)), tuple(range(1, 1 + extra))) if extra else g
-    rest = shape_of(moved)[1 + extra :]
+    index_first = np.moveaxis(g, tuple(range(start, start + extra)), tuple(range(1, 1 + extra))) if extra else g
+    rest = shape_of(index_first)[1 + extra :]
     offsets = np.reshape(np.arange(size) * length, (size, *(1,) * extra))
-    flat = prim(moved, np.remainder(index, length) + offsets, axis=-len(rest) - 1, length=size * length)
+    flat = prim(index_first, np.remainder(index, length) + offsets, axis=-len(rest) - 1, length=size * length)
     return np.moveaxis(np.reshape(flat, (size, length, *rest)), 1, axis)
 
 

@@ -248,12 +248,12 @@ def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool
 )
 def mse_loss(x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
     """Return the mean (or sum) of (x − y)² over the last ``ndim`` axes; both operands have the same shape and dtype."""
-    away = np.subtract(x, y)
-    if away.ndim == ndim:
-        flat = away.reshape(-1)
+    difference = np.subtract(x, y)
+    if difference.ndim == ndim:
+        flat = difference.reshape(-1)
         total = flat.dot(flat)
     else:
-        total = np.add.reduce(away * away, axis=tuple(range(-ndim, 0))) if ndim else away * away
+        total = np.add.reduce(difference * difference, axis=tuple(range(-ndim, 0))) if ndim else difference * difference
     return total / _divisor(x.shape, ndim, mean) if mean else total
 
 

@@ -23,8 +23,8 @@ def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tu
     ndim = len(x_shape)
     if keepdims or len(axis) == ndim:  # a single number broadcasts without them
         return g
-    gone = {a % ndim for a in axis}
-    shape = tuple(1 if i in gone else n for i, n in enumerate(x_shape))
+    reduced = {a % ndim for a in axis}
+    shape = tuple(1 if i in reduced else n for i, n in enumerate(x_shape))
     return g.reshape(shape) if type(g) is ndarray else np.reshape(g, shape)
 
 
@@ -117,10 +117,10 @@ def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     ndim = len(shape_of(x))
     rest = tuple(a for a in range(-ndim, 0) if a not in axis)
     order = tuple(a % ndim for a in rest + axis)
-    moved = np.transpose(x, order)
-    shape = shape_of(moved)
+    reduced_last = np.transpose(x, order)
+    shape = shape_of(reduced_last)
     n = count(shape, tuple(range(-len(axis), 0)))
-    flat = np.reshape(moved, (*shape[: len(rest)], n))
+    flat = np.reshape(reduced_last, (*shape[: len(rest)], n))
     edge = np.ones_like(flat[..., :1])
     before = np.cumprod(np.concatenate([edge, flat[..., : n - 1]], axis=-1), axis=-1)
     after = np.cumprod(np.concatenate([edge, np.flip(flat, axis=-1)[..., : n - 1]], axis=-1), axis=-1)

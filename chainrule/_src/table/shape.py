@@ -272,8 +272,8 @@ def undiagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int, sizes: tuple
     out = np.zeros(shape, x.dtype)
     n = shape_of(x)[-1]
     i = np.arange(n)
-    moved = np.moveaxis(out, positions, (-2, -1))
-    moved[..., i + max(-offset, 0), i + max(offset, 0)] = x
+    matrices = np.moveaxis(out, positions, (-2, -1))
+    matrices[..., i + max(-offset, 0), i + max(offset, 0)] = x
     return out
 
 
@@ -297,8 +297,8 @@ def clone(x: Any) -> Any:
     """Return a copy with the memory order of x; broadcast axes are materialized in C order."""
     if not is_array(x):
         return np.positive(x)
-    stretched = 0 in x.strides and any([s == 0 and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
-    return x.copy(order="C" if stretched else "K")
+    is_broadcast = 0 in x.strides and any([s == 0 and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
+    return x.copy(order="C" if is_broadcast else "K")
 
 
 @linear(

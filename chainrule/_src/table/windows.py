@@ -52,8 +52,8 @@ def fold_windows(x: Any, *, axis: SupportsIndex, size: ShapeLike, step: TensorLi
     """Apply the transpose of ``unfold``: add every window at its position to zeros of ``length`` along the axis."""
     windows = np.moveaxis(x, axis - 1, -2)
     if not is_array(x):
-        places = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)
-        return np.moveaxis(summed_at(windows, (*windows.shape[:-2], length), (Ellipsis, places)), -1, axis)
+        positions = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)
+        return np.moveaxis(summed_at(windows, (*windows.shape[:-2], length), (Ellipsis, positions)), -1, axis)
     out = np.zeros((*windows.shape[:-2], length), x.dtype)
     count = windows.shape[-2]
     for k in range(size):

@@ -91,8 +91,8 @@ def matrix_norm(function: str, x: Any, ord: object, axes: tuple[int, int], keepd
         return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": axes, "keepdims": keepdims})
     row, column = axes
     if ord in ("nuc", 2, -2):
-        moved = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
-        s = decompositions.svd(moved, full_matrices=False)[1]
+        matrices = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
+        s = decompositions.svd(matrices, full_matrices=False)[1]
         value = np.sum(s, axis=-1) if ord == "nuc" else _extreme(function, s, -1, False, ord == 2)
         if not keepdims:
             return value
@@ -365,6 +365,6 @@ def _lstsq(a: AnyArray, b: IntoArray, rcond: float | None = None) -> tuple[AnyAr
     s = decompositions.svd(a, full_matrices=False)[1]
     m, n = shape_of(a)
     rank = _matrix_rank(a) if m and n else 0
-    away = b - a @ x
-    residuals = np.atleast_1d(np.sum(np.square(np.absolute(away)), axis=0)) if m > n else s[:0]
+    residual = b - a @ x
+    residuals = np.atleast_1d(np.sum(np.square(np.absolute(residual)), axis=0)) if m > n else s[:0]
     return x, residuals, rank, s
