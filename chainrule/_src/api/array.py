@@ -537,7 +537,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     try:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
-        raise in_numpys_class(error, function, args, kwargs) from error.__cause__
+        raise as_numpy_error(error, function, args, kwargs) from error.__cause__
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
     if SPECIAL and LOCAL.recorder is not None:
@@ -578,7 +578,7 @@ def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[objec
     return _unwrap_operands(bound.args)[0], as_tensors(bound.kwargs)
 
 
-def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
+def as_numpy_error(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
     """Return an error of NumPy's class for these arguments, with our explanation; our own error if NumPy raises none."""
     if function in CALLBACKS:
         return error  # do not call the callbacks again
@@ -801,7 +801,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
     except RuntimeError as error:
         if out is not None or method == "at":  # the error is about a target that must not be written to
             raise
-        raise in_numpys_class(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
+        raise as_numpy_error(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
     result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)

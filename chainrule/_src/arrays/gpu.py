@@ -62,13 +62,13 @@ def current() -> int:
     return int(library().cuda.runtime.getDevice())
 
 
-def made(function: str, number: int, *args: object) -> Any:
+def construct(function: str, number: int, *args: object) -> Any:
     """Call one of CuPy's array constructors (such as ``zeros``) on a GPU."""
     with device(number):
         return getattr(library(), function)(*args)
 
 
-def moved(x: Any, gpu: int | None) -> Any:
+def copy_to(x: Any, gpu: int | None) -> Any:
     """Copy a NumPy or CuPy array to a GPU, or (None) to host memory; return it unchanged if it is there."""
     if gpu is None:
         return x if isinstance(x, ndarray) else x.get()
@@ -96,7 +96,7 @@ def seed(value: int, gpus: Iterable[int] | None = None) -> None:
             _SOURCES.pop(number, None)
 
 
-def drawn(method: str, number: int, *args: object) -> Any:
+def draw(method: str, number: int, *args: object) -> Any:
     """Call a method of CuPy's random generator on a GPU."""
     with device(number):
         if number not in _SOURCES:

@@ -11,7 +11,7 @@ from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
-from chainrule._src.ops.arguments import floating, tensor_of
+from chainrule._src.ops.arguments import tensor_of, to_float
 from chainrule._src.ops.linalg.numpy_face import cross as numpy_cross
 from chainrule._src.ops.matrices import diff
 from chainrule._src.ops.numpy_calculus import _distances, _slope
@@ -88,7 +88,7 @@ def gradient(input: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order
     >>> cr.gradient(cr.tensor([1., 4., 9.]))
     (tensor([3., 4., 5.]),)
     """
-    x = floating(tensor_of("gradient", input, "iufc"))
+    x = to_float(tensor_of("gradient", input, "iufc"))
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else dim

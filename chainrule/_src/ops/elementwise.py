@@ -11,8 +11,8 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary, general, nary, unary
-from chainrule._src.api.operands import around, operand
-from chainrule._src.api.operations import instead
+from chainrule._src.api.operands import operand, wrap_around
+from chainrule._src.api.operations import with_fast_path
 from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, TensorLike
@@ -98,7 +98,7 @@ bitwise_and, bitwise_or = _functions(comparison.bitwise_and, comparison.bitwise_
 bitwise_xor, bitwise_not = _functions(comparison.bitwise_xor, comparison.bitwise_not)
 bitwise_left_shift, bitwise_right_shift = _functions(comparison.bitwise_left_shift, comparison.bitwise_right_shift)
 _pow = binary(arithmetic.pow)
-_pow_of_floats = instead(_pow, _pow, floats=True)  # of integers, powers below 0 are refused
+_pow_of_floats = with_fast_path(_pow, _pow, floats=True)  # for integers, negative exponents are an error
 _abs, _sign, _rint = unary(arithmetic.abs), unary(comparison.sign), unary(comparison.round)
 _logaddexp, rsub_ = binary(exponential.logaddexp), binary(arithmetic.rsub)
 _where = nary(comparison.where, masks=1, arrays_of_numbers=True)
@@ -268,7 +268,7 @@ def same_dtype(name: str, *operands: object) -> list[AnyArray]:
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
     target = promotion.joint_dtype(*[_promotion_stand_in(x) for x in checked])
     small = target.kind in "iu"
-    numbers = [around(x, target) if small and type(x) is int else x for x in checked]
+    numbers = [wrap_around(x, target) if small and type(x) is int else x for x in checked]
     return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
 
 

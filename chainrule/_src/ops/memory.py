@@ -135,7 +135,7 @@ def _is_inside(x: Tensor, params: Params) -> bool:
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if own is None:
         return bool(offset >= 0 and last < x.numel())
-    return bool((rows.elements_at(tuple(x.shape), own, rows.places(sizes, strides, offset)) >= 0).all())
+    return bool((rows.element_indices(tuple(x.shape), own, rows.memory_offsets(sizes, strides, offset)) >= 0).all())
 
 
 @op(method=True, sample="rand(4, 4), rand(2, 2), (2, 2), (4, 1)")

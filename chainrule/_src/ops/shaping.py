@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import dtypes
-from chainrule._src.arrays.any_array import close_strides, is_array, room
+from chainrule._src.arrays.any_array import compact_strides, empty_with_strides, is_array
 from chainrule._src.arrays.device import contiguous_format
 from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import Dims, NumpyArray, ShapeLike, TensorLike
@@ -86,7 +86,7 @@ def layout(x: Tensor) -> NumpyArray:
     if view is not None and not inplace.passes_through(view.steps):
         return inplace.replay_view(layout(view.base), view.steps)
     steps = raw.own_strides
-    return room(raw.shape, raw.dtype, close_strides(raw.shape, steps, raw.dtype.itemsize) or steps)
+    return empty_with_strides(raw.shape, raw.dtype, compact_strides(raw.shape, steps, raw.dtype.itemsize) or steps)
 
 
 def _viewable(array: Any, target: tuple[int, ...]) -> bool:

@@ -12,12 +12,12 @@ from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
-from chainrule._src.ops.arguments import axis_of, beside, floating, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import axis_of, beside, takes_tensors, tensor_of, to_float
 from chainrule._src.ops.gathering import gather
 from chainrule._src.ops.matrices import diag
 from chainrule._src.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort, with_reduced
 from chainrule._src.ops.products import matmul
-from chainrule._src.ops.reductions import mean, nonempty, of_number, picked
+from chainrule._src.ops.reductions import mean, nonempty, of_0d, select_values
 from chainrule._src.ops.reductions import sum as sum_
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -53,7 +53,7 @@ def cov(
         )
     if x.dtype == np.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
-    x = floating(x) if x.ndim == 2 else floating(x).reshape(1, -1)
+    x = to_float(x) if x.ndim == 2 else to_float(x).reshape(1, -1)
     n = x.shape[1]
     weights, total = _weights(n, fweights, aweights)
     if weights is None:
@@ -135,12 +135,12 @@ def nanmedian(input: TensorLike, dim: int | None = None, keepdim: bool = False) 
         return _median_of_numbers(x.reshape(-1))
     axis = axis_of("nanmedian", dim, x.ndim)
     if axis is None:
-        return return_types.nanmedian(*of_number(x))
+        return return_types.nanmedian(*of_0d(x))
     nonempty("nanmedian", x, (axis,))
     number = sum_(ew.logical_not(ew.isnan(x.detach())), axis, True)
     middle = ew.clamp(ew.floor_divide(ew.sub(number, 1), 2), min=0)
     indices = gather(argsort(x, axis), axis, middle)
-    return return_types.nanmedian(*picked("nanmedian", x, indices, axis, keepdim))
+    return return_types.nanmedian(*select_values("nanmedian", x, indices, axis, keepdim))
 
 
 def _median_of_numbers(x: Tensor) -> Tensor:

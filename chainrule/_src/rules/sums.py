@@ -19,7 +19,7 @@ _MANY_ROWS, _BLOCK = 2048, 128
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
-def added(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> AnyArray:
+def accurate_sum(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> AnyArray:
     """Compute ``np.add.reduce``, in blocks where single precision would lose digits."""
     if (
         (type(x) is ndarray or is_recorded(x))
@@ -44,7 +44,7 @@ def _sum_in_blocks(x: Any, axis: int) -> AnyArray:
     return total
 
 
-def accumulated(function: AnyFunction, x: AnyArray, axis: int) -> AnyArray:
+def accurate_scan(function: AnyFunction, x: AnyArray, axis: int) -> AnyArray:
     """Compute ``np.cumsum`` or ``np.cumprod``, and return it in the dtype of x."""
     if not is_array(x):
         return function(x, axis=axis)

@@ -14,8 +14,8 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
-from chainrule._src.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
-from chainrule._src.table.shape import laid_along, slowest_first
+from chainrule._src.table.indexing import getitem, index, index_put, nonnegative_indices, scatter, scatter_add, take
+from chainrule._src.table.shape import memory_order, with_memory_order
 from chainrule._src.tape.foreign import innermost
 from chainrule._src.tape.protocol import FUNCTIONS, detached
 from chainrule._src.tape.tensor import Tensor
@@ -53,15 +53,15 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
         taken, m = take(x, where, axis=axis - len(shape_of(x))), len(shape_of(where))
         if not lies:
             return taken
-        rest = [k if k < axis else k - 1 + m for k in slowest_first(x) if k != axis]
-        return laid_along(taken, [*range(axis, axis + m), *rest])
+        rest = [k if k < axis else k - 1 + m for k in memory_order(x) if k != axis]
+        return with_memory_order(taken, [*range(axis, axis + m), *rest])
     indexed = [axis for axis, _ in parts.arrays]
     front, where = _merge_to_front(x, indexed), _flat_indices(shape_of(x), parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
     m = len(shape_of(where))
-    if lies:  # the arrays' own axes are the slowest, and the others lie as those of x
+    if lies:  # memory order: the index arrays' axes are the slowest; the others have the order of x's
         rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
-        taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
+        taken = with_memory_order(taken, [*range(m), *[m + rest.index(k) for k in memory_order(x) if k in rest]])
     return _move_axes(taken, 0, parts.at, m)
 
 
@@ -75,7 +75,7 @@ def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
     if region is not x:
         return index_put(x, written, index=parts.basic, accumulate=False)
     # Lay the result out in memory like x, as ``index_put`` does.
-    return written if innermost(x) is not None else laid_along(written, slowest_first(x))
+    return written if innermost(x) is not None else with_memory_order(written, memory_order(x))
 
 
 def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyArray:
@@ -161,7 +161,7 @@ def _flat_indices(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:
     """Return the flat indices along the merged axis that ``_in_front`` makes."""
     where = 0
     for axis, i in arrays:
-        where = where * shape[axis] + places(i, shape[axis], axis)
+        where = where * shape[axis] + nonnegative_indices(i, shape[axis], axis)
     return where
 
 

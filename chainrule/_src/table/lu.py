@@ -146,7 +146,7 @@ def _parts(lu: AnyArray, k: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray
 
 
 def _blocks(square: AnyArray, right: AnyArray | None, below: AnyArray | None, m: int, n: int) -> AnyArray:
-    """Assemble [[square, beside], [below]], of which one part is empty."""
+    """Assemble [[square, right], [below]], of which one part is empty."""
     if n > m:
         return np.concatenate([square, right], axis=-1)
     return np.concatenate([square, below], axis=-2) if m > n else square

@@ -22,7 +22,7 @@ ndarray = np.ndarray
 # -- at a basic index --------------------------------------------------------------------------------------------------
 
 
-def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> Any:
+def embed_by_padding(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> Any:
     """Return zeros of a shape, with x at a basic index."""
     spans = [_span(item, n) for item, n in zip(_for_every_axis(index, len(shape)), shape, strict=True)]
     sizes = tuple(map(len, spans))
@@ -63,7 +63,7 @@ def _spread(x: AnyArray, axis: int, step: int) -> Any:
     return spaced[(slice(None),) * axis + (slice((n - 1) * step + 1),)]
 
 
-def replaced(base: AnyArray, part: AnyArray, steps: AnyArray) -> Any:
+def replace_region(base: AnyArray, part: AnyArray, steps: AnyArray) -> Any:
     """Return the base with the region of a view replaced by ``part``; ``steps`` (primitives, parameters) take the view."""
     mask = _put_back(np.ones_like(part, dtype=bool), shape_of(base), steps)
     return np.where(mask, _put_back(part, shape_of(base), steps), base)
@@ -85,7 +85,7 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
 # -- at arrays of integers ---------------------------------------------------------------------------------------------
 
 
-def summed_along(x: AnyArray, indices: NumpyArray, length: int, axis: int) -> AnyArray:
+def add_along(x: AnyArray, indices: NumpyArray, length: int, axis: int) -> AnyArray:
     """Return zeros of ``length`` along an axis, with the entries of x added at their indices; duplicates are summed pairwise."""
     axis %= len(shape_of(x))
     order = np.argsort(indices, kind="stable")
@@ -115,20 +115,20 @@ def _with_zero(x: AnyArray, axis: int) -> AnyArray:
     return np.concatenate([x, np.zeros_like(x, shape=tuple(shape))], axis=axis)
 
 
-def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+def scatter_sum(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     """Return zeros of a shape, with x added at an index of arrays."""
     along = _one_array(index, shape)
     if along is not None:
         axis, indices = along
         index_shape = (*shape[:axis], *indices.shape, *shape[axis + 1 :])
         flat = (*shape[:axis], indices.size, *shape[axis + 1 :])
-        return summed_along(np.reshape(np.broadcast_to(x, index_shape), flat), indices.ravel(), shape[axis], axis)
+        return add_along(np.reshape(np.broadcast_to(x, index_shape), flat), indices.ravel(), shape[axis], axis)
     at = _positions(shape, index)
     flat_x = np.reshape(np.broadcast_to(x, at.shape), (at.size,))
-    return np.reshape(summed_along(flat_x, at.ravel(), math.prod(shape), 0), tuple(shape))
+    return np.reshape(add_along(flat_x, at.ravel(), math.prod(shape), 0), tuple(shape))
 
 
-def written_at(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> Any:
+def scatter_write(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> Any:
     """Return x with values written at an index of arrays; of several values for one element the last is kept."""
     shape = shape_of(x)
     along = _one_array(index, shape)
@@ -177,7 +177,7 @@ def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, Num
 # -- at index arrays of another library ----------------------------------------------------------------------------------
 
 
-def chosen(x: Any, index: Index, axis: int) -> Any:
+def take_foreign(x: Any, index: Index, axis: int) -> Any:
     """Compute ``np.take`` with an index of another library, as a sum over all entries of x, masked by the index.
 
     Whether an index is out of range is unknown before it is computed: the result there is NaN.
@@ -192,7 +192,7 @@ def chosen(x: Any, index: Index, axis: int) -> Any:
     return _nan_where_not(np.sum(np.where(selected, last, np.zeros((), x.dtype)), axis=-1), np.any(selected, axis=-1))
 
 
-def chosen_along(x: Any, index: Any, axis: int) -> Any:
+def take_along_foreign(x: Any, index: Any, axis: int) -> Any:
     """Compute ``np.take_along_axis`` with an index of another library."""
     n = shape_of(x)[axis]
     selected = _one_hot(np.moveaxis(index, axis, -1), n)
@@ -200,8 +200,8 @@ def chosen_along(x: Any, index: Any, axis: int) -> Any:
     return np.moveaxis(_nan_where_not(parts, np.any(selected, axis=-1)), -1, axis)
 
 
-def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
-    """Apply the transpose of ``chosen``."""
+def take_foreign_transpose(x: Any, index: Index, axis: int, length: int) -> Any:
+    """Apply the transpose of ``take_foreign``."""
     ndim, own = len(shape_of(x)), len(shape_of(index))
     first = ndim + axis - own + 1
     selected = np.moveaxis(_one_hot(index, length), -1, 0)
@@ -210,8 +210,8 @@ def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
     return np.sum(parts, axis=tuple(range(first + 1, first + 1 + own))) if own else parts
 
 
-def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
-    """Apply the transpose of ``chosen_along``."""
+def take_along_foreign_transpose(x: Any, index: Any, axis: int, length: int) -> Any:
+    """Apply the transpose of ``take_along_foreign``."""
     selected = _one_hot(np.moveaxis(index, axis, -1), length)
     parts = np.where(selected, np.moveaxis(x, axis, -1)[..., None], np.zeros((), x.dtype))
     return np.moveaxis(np.sum(parts, axis=-2), -1, axis)

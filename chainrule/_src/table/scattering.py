@@ -8,7 +8,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.rules.kinds import call, opaque
-from chainrule._src.table.indexing import _grid, gather, reached, scatter, scatter_add
+from chainrule._src.table.indexing import _grid, crop_to_index, gather, scatter, scatter_add
 from chainrule._src.tape.foreign import copied
 
 ndarray = np.ndarray
@@ -16,7 +16,7 @@ ndarray = np.ndarray
 
 def at_index(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """Return the element of x at every index."""
-    return gather(reached(x, index, axis), index, axis=axis)
+    return gather(crop_to_index(x, index, axis), index, axis=axis)
 
 
 def products_alone(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -> AnyArray:

@@ -29,7 +29,7 @@ raw = np.linalg
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 
-def checked(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
+def checked_matrices(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
     """Check that the operand is a floating or complex stack of (square) matrices, and return it."""
     _check_shape(function, x, square, name)
     if x.dtype.kind not in "fc" or x.dtype == np.float16:
@@ -51,13 +51,13 @@ def _floating(a: Any) -> Any:
 
 
 def float_matrices(function: str, a: AnyArray, square: bool = False) -> AnyArray:
-    return checked(f"np.linalg.{function}", _floating(a), square)
+    return checked_matrices(f"np.linalg.{function}", _floating(a), square)
 
 
 # -- shared with chainrule.linalg ------------------------------------------------------------------------------------
 
 
-def stretched(a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
+def broadcast_stacks(a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
     """Broadcast the leading axes of two stacks of matrices."""
     left, right = shape_of(a), shape_of(b)
     if left[:-2] == right[:-2]:
@@ -72,7 +72,7 @@ def solution(function: str, a: AnyArray, b: AnyArray, vector: bool) -> Any:
         b = b[..., None]
     if shape_of(a)[-1] != shape_of(b)[-2]:
         raise errors.matrix_shapes(function, a, b)
-    x = rows.solve(*stretched(a, b))
+    x = rows.solve(*broadcast_stacks(a, b))
     return x[..., 0] if vector else x
 
 
