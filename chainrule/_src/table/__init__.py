@@ -1,1 +1,1 @@
-"""The op table: the modules that declare all primitives, each with its value and its rules."""
+"""The op table: all primitives, each with its value and its rules."""
