@@ -1,1 +1,1 @@
-"""The public API made from primitives: declarations, user functions, ``Array``, tensors from data."""
+"""The public API of primitives: declarations, functions, ``Array``, tensors from data."""

@@ -237,14 +237,14 @@ class Array(ArrayMethods):
             LOCAL.recorder.lend(self._tensor, array) if recorded and not copy and array.dtype == self.dtype else array
         )
 
-    def _as_objects(self, shape: tuple[int, ...], kept: bool) -> ndarray:
+    def _as_objects(self, shape: tuple[int, ...], notify: bool) -> ndarray:
         """Return an object array of the elements; if ``kept``, the recorder is notified of each."""
         holder = np.empty(shape, object)
-        for place in np.ndindex(shape):
-            holder[place] = element = self[place] if shape else self
-            if kept:
+        for index in np.ndindex(shape):
+            holder[index] = element = self[index] if shape else self
+            if notify:
                 LOCAL.recorder.boxed[id(element._tensor)] = element._tensor
-        if kept:
+        if notify:
             LOCAL.recorder.holders.append((holder, holder.copy()))
         return holder
 
@@ -430,9 +430,9 @@ def plain_or_stacked(x: Any) -> Any:
     return x
 
 
-def faced(tensor: Tensor, given: object) -> AnyArray:
+def faced(tensor: Tensor, argument: object) -> AnyArray:
     """Return the tensor itself if the caller gave a tensor, else an Array."""
-    return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
+    return tensor if isinstance(argument, (Tensor, ArrayLike)) else array_of(tensor)
 
 
 def unfaced(x: object) -> Any:
@@ -537,7 +537,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     try:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
-        raise in_numpys_class(error, function, args, kwargs) from error.__cause__
+        raise as_numpy_error(error, function, args, kwargs) from error.__cause__
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
     if SPECIAL and LOCAL.recorder is not None:
@@ -573,12 +573,12 @@ def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[objec
             return callback
         return of_arrays(lambda *operands: callback(*operands, *rest, **named))
 
-    given = bound.arguments[name]
-    bound.arguments[name] = list(map(wrapped, given)) if isinstance(given, Sequence) else wrapped(given)
+    callbacks = bound.arguments[name]
+    bound.arguments[name] = list(map(wrapped, callbacks)) if isinstance(callbacks, Sequence) else wrapped(callbacks)
     return _unwrap_operands(bound.args)[0], as_tensors(bound.kwargs)
 
 
-def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
+def as_numpy_error(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
     """Return an error of NumPy's class for these arguments, with our explanation; our own error if NumPy raises none."""
     if function in CALLBACKS:
         return error  # do not call the callbacks again
@@ -801,7 +801,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
     except RuntimeError as error:
         if out is not None or method == "at":  # the error is about a target that must not be written to
             raise
-        raise in_numpys_class(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
+        raise as_numpy_error(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
     result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)

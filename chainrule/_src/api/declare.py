@@ -15,7 +15,7 @@ from chainrule._src.api.array import takes_arrays
 from chainrule._src.api.functions import public_function
 from chainrule._src.api.in_place import DIRECT, becomes_view, store_out
 from chainrule._src.api.in_place import in_place as write_in_place
-from chainrule._src.api.operations import instead, with_cached_dispatch, written
+from chainrule._src.api.operations import in_place_operation, with_cached_dispatch, with_fast_path
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.overriding import overridable
@@ -111,7 +111,7 @@ def op(
             if remembered:
                 operation.public = with_cached_dispatch(operation.public)
             if ordinary is not None:
-                operation.public = instead(ordinary, operation.public, **more)
+                operation.public = with_fast_path(ordinary, operation.public, **more)
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
         if method:
             operation.methods += [name for name in operation.names if "." not in name]
@@ -122,7 +122,7 @@ def op(
             if remembered:
                 on_tensors = with_cached_dispatch(on_tensors)
             if ordinary is not None:
-                on_tensors = instead(ordinary, on_tensors, **more)
+                on_tensors = with_fast_path(ordinary, on_tensors, **more)
             operation.in_place = [name + "_" for name in operation.methods] if in_place else []
             form = becomes_view if in_place == "view" else _in_place_form
             attach(**dict.fromkeys(operation.methods, on_tensors))
@@ -135,7 +135,7 @@ def op(
 def _in_place_form(name: str, function: AnyFunction) -> AnyFunction:
     """Return the in-place form of a function."""
     call = overridable(write_in_place(name, function), functools.partial(getattr, Tensor, name))
-    return written(name, function, call, name in DIRECT)
+    return in_place_operation(name, function, call, name in DIRECT)
 
 
 def _overridable_function(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, as_arrays
 from chainrule._src.api.in_place import store_out
-from chainrule._src.api.operands import operand, promoted
+from chainrule._src.api.operands import operand, promote_operands
 from chainrule._src.api.operations import operation
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of
@@ -46,7 +46,7 @@ def general(prim: Primitive, operands: Any, params: Params) -> Any:
         if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands):
             raise errors.wrong_operand(prim.name, 0, operands[0])
         if prim.promotion != "none":
-            operands = promoted(prim, operands)
+            operands = promote_operands(prim, operands)
         for x in operands:
             if hasattr(x, "dtype") and dtype_of(x).kind not in prim.accepts:
                 raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)

@@ -51,7 +51,7 @@ def becomes_view(op: str, function: AnyFunction) -> AnyFunction:
     """Return the method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
 
     def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
-        return reshaped(self, lambda x: function(x, *args, **kwargs), op)
+        return set_to_view(self, lambda x: function(x, *args, **kwargs), op)
 
     return _form_of(function, op, method)
 
@@ -83,7 +83,7 @@ def _computed_in_place(ufunc: np.ufunc, x: NumpyArray, y: object, op: str) -> bo
     return True
 
 
-def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tensor:
+def set_to_view(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tensor:
     """Give a tensor the shape and history of ``move(tensor)``, a view of it (for ``tensor.transpose_()`` and similar methods).
 
     Other views of the tensor stay views of its previous value, which becomes a base of its own.

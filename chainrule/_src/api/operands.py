@@ -38,7 +38,7 @@ def operand(function: str, position: int, x: object) -> Any:
     raise errors.wrong_operand(function, position, x)
 
 
-def promoted(prim: Primitive, operands: Any) -> list[Any]:
+def promote_operands(prim: Primitive, operands: Any) -> list[Any]:
     """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers: they promote weakly."""
     first = operands[0]
     if len(operands) == 1:
@@ -58,11 +58,11 @@ def promoted(prim: Primitive, operands: Any) -> list[Any]:
     if prim.promotion == "float" and target.kind in "iub":
         target = dtypes.default_dtype()
     if target.kind in "iu" and prim.promotion != "comparison":  # NumPy compares integers of any dtypes correctly
-        operands = [around(x, target) if type(x) is int else x for x in operands]
+        operands = [wrap_around(x, target) if type(x) is int else x for x in operands]
     return [cast(x, target) if hasattr(x, "dtype") and dtype_of(x) != target else x for x in operands]
 
 
-def around(x: int, dtype: Any) -> int:
+def wrap_around(x: int, dtype: Any) -> int:
     """Wrap a Python integer around to the range of an integer dtype."""
     info = np.iinfo(dtype)
     if dtype.itemsize == 8 or info.min <= x <= info.max:

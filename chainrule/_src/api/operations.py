@@ -48,14 +48,14 @@ def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
     return functools.update_wrapper(function, call)
 
 
-def instead(operation: Any, call: Any, **forms: Any) -> Any:
+def with_fast_path(operation: Any, call: Any, **forms: Any) -> Any:
     """Return a function that uses an operation's fast path, and ``call`` for all other calls."""
     if LOOPS is None or type(operation) is not LOOPS.Operation:
         return call
     return functools.update_wrapper(operation.instead(call, **forms), call)
 
 
-def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
+def in_place_operation(label: str, operation: Any, call: Any, direct: bool) -> Any:
     """Return an in-place method with an elementwise operation's fast path.
 
     Args:
@@ -72,7 +72,7 @@ def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
     return functools.update_wrapper(form, call)
 
 
-def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True) -> Any:
+def assignment_operation(label: str, call: Any, value: Any = None, *, numbers: bool = True) -> Any:
     """Return a method that assigns numbers (or other tensors' elements) to a tensor; ``value``: a constant to assign."""
     if LOOPS is None:
         return call
@@ -95,7 +95,7 @@ def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
             share(prim, ufunc if other is None else other(ufunc))
 
 
-def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
+def dispatch_by_rank(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
     """Return a function of two tensors whose fast path is a primitive selected by the operands' ranks."""
     return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
 
@@ -166,14 +166,14 @@ def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] |
     return (view.shape, view.strides, offset) if same else None
 
 
-def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
+def ufunc_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     """Return ``__array_ufunc__``, whose fast path is the operation of the ufunc."""
     if LOOPS is None:
         return located(call)
     return functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
 
 
-def at_index(row: Primitive, at_arrays: Primitive, call: Any) -> Any:
+def index_operation(row: Primitive, at_arrays: Primitive, call: Any) -> Any:
     """Return ``array[index]``, whose fast path is a primitive for basic indices, and another for integer arrays."""
     if LOOPS is None:
         return call

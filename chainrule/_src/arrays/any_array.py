@@ -59,7 +59,7 @@ def same_strides(x: NumpyArray, y: NumpyArray) -> bool:
 
 def with_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     """Return a copy with these strides."""
-    copy = room(array.shape, array.dtype, strides)
+    copy = empty_with_strides(array.shape, array.dtype, strides)
     copy[...] = array
     return copy
 
@@ -81,7 +81,7 @@ def laid_by(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     return array if fits and array.flags.aligned else with_strides(array, strides)
 
 
-def room(shape: Sequence[int], dtype: NumpyDType, strides: Sequence[int]) -> NumpyArray:
+def empty_with_strides(shape: Sequence[int], dtype: NumpyDType, strides: Sequence[int]) -> NumpyArray:
     """Return an uninitialized array with these strides."""
     spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []
     low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
@@ -94,20 +94,20 @@ def lying_at(x: NumpyArray, offset: int, shape: tuple[int, ...], strides: tuple[
     return np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.T, offset, strides)
 
 
-def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[int] | None:
+def compact_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[int] | None:
     """Return the smallest strides for which reshaping is a view in exactly the same cases as for the given strides.
 
     The axes keep their order and direction, and gaps between axes stay gaps. Return None if elements overlap.
     """
     close = [itemsize] * len(shape)
-    before = given = itemsize  # the stride of the next axis, if there is no gap
+    close_stride = given_stride = itemsize  # the stride of the next axis, if there is no gap
     for k in sorted([k for k, n in enumerate(shape) if n > 1], key=lambda k: abs(strides[k])):
         step = abs(strides[k])
-        if step < given:
+        if step < given_stride:
             return None
-        own = before if step == given else before + itemsize
+        own = close_stride if step == given_stride else close_stride + itemsize
         close[k] = own if strides[k] > 0 else -own
-        before, given = own * shape[k], step * shape[k]
+        close_stride, given_stride = own * shape[k], step * shape[k]
     return close
 
 
@@ -117,10 +117,10 @@ def copy_alike(array: NumpyArray) -> NumpyArray:
     The copy is read-only if the array is, or if the array's elements share memory.
     """
     if 0 in array.strides:
-        apart = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
-        if apart.size < array.size:  # there are repeated elements
-            return np.broadcast_to(copy_alike(apart), array.shape)
-    strides = None if array.flags.forc else close_strides(array.shape, array.strides, array.itemsize)
+        distinct = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
+        if distinct.size < array.size:  # there are repeated elements
+            return np.broadcast_to(copy_alike(distinct), array.shape)
+    strides = None if array.flags.forc else compact_strides(array.shape, array.strides, array.itemsize)
     copy = array.copy(order="K") if strides is None else with_strides(array, tuple(strides))
     if not array.flags.writeable or (strides is None and not array.flags.forc):
         copy.flags.writeable = False

@@ -79,7 +79,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         return da.broadcast_to(x, tuple(shape))
     x = da.asarray(x)
     letters = tuple(range(len(shape)))
-    mine = letters[len(shape) - x.ndim :]
+    x_letters = letters[len(shape) - x.ndim :]
     fits = all(n == 1 or own == theirs for n, own, theirs in zip(x.shape, x.chunks, chunks[len(shape) - x.ndim :]))
     if not fits:
         return like(da.broadcast_to(x, tuple(shape)), shape)
@@ -87,7 +87,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         np.broadcast_to,
         letters,
         x,
-        mine,
+        x_letters,
         ArrayChunkShapeDep(chunks),
         letters,
         name="broadcast_to-" + tokenize(x, chunks),
@@ -153,9 +153,9 @@ def _along(function: AnyFunction) -> Any:
 def take_along_axis(x: Any, index: Any, axis: int) -> Any:
     """Compute ``np.take_along_axis`` in each chunk, with whole lines along the axis."""
     axis %= x.ndim
-    whole = {k: -1 for k in range(x.ndim) if k == axis or x.shape[k] != index.shape[k]}
-    x = x.rechunk(whole)
-    index = da.asarray(index).rechunk({k: whole.get(k, x.chunks[k]) for k in range(x.ndim)})
+    unchunked = {k: -1 for k in range(x.ndim) if k == axis or x.shape[k] != index.shape[k]}
+    x = x.rechunk(unchunked)
+    index = da.asarray(index).rechunk({k: unchunked.get(k, x.chunks[k]) for k in range(x.ndim)})
     return da.map_blocks(np.take_along_axis, x, index, axis=axis, dtype=x.dtype, chunks=index.chunks)
 
 
@@ -287,18 +287,18 @@ def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, 
     at = items.index(Ellipsis) if Ellipsis in items else len(items)
     items[at : at + 1] = [slice(None)] * (len(shape) - named)
     back: list[Any] = []
-    held = []
+    contained = []
     lengths = iter(shape)
     for item in items:
         if item is None:
             back.append(0)
             continue
         n = next(lengths)
-        places = range(n)[item] if isinstance(item, slice) else range(item % n, item % n + 1)
-        downwards = places.step < 0
+        indices = range(n)[item] if isinstance(item, slice) else range(item % n, item % n + 1)
+        downwards = indices.step < 0
         back.append(slice(None, None, -1 if downwards else 1) if isinstance(item, slice) else None)
-        held.append(places[::-1] if downwards else places)
-    return x[tuple(back)], held
+        contained.append(indices[::-1] if downwards else indices)
+    return x[tuple(back)], contained
 
 
 def _taken(chunks: tuple[int, ...], contained: range) -> list[range]:

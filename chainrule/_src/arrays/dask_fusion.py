@@ -70,8 +70,8 @@ def grouped(arrays: list[Any]) -> list[Any]:
     return [da.Array(found, result_key((x.name,))[0], x.chunks, meta=x._meta) for x in arrays]
 
 
-def _grouped(graph: TaskGraph, wanted: set[Any]) -> TaskGraph:
-    aliases = {key: node.target for key, node in graph.items() if isinstance(node, Alias) and key not in wanted}
+def _grouped(graph: TaskGraph, requested: set[Any]) -> TaskGraph:
+    aliases = {key: node.target for key, node in graph.items() if isinstance(node, Alias) and key not in requested}
     aliases = _resolved({key: target for key, target in aliases.items() if target in graph})
     if aliases:
         graph = {key: node.substitute(aliases) for key, node in graph.items() if key not in aliases}
@@ -80,12 +80,12 @@ def _grouped(graph: TaskGraph, wanted: set[Any]) -> TaskGraph:
     for key in order:
         for needed in graph[key].dependencies:
             users[needed].append(key)
-    place = _places(graph, order, users, {target: key for key, target in aliases.items()})
-    stage = _stages(graph, order, users, place)
+    position = _places(graph, order, users, {target: key for key, target in aliases.items()})
+    stage = _stages(graph, order, users, position)
     members: dict[Hashable, list[Any]] = defaultdict(list)
     for key in order:
-        members[place[key], stage[key]].append(key)
-    return _condensed(graph, members, users, wanted)
+        members[position[key], stage[key]].append(key)
+    return _condensed(graph, members, users, requested)
 
 
 def _resolved(aliases: dict[Any, Any]) -> dict[Any, Any]:
@@ -121,36 +121,36 @@ def _places(
 
     Zeros are omitted, because they belong to axes without chunks. A task used at many positions has a position of its own.
     """
-    place: dict[Any, Hashable] = {}
+    position: dict[Any, Hashable] = {}
     for key in reversed(order):
         name = known_as.get(key, key)
-        others = {place[user] for user in users[key]}
+        others = {position[user] for user in users[key]}
         if type(name) is tuple and not isinstance(graph[key], DataNode):
             own: Hashable = tuple([n for n in name[1:] if n])
             others.discard(own)
-            place[key] = ("", key) if len(others) > 1 else own
+            position[key] = ("", key) if len(others) > 1 else own
         else:
-            place[key] = others.pop() if len(others) == 1 and not isinstance(graph[key], DataNode) else ("", key)
-    return place
+            position[key] = others.pop() if len(others) == 1 and not isinstance(graph[key], DataNode) else ("", key)
+    return position
 
 
-def _stages(graph: TaskGraph, order: list[Any], users: Any, place: dict[Any, Hashable]) -> dict[Any, int]:
+def _stages(graph: TaskGraph, order: list[Any], users: Any, position: dict[Any, Hashable]) -> dict[Any, int]:
     """Return each task's stage: as early as its dependencies allow; tasks with few dependencies, as late as users allow."""
     stage: dict[Any, int] = {}
     for key in order:
         needs = graph[key].dependencies
-        stage[key] = max([stage[d] + (place[d] != place[key]) for d in needs if d in stage], default=0)
+        stage[key] = max([stage[d] + (position[d] != position[key]) for d in needs if d in stage], default=0)
     for key in reversed(order):
         if users[key]:
-            stage[key] = min([stage[user] - (place[user] != place[key]) for user in users[key]])
+            stage[key] = min([stage[user] - (position[user] != position[key]) for user in users[key]])
     return stage
 
 
-def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any, wanted: set[Any]) -> TaskGraph:
+def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any, requested: set[Any]) -> TaskGraph:
     """Return the graph of groups and of the requested results, under new keys."""
     home = {key: group for group, keys in members.items() for key in keys}
     outputs = {
-        group: [key for key in keys if key in wanted or any(home[user] != group for user in users[key])]
+        group: [key for key in keys if key in requested or any(home[user] != group for user in users[key])]
         for group, keys in members.items()
     }
     groups = [group for group, found in outputs.items() if found]
@@ -169,7 +169,7 @@ def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any,
         run = TaskGroup([graph[key] for key in keys], outputs[group], sources)
         condensed[names[group]] = Task(names[group], run, *[TaskRef(names[other]) for other in needed])
         for i, key in enumerate(outputs[group]):
-            if key in wanted:
+            if key in requested:
                 found = [i] if len(outputs[group]) > 1 else []
                 condensed[result_key(key)] = Task(result_key(key), _item, TaskRef(names[group]), *found)
     return condensed

@@ -164,9 +164,7 @@ def check_device(where: DeviceLike) -> None:
 
 
 def _unavailable(name: str) -> RuntimeError:
-    more = (
-        f"; an NVIDIA GPU needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
-    )
+    more = f"; an NVIDIA GPU needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
     return RuntimeError(
         f"device '{name}' is not available: this build computes on the CPU with NumPy; "
         f"use device 'cpu', or leave the device out{more}"

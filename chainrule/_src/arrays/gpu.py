@@ -62,13 +62,13 @@ def current() -> int:
     return int(library().cuda.runtime.getDevice())
 
 
-def made(function: str, number: int, *args: object) -> Any:
+def construct(function: str, number: int, *args: object) -> Any:
     """Call one of CuPy's array constructors (such as ``zeros``) on a GPU."""
     with device(number):
         return getattr(library(), function)(*args)
 
 
-def moved(x: Any, gpu: int | None) -> Any:
+def copy_to(x: Any, gpu: int | None) -> Any:
     """Copy a NumPy or CuPy array to a GPU, or (None) to host memory; return it unchanged if it is there."""
     if gpu is None:
         return x if isinstance(x, ndarray) else x.get()
@@ -96,7 +96,7 @@ def seed(value: int, gpus: Iterable[int] | None = None) -> None:
             _SOURCES.pop(number, None)
 
 
-def drawn(method: str, number: int, *args: object) -> Any:
+def draw(method: str, number: int, *args: object) -> Any:
     """Call a method of CuPy's random generator on a GPU."""
     with device(number):
         if number not in _SOURCES:
@@ -164,9 +164,9 @@ def _at(name: str, out: Any, index: Any, values: Any) -> None:
         raise NotImplementedError(f"{name}.at of {out.dtype}")
     values = cupy.asarray(values)
     if out.dtype.kind != "c":
-        wide = cupy.zeros(out.shape, np.int64)
-        at(wide, index, values.astype(np.int64))
-        out += wide.astype(out.dtype)
+        int64_out = cupy.zeros(out.shape, np.int64)
+        at(int64_out, index, values.astype(np.int64))
+        out += int64_out.astype(out.dtype)
         return None
     parts = []
     for part in (values.real, values.imag):

@@ -80,8 +80,8 @@ def _is_foreign(kind: type) -> bool:
         return False
     if issubclass(kind, ndarray):  # a subclass without behaviour of its own (a memmap) counts as an ndarray
         return kind.__array_ufunc__ is not ndarray.__array_ufunc__
-    known = any(root_of(base) in LIBRARIES or root_of(base) in _LATER for base in kind.__mro__)
-    return known or (hasattr(kind, "shape") and hasattr(kind, "dtype"))
+    is_registered = any(root_of(base) in LIBRARIES or root_of(base) in _LATER for base in kind.__mro__)
+    return is_registered or (hasattr(kind, "shape") and hasattr(kind, "dtype"))
 
 
 def is_container(kind: type) -> bool:

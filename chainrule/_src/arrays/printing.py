@@ -65,8 +65,8 @@ def set_printoptions(
     """
     if profile in _PROFILES:
         vars(_options).update(_PROFILES[profile])
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    vars(_options).update({name: value for name, value in given.items() if value is not None})
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    vars(_options).update({name: value for name, value in options.items() if value is not None})
     _options.sci_mode = sci_mode
 
 
@@ -113,18 +113,18 @@ class _Cells(NamedTuple):
     width: int
 
 
-def _cells(shown: NumpyArray) -> _Cells:
-    kind = shown.dtype.kind
+def _cells(array: NumpyArray) -> _Cells:
+    kind = array.dtype.kind
     if kind == "c":
-        return _complex_cells(shown)
+        return _complex_cells(array)
     if kind == "f":
-        return _float_cells(shown)
-    texts = [str(value) for value in shown.ravel().tolist()]
+        return _float_cells(array)
+    texts = [str(value) for value in array.ravel().tolist()]
     return _pad(texts, max(map(len, texts), default=1))
 
 
-def _float_cells(shown: NumpyArray) -> _Cells:
-    flat = shown.ravel()
+def _float_cells(array: NumpyArray) -> _Cells:
+    flat = array.ravel()
     counted = np.isfinite(flat) & (flat != 0)
     values = flat[counted]
     scientific = values.size > 0 and _scientific(values)
@@ -146,8 +146,8 @@ def _scientific(values: NumpyArray) -> bool:
     return largest / smallest > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4
 
 
-def _complex_cells(shown: NumpyArray) -> _Cells:
-    real, imag = _float_cells(shown.real), _float_cells(shown.imag)
+def _complex_cells(array: NumpyArray) -> _Cells:
+    real, imag = _float_cells(array.real), _float_cells(array.imag)
     texts = []
     for a, b in zip(real.texts, imag.texts, strict=True):
         b = b.lstrip()

@@ -15,12 +15,12 @@ class Parts(tuple[Any, ...]):
 
     def __new__(cls, *parts: Any) -> Any:
         count = len(cls._fields)
-        given = tuple(parts[0]) if len(parts) == 1 and count != 1 else parts
-        if len(given) != count:
+        values = tuple(parts[0]) if len(parts) == 1 and count != 1 else parts
+        if len(values) != count:
             raise TypeError(
-                f"torch.return_types.{cls.__name__}() takes a {count}-sequence ({len(given)}-sequence given)"
+                f"torch.return_types.{cls.__name__}() takes a {count}-sequence ({len(values)}-sequence given)"
             )
-        return tuple.__new__(cls, given)
+        return tuple.__new__(cls, values)
 
     @classmethod
     def _make(cls, parts: Iterable[object]) -> Any:

@@ -1,1 +1,1 @@
-"""PyTorch's and NumPy's functions: they check their arguments and apply primitives."""
+"""PyTorch's and NumPy's functions: they check arguments and apply primitives."""

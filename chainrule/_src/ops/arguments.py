@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 
 from chainrule._src.api.declare import store_results
-from chainrule._src.api.operands import around, operand
+from chainrule._src.api.operands import operand, wrap_around
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import is_array
@@ -80,14 +80,14 @@ def axis_of(name: str, dim: SupportsIndex, ndim: int) -> int | None:
     return index - ndim if ndim else None
 
 
-def floating(x: Any, dtype: DTypeLike = None) -> Tensor:
+def to_float(x: Any, dtype: DTypeLike = None) -> Tensor:
     """Cast a tensor to ``dtype``; without one, cast integers and booleans to the default float."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
 
 
-def summed(x: Any, dtype: DTypeLike = None) -> Tensor:
+def to_sum_dtype(x: Any, dtype: DTypeLike = None) -> Tensor:
     """Cast a tensor to the dtype that PyTorch sums and multiplies in: int64 for integers and booleans."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
@@ -121,11 +121,11 @@ def number_in(value: Any, dtype: Any) -> NumpyArray:
                 f"value cannot be converted to type {dtype}_t without overflow: {value} is not between {info.min} and "
                 f"{info.max}"
             )
-        value = around(value, dtype)
+        value = wrap_around(value, dtype)
     return np.asarray(value).astype(dtype)
 
 
-def creates(function: F) -> F:
+def with_creation_keywords(function: F) -> F:
     """Add to a function that makes tensors the keywords that all such functions have.
 
     ``out=``, whose dtype is the default; ``size=`` as an alternative to separate sizes; ``device``, by default that of the first
@@ -136,16 +136,16 @@ def creates(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: object, out: Any = None, **kwargs: Any) -> Any:
-        place = kwargs.pop("device", None) if kwargs else None
+        device = kwargs.pop("device", None) if kwargs else None
         if kwargs:
             for name in ("layout", "pin_memory", "memory_format"):
                 kwargs.pop(name, None)
             if sizes and "size" in kwargs:
                 args = (*args, kwargs.pop("size"))
         if out is None:
-            gpu = gpu_number(args[0]) if place is None and follows and args else gpu_of(place)
+            gpu = gpu_number(args[0]) if device is None and follows and args else gpu_of(device)
             return function(*args, **kwargs) if gpu is None else _on_gpu(gpu, function, args, kwargs)
-        check_device(place)
+        check_device(device)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = getattr(out, "dtype", None)
         return store_results(function.__name__, function(*args, **kwargs), out)
@@ -156,8 +156,8 @@ def creates(function: F) -> F:
 def _on_gpu(gpu: int, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Tensor:
     """Call a function that makes a tensor, and put the result on a GPU; the function may use ``device`` to make it there."""
     requires_grad = kwargs.pop("requires_grad", False)
-    made = placed(function(*args, **kwargs, device=gpu), gpu)
-    return made.requires_grad_(requires_grad) if requires_grad else made
+    result = placed(function(*args, **kwargs, device=gpu), gpu)
+    return result.requires_grad_(requires_grad) if requires_grad else result
 
 
 def placed(x: Tensor, gpu: int | None) -> Tensor:
@@ -180,4 +180,4 @@ def numbers_of(x: Tensor) -> NumpyArray | None:
 
 def new_array(function: str, gpu: int | None, *args: object) -> Any:
     """Call a NumPy function that makes an array, on the GPU with this number, or (None) in host memory."""
-    return getattr(np, function)(*args) if gpu is None else gpus.made(function, gpu, *args)
+    return getattr(np, function)(*args) if gpu is None else gpus.construct(function, gpu, *args)

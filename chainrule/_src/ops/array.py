@@ -31,7 +31,7 @@ from chainrule._src.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
-from chainrule._src.api.operations import at_index, by_protocol, by_ranks, instead
+from chainrule._src.api.operations import dispatch_by_rank, index_operation, ufunc_protocol, with_fast_path
 from chainrule._src.api.ways import cached_by_shape, functions_cached_by_shape
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.device import DeviceLike
@@ -56,7 +56,7 @@ from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
 from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
 from chainrule._src.ops import products
 from chainrule._src.ops.indexing import MASK, check_no_shuffle
-from chainrule._src.ops.numpy_layout import laid, lies_in, settled_order
+from chainrule._src.ops.numpy_layout import has_order, resolved_order, to_order
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape
 from chainrule._src.table.any_index import is_array, put_any, read_any
@@ -174,11 +174,13 @@ def use_c_fast_paths() -> None:
         function = getattr(UFUNCS[ufunc], "function", None)
         if type(function) is not LOOPS.Operation:
             continue
-        FAST[ufunc] = BY_UFUNC[ufunc, False] = instead(function, call, arrays=True, constants=True)
+        FAST[ufunc] = BY_UFUNC[ufunc, False] = with_fast_path(function, call, arrays=True, constants=True)
         if ufunc.nin == 2:  # with a number first, the operands are passed in reverse order
             exchanged = EXCHANGED.get(ufunc)
             compute = functools.partial(_exchanged, call)
-            BY_UFUNC[ufunc, True] = instead(exchanged or function, compute, arrays=True, swapped=exchanged is None)
+            BY_UFUNC[ufunc, True] = with_fast_path(
+                exchanged or function, compute, arrays=True, swapped=exchanged is None
+            )
 
 
 def _exchanged(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any) -> AnyArray:
@@ -189,7 +191,7 @@ def _exchanged(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any
 BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
 fill_fast()
 use_c_fast_paths()
-Array.__array_ufunc__ = by_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
+Array.__array_ufunc__ = ufunc_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
 Array.__array_function__ = functions_cached_by_shape(Array.__array_function__)  # type: ignore[method-assign]
 _product = _fast_binary(np.matmul, products.matmul, True)
 
@@ -207,8 +209,8 @@ def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 _one_stack = {ranks: row for ranks, row in products.BY_RANKS.items() if max(ranks) < 4}  # stacks: see ``_matmul``
-FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(
-    by_ranks(_one_stack, Tensor.matmul), _matmul, arrays=True, constants=True
+FAST[np.matmul] = BY_UFUNC[np.matmul, False] = with_fast_path(
+    dispatch_by_rank(_one_stack, Tensor.matmul), _matmul, arrays=True, constants=True
 )
 
 
@@ -303,9 +305,11 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     for name, method in methods.items():
         method.__name__ = f"__{name}__"
     if (ufunc, False) in BY_UFUNC:
-        methods[symbol] = instead(FAST[ufunc], forward, arrays=True, constants=True)
+        methods[symbol] = with_fast_path(FAST[ufunc], forward, arrays=True, constants=True)
     if (ufunc, True) in BY_UFUNC:
-        methods["r" + symbol] = instead(BY_UFUNC[ufunc, True], reflected, arrays=True, swapped=ufunc not in EXCHANGED)
+        methods["r" + symbol] = with_fast_path(
+            BY_UFUNC[ufunc, True], reflected, arrays=True, swapped=ufunc not in EXCHANGED
+        )
     for name, method in methods.items():
         setattr(Array, f"__{name}__", method)
 
@@ -351,7 +355,7 @@ def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array]
         return ufunc(self) if found is None else found
 
     fast = FAST.get(ufunc)
-    return operate if fast is None else instead(fast, operate, arrays=True)
+    return operate if fast is None else with_fast_path(fast, operate, arrays=True)
 
 
 for _name, _special in {
@@ -586,19 +590,19 @@ def unshare(base: Tensor, always: bool = False) -> None:
     """
     views = [view for view in views_of(base) if type(view._raw) is ndarray]
     own = owner(base._raw) is base._raw
-    held = sum(v._raw is not base._raw for v in views)
-    alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
-    if alone and base._raw.flags.writeable and not always:
+    view_count = sum(v._raw is not base._raw for v in views)
+    is_exclusive = own and _references(base) <= _ALONE + view_count and all(_references(v) <= _ALONE for v in views)
+    if is_exclusive and base._raw.flags.writeable and not always:
         return
     fresh = copy_alike(base._raw)
     fresh.flags.writeable = True
-    taken = []
+    new_views = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
         if type(part) is not ndarray or owner(part) is not owner(fresh):
             return  # the tensor cannot be moved; a backward pass that reads the overwritten value raises an error
-        taken.append(part)
-    for member, raw in zip([base, *views], [fresh, *taken], strict=True):
+        new_views.append(part)
+    for member, raw in zip([base, *views], [fresh, *new_views], strict=True):
         _replace_memory(member, raw)
 
 
@@ -753,15 +757,17 @@ def astype(
         return _plain(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):
         raise errors.forbidden_cast(self.dtype, target, casting)
-    order = settled_order(self._tensor, order or "K")
-    if order != "K" and not copy and target == self.dtype and lies_in(self._tensor, order):
+    order = resolved_order(self._tensor, order or "K")
+    if order != "K" and not copy and target == self.dtype and has_order(self._tensor, order):
         return self
     if LOCAL.recorder is not None and order != "K":
         found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
         if found is not None:
             return found
     found = apply(np.astype, self, target, copy=copy)
-    return _of_scalar(self, found if lies_in(found._tensor, order) else array_of(wrapped(laid(found._tensor, order))))
+    return _of_scalar(
+        self, found if has_order(found._tensor, order) else array_of(wrapped(to_order(found._tensor, order)))
+    )
 
 
 def compress(self: Array, condition: IntoArray, axis: int | None = None, out: Any = None) -> Array:
@@ -872,5 +878,5 @@ for _name, _fix in {
     "setflags": "its memory belongs to the tape",
 }.items():
     setattr(Array, _name, _refused(_name, _fix))
-for _name, _special in {"getitem": at_index(rows.getitem, rows.index, _getitem), "setitem": _setitem}.items():
+for _name, _special in {"getitem": index_operation(rows.getitem, rows.index, _getitem), "setitem": _setitem}.items():
     setattr(Array, f"__{_name}__", _special)

@@ -11,7 +11,7 @@ from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
-from chainrule._src.ops.arguments import floating, tensor_of
+from chainrule._src.ops.arguments import tensor_of, to_float
 from chainrule._src.ops.linalg.numpy_face import cross as numpy_cross
 from chainrule._src.ops.matrices import diff
 from chainrule._src.ops.numpy_calculus import _distances, _slope
@@ -88,7 +88,7 @@ def gradient(input: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order
     >>> cr.gradient(cr.tensor([1., 4., 9.]))
     (tensor([3., 4., 5.]),)
     """
-    x = floating(tensor_of("gradient", input, "iufc"))
+    x = to_float(tensor_of("gradient", input, "iufc"))
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
@@ -170,8 +170,8 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object =
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
     if p < 0:
         raise RuntimeError(f"cdist only supports non-negative p values, but got {p}")
-    apart = ew.sub(shaping.unsqueeze(a, -2), shaping.unsqueeze(b, -3))
-    return tie(norm(apart, p, -1) if a.shape[-1] else sum_(apart, -1))
+    difference = ew.sub(shaping.unsqueeze(a, -2), shaping.unsqueeze(b, -3))
+    return tie(norm(difference, p, -1) if a.shape[-1] else sum_(difference, -1))
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), 2, 0, 1.0")

@@ -14,7 +14,7 @@ from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_co
 from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, ShapeLike, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.ops.arguments import creates, new_array, number_in, placed, tensor_of
+from chainrule._src.ops.arguments import new_array, number_in, placed, tensor_of, with_creation_keywords
 from chainrule._src.ops.shaping import _ints
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -55,13 +55,13 @@ def as_tensor(data: Any, dtype: DTypeLike = None, device: DeviceLike = None) -> 
     return _to(out, device, data)
 
 
-def _to(made: Tensor, device: DeviceLike, data: object, requires_grad: bool = False) -> Tensor:
+def _to(result: Tensor, device: DeviceLike, data: object, requires_grad: bool = False) -> Tensor:
     """Put a tensor on a device; by default, numbers go to the default device, and arrays stay where they are."""
     if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
-        made = placed(made, gpu_of(device))
+        result = placed(result, gpu_of(device))
     if requires_grad:
-        made.requires_grad = requires_grad
-    return made
+        result.requires_grad = requires_grad
+    return result
 
 
 @op(arrays=False)
@@ -100,7 +100,7 @@ def frombuffer(
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def scalar_tensor(s: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """Return a 0-d tensor of the default dtype."""
     return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
@@ -129,7 +129,7 @@ def _declared(function: AnyFunction, name: str, doc: str, names: str = "", array
     """Declare one of several functions that differ in the NumPy function they call."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return op(names, arrays=arrays)(creates(function))
+    return op(names, arrays=arrays)(with_creation_keywords(function))
 
 
 def _of_size(name: str, doc: str) -> Any:
@@ -147,7 +147,7 @@ empty = _of_size("empty", "Return uninitialized memory of a shape.")
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a tensor filled with one value. The value's kind determines the dtype: any float gives the default dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
@@ -184,7 +184,7 @@ empty_like = _like("empty_like", "uninitialized memory")
 
 
 @op()
-@creates
+@with_creation_keywords
 def full_like(
     input: Tensor, fill_value: object, *, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -198,7 +198,7 @@ def full_like(
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return the identity matrix (n rows, m columns)."""
     rows, columns = _sizes("eye", (n, n if m is None else m))
@@ -210,7 +210,7 @@ def _number(x: AnyArray) -> Any:
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def arange(
     start: Any = 0,
     end: Any = None,
@@ -233,8 +233,8 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
-    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
-    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if whole else default_dtype()
+    all_integers = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if all_integers else default_dtype()
     if kind == np.int64:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
@@ -246,7 +246,7 @@ def arange(
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def linspace(
     start: TensorLike,
     end: TensorLike,
@@ -261,7 +261,7 @@ def linspace(
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def logspace(
     start: TensorLike,
     end: TensorLike,
@@ -302,14 +302,14 @@ def _spaced(
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
     """Return the row and column indices of the lower triangle."""
     return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
     """Return the row and column indices of the upper triangle."""
     return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
@@ -347,7 +347,7 @@ BoolTensor = _typed("BoolTensor", np.bool_)
 
 
 @op("Tensor.new_tensor")
-@creates
+@with_creation_keywords
 def new_tensor(
     self: Tensor, data: object, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
@@ -379,7 +379,7 @@ new_empty = _new_of_size("new_empty", "uninitialized memory")
 
 
 @op("Tensor.new_full")
-@creates
+@with_creation_keywords
 def new_full(
     self: Tensor,
     size: ShapeLike,

@@ -113,10 +113,10 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = No
             f"{(int(kind), int(number))}, which tensors do not support here: copy it to the CPU first, with x.cpu() or "
             "cupy.asnumpy(x)"
         )
-    moved = out if device is None else out.to(device)
-    if moved is not out and copy is False:
+    result = out if device is None else out.to(device)
+    if result is not out and copy is False:
         raise BufferError(f"from_dlpack(): memory on {out.device} cannot come to {device} without a copy")
-    return moved
+    return result
 
 
 attach(__dlpack__=export, __dlpack_device__=device)

@@ -13,7 +13,7 @@ from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import summed as widened
+from chainrule._src.ops.arguments import to_sum_dtype as widened
 from chainrule._src.ops.products import _expand, _permute, _reshape
 from chainrule._src.table import contraction, reduction
 from chainrule._src.table import shape as moves
@@ -46,10 +46,10 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     joint = functools.reduce(
         promotion.promoted, [as_dtype(x.dtype) for x in operands]
     )  # 0-d operands are not weak here
-    return contracted(equation, [cast(x, joint) for x in operands] if joint.kind in "fc" else operands)
+    return contract_operands(equation, [cast(x, joint) for x in operands] if joint.kind in "fc" else operands)
 
 
-def contracted(equation: str, operands: Any) -> Any:
+def contract_operands(equation: str, operands: Any) -> Any:
     """Compute an Einstein summation of operands; products have the dtype that NumPy gives them."""
     terms, out = _parse(equation, operands)
     pairs = [_diagonals(operand("einsum", i, x), term) for i, (x, term) in enumerate(zip(operands, terms, strict=True))]
@@ -183,9 +183,9 @@ def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[An
             else:
                 sy[c] = sx[c]
                 y = _expand(y, tuple(sy[k] for k in b))
-    both = [c for c in a if c in b]
-    batch = [c for c in both if c in later]
-    inner_ = [c for c in both if c not in later]
+    common = [c for c in a if c in b]
+    batch = [c for c in common if c in later]
+    inner_ = [c for c in common if c not in later]
     left, right = [c for c in a if c not in b], [c for c in b if c not in a]
     size = {**sy, **sx}
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary, general, nary, unary
-from chainrule._src.api.operands import around, operand
-from chainrule._src.api.operations import instead
+from chainrule._src.api.operands import operand, wrap_around
+from chainrule._src.api.operations import with_fast_path
 from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, TensorLike
@@ -35,8 +35,8 @@ def _scaled(other: TensorLike, alpha: TensorLike, input: TensorLike) -> Any:
     if alpha == 1:
         return other
     scaled = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-    both = [x.dtype.kind for x in (input, other) if isinstance(x, Tensor)] == ["b", "b"]
-    return ne(scaled, 0) if both and type(alpha) is int else scaled
+    both_bool = [x.dtype.kind for x in (input, other) if isinstance(x, Tensor)] == ["b", "b"]
+    return ne(scaled, 0) if both_bool and type(alpha) is int else scaled
 
 
 def _factor_first(
@@ -98,7 +98,7 @@ bitwise_and, bitwise_or = _functions(comparison.bitwise_and, comparison.bitwise_
 bitwise_xor, bitwise_not = _functions(comparison.bitwise_xor, comparison.bitwise_not)
 bitwise_left_shift, bitwise_right_shift = _functions(comparison.bitwise_left_shift, comparison.bitwise_right_shift)
 _pow = binary(arithmetic.pow)
-_pow_of_floats = instead(_pow, _pow, floats=True)  # of integers, powers below 0 are refused
+_pow_of_floats = with_fast_path(_pow, _pow, floats=True)  # for integers, negative exponents are an error
 _abs, _sign, _rint = unary(arithmetic.abs), unary(comparison.sign), unary(comparison.round)
 _logaddexp, rsub_ = binary(exponential.logaddexp), binary(arithmetic.rsub)
 _where = nary(comparison.where, masks=1, arrays_of_numbers=True)
@@ -155,8 +155,8 @@ def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = Non
 @op(method=True, in_place=True, out=True, ordinary=_pow_of_floats)
 def pow(input: TensorLike, exponent: TensorLike) -> Tensor:
     """Return ``input`` to the power ``exponent``."""
-    whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
-    if whole and isinstance(exponent, int) and exponent < 0:
+    is_integer = isinstance(input, Tensor) and input.dtype.kind in "iu"
+    if is_integer and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed: call .float() first.")
     if isinstance(input, (int, float, builtins.complex)) and not isinstance(exponent, Tensor):
         raise errors.wrong_operand("pow", 0, input)
@@ -268,7 +268,7 @@ def same_dtype(name: str, *operands: object) -> list[AnyArray]:
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
     target = promotion.joint_dtype(*[_promotion_stand_in(x) for x in checked])
     small = target.kind in "iu"
-    numbers = [around(x, target) if small and type(x) is int else x for x in checked]
+    numbers = [wrap_around(x, target) if small and type(x) is int else x for x in checked]
     return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
 
 
@@ -449,8 +449,8 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether |input − other| ≤ atol + rtol·|other|, element by element."""
     if rtol < 0 or atol < 0:
-        name, given = ("rtol", rtol) if rtol < 0 else ("atol", atol)
-        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {given}")
+        name, tolerance = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     if getattr(input, "dtype", None) == np.bool_ and getattr(other, "dtype", None) == np.bool_:
         return eq(input, other)
     close = logical_or(
@@ -478,8 +478,8 @@ def _as_fabs(x: Tensor) -> Tensor:
     Raises:
         TypeError: the operand is complex.
     """
-    wanted = np.fabs(np.empty(0, dtype_of(x))).dtype
-    return x if dtype_of(x) == wanted else cast(x, wanted)
+    result_dtype = np.fabs(np.empty(0, dtype_of(x))).dtype
+    return x if dtype_of(x) == result_dtype else cast(x, result_dtype)
 
 
 def _ufunc_table() -> None:

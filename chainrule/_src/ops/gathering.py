@@ -83,8 +83,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         )
     indices = _integers("take_along_dim", indices)
     indices = ew.where(ew.lt(indices, 0), indices + input.shape[d], indices)
-    whole = [max(a, b) for a, b in zip(input.shape, indices.shape, strict=True)]
-    want_x, want_i = list(whole), list(whole)
+    common_shape = [max(a, b) for a, b in zip(input.shape, indices.shape, strict=True)]
+    want_x, want_i = list(common_shape), list(common_shape)
     want_x[d], want_i[d] = input.shape[d], indices.shape[d]
     return gather(shaping.expand(input, *want_x), d, shaping.expand(indices, *want_i))
 

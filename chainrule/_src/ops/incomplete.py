@@ -96,30 +96,30 @@ def beta_tail(a: AnyArray, b: TensorLike, x: AnyArray, y: AnyArray) -> Tail:
     one = 1 / (a + b)
     first = np.where(lower, level_below - one, log + _psi_difference(a, b))
     # the exponents of the variable that is integrated to 0, and of the other
-    here, there = np.where(lower, a, b), np.where(lower, b, a)
+    exponent, other_exponent = np.where(lower, a, b), np.where(lower, b, a)
     z, rest = np.where(lower, x, y), np.where(lower, y, x)
     odds = z / rest
-    here_, there_, odds_, low = (np.expand_dims(v, -1) for v in (here, there, odds, lower))
+    here_, there_, odds_, low = (np.expand_dims(v, -1) for v in (exponent, other_exponent, odds, lower))
 
     def log_rest(s: AnyArray) -> AnyArray:
         return np.log1p(-odds_ * np.expm1(-s))
 
     share, slope = _integrals(
-        _beta_scale(detached(here), detached(there), detached(z), detached(rest)),
+        _beta_scale(detached(exponent), detached(other_exponent), detached(z), detached(rest)),
         lambda s: (there_ - 1) * log_rest(s) - (here_ + 1) * s,
         lambda s: np.where(low, -s, log_rest(s)),
         first + one,
     )
     step = (a + b) * odds
-    return Tail(lower, (1 + step * share) / here, (first + step * slope) / here)
+    return Tail(lower, (1 + step * share) / exponent, (first + step * slope) / exponent)
 
 
 def _psi_difference(a: AnyArray, b: TensorLike) -> AnyArray:
     """Return ψ(a + b) − ψ(a), also where a is large and b is not."""
     large = a > 16
     far, near = np.where(large, a, 16), np.where(large, 1, a)
-    apart = np.log1p(b / far) + _psi_less_log(far + b) - _psi_less_log(far)
-    return np.where(large, apart, psi(near + b) - psi(near))
+    asymptotic = np.log1p(b / far) + _psi_less_log(far + b) - _psi_less_log(far)
+    return np.where(large, asymptotic, psi(near + b) - psi(near))
 
 
 def _psi_less_log(z: AnyArray) -> AnyArray:
@@ -128,10 +128,10 @@ def _psi_less_log(z: AnyArray) -> AnyArray:
     return -0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
 
 
-def _beta_scale(here: AnyArray, there: AnyArray, z: AnyArray, rest: AnyArray) -> AnyArray:
+def _beta_scale(exponent: AnyArray, other_exponent: AnyArray, z: AnyArray, rest: AnyArray) -> AnyArray:
     """Return an estimate of the integrand's decay length, as ``_gamma_scale`` does for the gamma distribution."""
-    peak = np.maximum(there - 1, 0)
-    return 1 / (np.abs(here + 1 - peak * z / rest) + np.sqrt(peak * z) / rest)
+    peak = np.maximum(other_exponent - 1, 0)
+    return 1 / (np.abs(exponent + 1 - peak * z / rest) + np.sqrt(peak * z) / rest)
 
 
 # -- by the shape parameters -------------------------------------------------------------------------------------------

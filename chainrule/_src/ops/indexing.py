@@ -158,22 +158,22 @@ def _numbers_first(items: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...] |
     separated arrays come first. PyTorch applies numbers first: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``.
     """
     rest = ndim - sum(map(_axes, items))
-    kept: list[Any] = []
+    remaining: list[Any] = []
     for item in items:
-        kept += [slice(None)] * rest if item is Ellipsis else [] if type(item) is int else [item]
+        remaining += [slice(None)] * rest if item is Ellipsis else [] if type(item) is int else [item]
     numbers = [isinstance(item, (int, ndarray, Tensor)) for item in items]
-    arrays = [isinstance(item, (ndarray, Tensor)) for item in kept]
+    arrays = [isinstance(item, (ndarray, Tensor)) for item in remaining]
     if not _separated(numbers) or _separated(arrays):
         return None, items
     basic: list[Any] = []
     for item, is_index in zip(items, numbers, strict=True):
         basic += [item] if type(item) is int or not is_index else [slice(None)] * _axes(item)
-    return tuple(basic), tuple(item if a else slice(None) for item, a in zip(kept, arrays, strict=True))
+    return tuple(basic), tuple(item if a else slice(None) for item, a in zip(remaining, arrays, strict=True))
 
 
-def _separated(marks: list[bool]) -> bool:
-    first = marks.index(True)
-    return not all(marks[first : first + sum(marks)])
+def _separated(is_array: list[bool]) -> bool:
+    first = is_array.index(True)
+    return not all(is_array[first : first + sum(is_array)])
 
 
 _ITEMS = frozenset({int, type(None), type(Ellipsis)})

@@ -42,9 +42,9 @@ def repeat(input: TensorLike, *times: Any, repeats: Any = None) -> Tensor:
         raise RuntimeError(f"Trying to create tensor with negative dimension {builtins.min(times)}")
     shape = (1,) * (len(times) - x.ndim) + tuple(x._raw.shape)
     paired = [n for length in shape for n in (1, length)]
-    stretched = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
+    interleaved_shape = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
     joined = [r * length for r, length in zip(times, shape, strict=True)]
-    return apart(reshape(expand(reshape(x, *paired), *stretched), *joined), x)
+    return apart(reshape(expand(reshape(x, *paired), *interleaved_shape), *joined), x)
 
 
 @op(method=True, sample="rand(3), (2, 2)")
@@ -85,7 +85,7 @@ def repeat_interleave(
             f"input.size({d}) = {n}"
         )
     _check_repeats(counts)
-    index = repeated(n, counts)
+    index = repeat_indices(n, counts)
     if output_size is not None and output_size != len(index):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(index)} but got {output_size}")
     return index_select(x, d, placed(wrap(index), gpu_number(x)))
@@ -100,7 +100,7 @@ def _places_of_repeats(repeats: object, output_size: object) -> Tensor:
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     _check_repeats(counts)
-    index = repeated(len(counts), counts)
+    index = repeat_indices(len(counts), counts)
     if output_size is not None and output_size != len(index):
         raise RuntimeError(
             f"allocated size does not match required size: repeat_interleave gives {len(index)} elements, and output_size is "
@@ -114,7 +114,7 @@ def _check_repeats(counts: AnyArray) -> None:
         raise RuntimeError("repeats must be non-negative integers (int32 or int64)")
 
 
-def repeated(n: int, counts: IntoArray) -> NumpyArray:
+def repeat_indices(n: int, counts: IntoArray) -> NumpyArray:
     """Return 0 … n − 1, each repeated ``counts`` times.
 
     Raises:

@@ -110,9 +110,9 @@ def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | 
     offset = start if storage_offset is None else storage_offset
     params = {"size": sizes, "stride": strides, "offset": offset - start, "x_stride": _own_stride(x)}
     if all(sizes) and not _is_inside(x, params):
-        whole = x._base
-        if whole is not None and whole is not x and x._edge is None and whole._edge is None:
-            return as_strided(whole, sizes, strides, offset)
+        base = x._base
+        if base is not None and base is not x and x._edge is None and base._edge is None:
+            return as_strided(base, sizes, strides, offset)
         raise RuntimeError(
             f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset} are out of bounds for "
             f"the elements that are this tensor's ({x.numel()}, the first of them {start}): as_strided cannot use others"
@@ -135,7 +135,7 @@ def _is_inside(x: Tensor, params: Params) -> bool:
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if own is None:
         return bool(offset >= 0 and last < x.numel())
-    return bool((rows.elements_at(tuple(x.shape), own, rows.places(sizes, strides, offset)) >= 0).all())
+    return bool((rows.element_indices(tuple(x.shape), own, rows.memory_offsets(sizes, strides, offset)) >= 0).all())
 
 
 @op(method=True, sample="rand(4, 4), rand(2, 2), (2, 2), (4, 1)")

@@ -9,8 +9,15 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary
-from chainrule._src.api.in_place import in_place, reshaped
-from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, with_cached_dispatch
+from chainrule._src.api.in_place import in_place, set_to_view
+from chainrule._src.api.operations import (
+    assignment_operation,
+    dispatch_by_rank,
+    index_operation,
+    ufunc_protocol,
+    with_cached_dispatch,
+    with_fast_path,
+)
 from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
 from chainrule._src.arrays.dtype import Dtype
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
@@ -99,7 +106,7 @@ attach(
     __neg__=ew.neg,
     __pos__=ew.positive,
     __abs__=ew.abs,
-    __getitem__=at_index(table.getitem, table.index, overridable(indexing.getitem, lambda: Tensor.__getitem__)),
+    __getitem__=index_operation(table.getitem, table.index, overridable(indexing.getitem, lambda: Tensor.__getitem__)),
     __setitem__=overridable(indexing.setitem, lambda: Tensor.__setitem__),
     __hash__=object.__hash__,
 )
@@ -116,22 +123,22 @@ for _symbol, _function in {
 }.items():
     attach(**{f"__{_symbol}__": _operator(_function, _symbol), f"__r{_symbol}__": _reflected(_function, _symbol)})
 for _symbol in ("and", "or", "xor"):
-    attach(**{f"__{_symbol}__": instead(getattr(ew, f"bitwise_{_symbol}"), getattr(Tensor, f"__{_symbol}__"))})
+    attach(**{f"__{_symbol}__": with_fast_path(getattr(ew, f"bitwise_{_symbol}"), getattr(Tensor, f"__{_symbol}__"))})
 attach(
-    __pow__=instead(ew._pow, Tensor.__pow__),
-    __matmul__=by_ranks(products.BY_RANKS, Tensor.__matmul__),
-    matmul=by_ranks(products.BY_RANKS, Tensor.matmul),
-    __array_ufunc__=by_protocol(RECORDED, array_ufunc),
+    __pow__=with_fast_path(ew._pow, Tensor.__pow__),
+    __matmul__=dispatch_by_rank(products.BY_RANKS, Tensor.__matmul__),
+    matmul=dispatch_by_rank(products.BY_RANKS, Tensor.matmul),
+    __array_ufunc__=ufunc_protocol(RECORDED, array_ufunc),
 )
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     _method = _operator(getattr(ew, _symbol), _symbol)
-    attach(**{f"__{_symbol}__": instead(getattr(ew, _symbol), _method)})
+    attach(**{f"__{_symbol}__": with_fast_path(getattr(ew, _symbol), _method)})
 for _symbol, _name in {
     "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "pow": "pow_", "floordiv": "floor_divide_",
     "mod": "remainder_", "and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_",
     "lshift": "bitwise_left_shift_", "rshift": "bitwise_right_shift_",
 }.items():  # fmt: skip
-    attach(**{f"__i{_symbol}__": instead(getattr(Tensor, _name), _assigned(_name))})
+    attach(**{f"__i{_symbol}__": with_fast_path(getattr(Tensor, _name), _assigned(_name))})
 
 # -- methods with the same name as a function ------------------------------------------------------------------------
 
@@ -234,11 +241,11 @@ def fill_diagonal_(self: Tensor, fill_value: TensorLike, wrap: bool = False) -> 
         )
     rows, columns = shape[0], shape[-1]
     length = min(rows, columns)
-    places = [np.arange(length)] * ndim
+    indices = [np.arange(length)] * ndim
     if wrap and ndim == 2 and rows > columns + 1:
         flat = np.arange(0, rows * columns, columns + 1)
-        places = [flat // columns, flat % columns]
-    self[tuple(places)] = fill_value
+        indices = [flat // columns, flat % columns]
+    self[tuple(indices)] = fill_value
     return self
 
 
@@ -252,7 +259,7 @@ def resize_(self: Tensor, *size: ShapeLike, memory_format: object = None) -> Ten
     shape = shaping._ints("resize_", size)
     if math.prod(shape) != self.numel():
         raise errors.no_resize("resize_", self, shape)
-    return reshaped(self, lambda x: shaping.reshape(x, shape), "resize_")
+    return set_to_view(self, lambda x: shaping.reshape(x, shape), "resize_")
 
 
 @op("Tensor.resize_as_")
@@ -276,7 +283,9 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
 
 
 attach(
-    fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False)
+    fill_=assignment_operation("fill_", fill_),
+    zero_=assignment_operation("fill_", zero_, 0),
+    copy_=assignment_operation("copy_", copy_, numbers=False),
 )
 
 # -- casts -----------------------------------------------------------------------------------------------------------

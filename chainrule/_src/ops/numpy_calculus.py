@@ -13,8 +13,8 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, NumpyDType, TensorLike
-from chainrule._src.ops.numpy_layout import laid_as
-from chainrule._src.ops.numpy_lists import arranged, promoted, weak
+from chainrule._src.ops.numpy_layout import with_axis_order_of
+from chainrule._src.ops.numpy_lists import asarray_or_tensor, promoted, promotion_operand
 from chainrule._src.ops.numpy_reductions import checked_axes, refuse_booleans, sliced, without_nan
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
@@ -25,12 +25,12 @@ ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)
 
 
-def arraylike(x: IntoArray) -> AnyArray:
+def as_arraylike(x: IntoArray) -> AnyArray:
     """Convert numbers and lists to arrays; return arrays and tensors unchanged."""
-    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else arranged(x)
+    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else asarray_or_tensor(x)
 
 
-def known(x: Any) -> Any:
+def plain_values(x: Any) -> Any:
     """Return the values as a plain array, or as a value that stands for one in a trace; None inside ``vmap``."""
     if isinstance(x, Tensor):
         x = x._raw
@@ -43,32 +43,32 @@ def known(x: Any) -> Any:
     return x
 
 
-def read(x: Any) -> Any:
-    """Return ``known(x)`` as a plain array, for code that needs the values."""
-    found = known(x)
+def read_values(x: Any) -> Any:
+    """Return ``plain_values(x)`` as a plain array, for code that needs the values."""
+    found = plain_values(x)
     return found.read() if is_recorded(found) else found
 
 
-def inexact(x: Any) -> Any:
+def to_inexact(x: Any) -> Any:
     """Cast integers and booleans to float64."""
-    x = arraylike(x)
+    x = as_arraylike(x)
     return cast(x, _FLOAT) if x.dtype.kind in "iub" else x
 
 
-def safely(x: AnyArray, dtype: NumpyDType) -> AnyArray:
+def cast_safely(x: AnyArray, dtype: NumpyDType) -> AnyArray:
     """Cast to a dtype that holds all values of x's; raise NumPy's error for complex numbers where real ones are needed."""
     if not np.can_cast(x.dtype, dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {np.dtype(x.dtype)!r} to {dtype!r} according to the rule 'safe'")
     return cast(x, dtype)
 
 
-def boxed(x: AnyArray) -> Any:
+def wrap_result(x: AnyArray) -> Any:
     """Wrap a result that was computed outside of rules as a tensor; return values that flow through a rule unchanged."""
     return wrap(x) if isinstance(x, (ndarray, np.generic)) else x
 
 
 def take(x: Any, index: AnyArray, axis: int = -1) -> AnyArray:
-    return bind(indexing.take, (x, arraylike(index)), {"axis": axis})
+    return bind(indexing.take, (x, as_arraylike(index)), {"axis": axis})
 
 
 # -- differences -----------------------------------------------------------------------------------------------------
@@ -76,15 +76,15 @@ def take(x: Any, index: AnyArray, axis: int = -1) -> AnyArray:
 
 @implements(np.gradient)
 def _gradient(f: Any, *varargs: Any, axis: Dims = None, edge_order: int = 1) -> Any:
-    f = arraylike(f)
+    f = as_arraylike(f)
     refuse_booleans(f)
-    f = inexact(f)
+    f = to_inexact(f)
     ndim = len(shape_of(f))
     axes = checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
     spacings = _spacings(varargs, [shape_of(f)[k] for k in axes])
-    slopes = tuple(laid_as(_slope(f, h, k, edge_order), f) for h, k in zip(spacings, axes, strict=True))
+    slopes = tuple(with_axis_order_of(_slope(f, h, k, edge_order), f) for h, k in zip(spacings, axes, strict=True))
     return slopes[0] if len(axes) == 1 else slopes
 
 
@@ -106,9 +106,9 @@ def _distances(h: IntoArray, n: int) -> Any:
         raise ValueError("distances must be either scalars or 1d")
     if np.shape(h)[0] != n:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
-    apart = np.diff(inexact(h))
-    even = is_array(apart) and apart.size and (apart == apart[0]).all()
-    return apart[0] if even else apart
+    differences = np.diff(to_inexact(h))
+    even = is_array(differences) and differences.size and (differences == differences[0]).all()
+    return differences[0] if even else differences
 
 
 def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
@@ -153,12 +153,12 @@ def _uneven(g: AnyArray, h: AnyArray, edge_order: int) -> tuple[AnyArray, AnyArr
 
 @implements(np.ediff1d)
 def _ediff1d(ary: AnyArray, to_end: TensorLike | None = None, to_begin: IntoArray | None = None) -> AnyArray:
-    flat = np.reshape(arraylike(ary), (-1,))
+    flat = np.reshape(as_arraylike(ary), (-1,))
     parts: list[Any] = [flat[1:] - flat[:-1]]
     for name, extra in (("to_begin", to_begin), ("to_end", to_end)):
         if extra is None:
             continue
-        extra = arraylike(extra)
+        extra = as_arraylike(extra)
         if not np.can_cast(extra.dtype, flat.dtype, casting="same_kind"):
             raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
         extra = cast(np.reshape(extra, (-1,)), flat.dtype)
@@ -168,27 +168,29 @@ def _ediff1d(ary: AnyArray, to_end: TensorLike | None = None, to_begin: IntoArra
 
 @implements(np.unwrap)
 def _unwrap(p: AnyArray, discont: float | None = None, axis: int = -1, *, period: TensorLike = 2 * np.pi) -> AnyArray:
-    p = arraylike(p)
-    kind = np.result_type(p.dtype, weak(period))
+    p = as_arraylike(p)
+    kind = np.result_type(p.dtype, promotion_operand(period))
     if kind.kind in "iub":
         correction = _turns_of_integers(cast(np.diff(p, axis=axis), kind), period)
     else:
-        step = inexact(np.diff(p, axis=axis))
+        step = to_inexact(np.diff(p, axis=axis))
         half = period / 2
-        away = np.remainder(step + half, period) - half
-        away = np.where((away == -half) & (step > 0), half, away)
-        correction = np.round((away - step) / period) * period
+        wrapped_step = np.remainder(step + half, period) - half
+        wrapped_step = np.where((wrapped_step == -half) & (step > 0), half, wrapped_step)
+        correction = np.round((wrapped_step - step) / period) * period
     step = np.absolute(np.diff(p, axis=axis))
     correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
     rest = np.add(*promoted(sliced(p, 1, None, axis), np.cumsum(correction, axis=axis)))
-    return laid_as(np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis), p)
+    return with_axis_order_of(
+        np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis), p
+    )
 
 
 def _turns_of_integers(step: AnyArray, period: Any) -> AnyArray:
     half, odd = period // 2, period % 2
     low = cast(-half, step.dtype) if hasattr(half, "dtype") else np.asarray(-half, step.dtype)
-    away = np.remainder(step - low, period) + low
-    return (away if odd else np.where((away == -half) & (step > 0), half, away)) - step
+    wrapped_step = np.remainder(step - low, period) + low
+    return (wrapped_step if odd else np.where((wrapped_step == -half) & (step > 0), half, wrapped_step)) - step
 
 
 # -- cumulative sums -------------------------------------------------------------------------------------------------
@@ -204,7 +206,7 @@ def _cumulative(name: str, function: AnyFunction, neutral: int) -> AnyFunction:
         out: object = None,
         include_initial: bool = False,
     ) -> AnyArray:
-        x = np.atleast_1d(arraylike(x))
+        x = np.atleast_1d(as_arraylike(x))
         ndim = len(shape_of(x))
         if axis is None and ndim > 1:
             raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
@@ -240,8 +242,8 @@ def _nancumprod(a: AnyArray, axis: int | None = None, dtype: DTypeLike = None, o
 
 @implements(np.interp)
 def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> AnyArray:
-    x, xp, fp = safely(arraylike(x), _FLOAT), safely(arraylike(xp), _FLOAT), inexact(fp)
-    fp = safely(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
+    x, xp, fp = cast_safely(as_arraylike(x), _FLOAT), cast_safely(as_arraylike(xp), _FLOAT), to_inexact(fp)
+    fp = cast_safely(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
     if len(shape_of(xp)) != 1 or len(shape_of(fp)) != 1:
         raise ValueError("Data points must be 1-D sequences")
     if shape_of(xp) != shape_of(fp):
@@ -281,7 +283,7 @@ def _chord(x: AnyArray, xp: AnyArray, fp: AnyArray) -> AnyArray:
 
 def _last_sample(x: AnyArray, xp: AnyArray) -> AnyArray:
     """Return the index of the last sample that is at most x."""
-    numbers, samples = known(x), known(xp)
+    numbers, samples = plain_values(x), plain_values(xp)
     if numbers is None or samples is None:
         return np.sum(xp <= np.expand_dims(x, -1), axis=-1) - 1
     return np.searchsorted(samples, numbers, side="right") - 1

@@ -26,9 +26,9 @@ from chainrule._src.arrays.types import (
 )
 from chainrule._src.messages import errors
 from chainrule._src.ops import einsum, products
-from chainrule._src.ops.numpy_layout import copied, laid, layout_of, lies_in, settled_order
-from chainrule._src.ops.numpy_lists import arranged, operands, promoted, sum_of_products, weak
-from chainrule._src.ops.numpy_reductions import in_dtype, wide
+from chainrule._src.ops.numpy_layout import copy_in_order, has_order, layout_of, resolved_order, to_order
+from chainrule._src.ops.numpy_lists import asarray_or_tensor, operands, promoted, promotion_operand, sum_of_products
+from chainrule._src.ops.numpy_reductions import in_dtype, to_mean_dtype
 from chainrule._src.table import arithmetic, comparison, special, trigonometric
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind, rank
@@ -96,7 +96,7 @@ def _alike(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: An
     raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
     if raw is None:
         raw = layout_of(a)
-        order = settled_order(a, order) if order == "A" else order
+        order = resolved_order(a, order) if order == "A" else order
     elif shape is None and raw.shape != shape_of(a):  # in vmap, for one example
         shape = shape_of(a)
     options = {} if shape is None else {"shape": shape}
@@ -144,7 +144,7 @@ if hasattr(np, "astype"):
 
 @implements(np.copy, by_shape=True)
 def _copy(a: AnyArray, order: str | None = "K", subok: bool = False) -> AnyArray:
-    return copied(a, order or "K")
+    return copy_in_order(a, order or "K")
 
 
 # Constructors are dispatched here only if they are called with a tensor as ``like=``.
@@ -154,9 +154,9 @@ def _copy(a: AnyArray, order: str | None = "K", subok: bool = False) -> AnyArray
 def _array(
     object: IntoArray, dtype: DTypeLike = None, *, copy: object = None, order: str | None = "K", ndmin: int = 0
 ) -> AnyArray:
-    array: Any = wrapped(arranged(object))
+    array: Any = wrapped(asarray_or_tensor(object))
     array = rows.clone(array) if copy else array
-    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order or "K")
+    array = to_order(array if dtype is None else np.astype(array, np.dtype(dtype)), order or "K")
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 
@@ -212,7 +212,7 @@ def _clip(
     if (low is None) != (high is None):
         return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
-        kind = np.result_type(*map(weak, (a, low, high)))
+        kind = np.result_type(*map(promotion_operand, (a, low, high)))
         return comparison.clamp_between(*[in_dtype(x, kind) if hasattr(x, "dtype") else x for x in (a, low, high)])
     return comparison.clamp(a, min=low, max=high)
 
@@ -258,12 +258,14 @@ def _nan_to_num(
         raise errors.numpy_keyword("nan_to_num", "copy=False")
     if isinstance(nan, (Tensor, ArrayLike)):
         return np.where(np.isnan(x), nan, _nan_to_num(x, posinf=posinf, neginf=neginf))
-    return comparison.nan_to_num(copied(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf)
+    return comparison.nan_to_num(
+        copy_in_order(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf
+    )
 
 
 def _float_power(x: Any, y: Any) -> AnyArray:
     """Compute a power in at least float64."""
-    x, y = [z if type(z) in (int, float, complex) else arranged(z) for z in (x, y)]
+    x, y = [z if type(z) in (int, float, complex) else asarray_or_tensor(z) for z in (x, y)]
     operand_types = [dtype_of(z) if hasattr(z, "dtype") else type(z) for z in (x, y)]
     dtype = np.float_power.resolve_dtypes((*operand_types, None))[-1]
     x, y = [in_dtype(z, dtype) if hasattr(z, "dtype") else np.asarray(z, dtype) for z in (x, y)]
@@ -288,11 +290,11 @@ if np.sign(2j) == 1j:  # before NumPy 2.0, the sign of complex numbers was that 
 
 def _modf(x: AnyArray) -> tuple[AnyArray, AnyArray]:
     x = in_dtype(x, np.modf.resolve_dtypes((dtype_of(x), None, None))[1])
-    whole = comparison.trunc(x)
+    integer_part = comparison.trunc(x)
     if holds_of(x, _is_no_infinity):
-        return x - whole, whole
+        return x - integer_part, integer_part
     infinite = np.isinf(x)
-    return np.where(infinite, 0, x - np.where(infinite, 0, whole)), whole
+    return np.where(infinite, 0, x - np.where(infinite, 0, integer_part)), integer_part
 
 
 def _is_no_infinity(x: AnyArray) -> AnyArray:
@@ -304,14 +306,14 @@ UFUNCS[np.modf] = _modf
 
 @implements(np.sinc)
 def _sinc(x: AnyArray) -> AnyArray:
-    return trigonometric.sinc(wide(x))
+    return trigonometric.sinc(to_mean_dtype(x))
 
 
 @implements(np.i0)
 def _i0(x: AnyArray) -> AnyArray:
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
-    return special.i0(wide(x))
+    return special.i0(to_mean_dtype(x))
 
 
 @implements(np.fix)
@@ -336,7 +338,7 @@ def _allclose(a: IntoArray, b: IntoArray, rtol: float = 1e-5, atol: float = 1e-8
 
 @implements(np.array_equal)
 def _array_equal(a1: IntoArray, a2: IntoArray, equal_nan: bool = False) -> bool:
-    a1, a2 = arranged(a1), arranged(a2)
+    a1, a2 = asarray_or_tensor(a1), asarray_or_tensor(a2)
     if shape_of(a1) != shape_of(a2):
         return False
     same = a1 == a2
@@ -364,7 +366,7 @@ def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2 or 0 in (*shape_of(x), *shape_of(y)):
         return product
     stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the memory layout of a ufunc's result
-    return rows.laid_along(product, [k for k in rows.slowest_first(stacks) if k < n - 2] + [n - 2, n - 1])
+    return rows.with_memory_order(product, [k for k in rows.memory_order(stacks) if k < n - 2] + [n - 2, n - 1])
 
 
 UFUNCS[np.matmul] = _matmul
@@ -424,9 +426,9 @@ def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool =
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
     arrays = promoted(*factors)
-    result = in_dtype(einsum.contracted(subscripts, arrays), arrays[0].dtype)  # integer sums keep their dtype
-    if optimize is False and np.ndim(result) > 1 and not all(lies_in(x, "C") for x in arrays):
-        result = rows.laid_along(result, _einsum_order(subscripts, arrays))
+    result = in_dtype(einsum.contract_operands(subscripts, arrays), arrays[0].dtype)  # integer sums keep their dtype
+    if optimize is False and np.ndim(result) > 1 and not all(has_order(x, "C") for x in arrays):
+        result = rows.with_memory_order(result, _einsum_order(subscripts, arrays))
     return valued(result)
 
 
@@ -437,7 +439,7 @@ def _einsum_order(subscripts: str, arrays: Sequence[AnyArray]) -> list[int]:
     """
     corners = [layout_of(x)[(slice(0, 2),) * np.ndim(x)] for x in arrays]
     with np.errstate(all="ignore"):
-        return rows.slowest_first(np.einsum(subscripts, *corners))
+        return rows.memory_order(np.einsum(subscripts, *corners))
 
 
 def _vecdot(a: AnyArray, b: AnyArray) -> AnyArray:
@@ -464,13 +466,13 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
         )
     after, before = [1, 2, 0], [2, 0, 1]
     product = a[..., after] * b[..., before] - a[..., before] * b[..., after]
-    return np.moveaxis(laid(product, "C"), -1, axisc)
+    return np.moveaxis(to_order(product, "C"), -1, axisc)
 
 
 @implements(np.polyval)
 def _polyval(p: IntoArray, x: AnyArray) -> AnyArray:
     x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
-    p = arranged(p)
+    p = asarray_or_tensor(p)
     total = np.zeros_like(x)
     for k in range(shape_of(p)[0]):
         total = np.add(*promoted(unscalar(np.multiply(total, x)), p[k, ...]))  # p[k] would be a scalar, which is weak
@@ -485,7 +487,7 @@ def _is_finite(x: AnyArray) -> AnyArray:
 def _convolve(a: IntoArray, v: AnyArray, mode: str = "full") -> AnyArray:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"Use one of 'valid', 'same', or 'full' for convolve/correlate mode, and not {mode!r}")
-    a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
+    a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (asarray_or_tensor(a), asarray_or_tensor(v)))
     for name, x in (("a", a), ("v", v)):
         if len(np.shape(x)) > 1:
             raise ValueError("object too deep for desired array")

@@ -11,8 +11,8 @@ from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Dims, DTypeLike, IntoArray, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.ops.numpy_calculus import arraylike, inexact, known
-from chainrule._src.ops.numpy_lists import promoted, weak
+from chainrule._src.ops.numpy_calculus import as_arraylike, plain_values, to_inexact
+from chainrule._src.ops.numpy_lists import promoted, promotion_operand
 from chainrule._src.ops.numpy_reductions import checked_axes
 from chainrule._src.table import windows
 from chainrule._src.tape.dispatch import bind, cast
@@ -60,16 +60,16 @@ def _linspace(
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    start, stop = (x if type(x) in (int, float, complex) else arraylike(x) for x in (start, stop))
-    kind = np.result_type(weak(start), weak(stop), 0.0)
-    start, stop = cast(arraylike(start), kind), cast(arraylike(stop), kind)
+    start, stop = (x if type(x) in (int, float, complex) else as_arraylike(x) for x in (start, stop))
+    kind = np.result_type(promotion_operand(start), promotion_operand(stop), 0.0)
+    start, stop = cast(as_arraylike(start), kind), cast(as_arraylike(stop), kind)
     steps = num - 1 if endpoint else num
-    away = stop - start
-    step = away / steps if steps > 0 else away * np.nan
-    count = np.reshape(np.arange(num, dtype=kind), (num, *(1,) * len(shape_of(away))))
-    y = count * (step if steps > 0 else away) + start
+    difference = stop - start
+    step = difference / steps if steps > 0 else difference * np.nan
+    count = np.reshape(np.arange(num, dtype=kind), (num, *(1,) * len(shape_of(difference))))
+    y = count * (step if steps > 0 else difference) + start
     if endpoint and num > 1:
-        y = np.concatenate([y[:-1], np.expand_dims(np.broadcast_to(stop, shape_of(away)), 0)])
+        y = np.concatenate([y[:-1], np.expand_dims(np.broadcast_to(stop, shape_of(difference)), 0)])
     y = np.moveaxis(y, 0, axis) if axis else y
     if dtype is not None:
         y = cast(np.floor(y) if np.dtype(dtype).kind in "iu" else y, np.dtype(dtype))
@@ -87,7 +87,7 @@ def _logspace(
     axis: int = 0,
 ) -> AnyArray:
     if np.ndim(base):
-        start, stop, base = np.broadcast_arrays(*(arraylike(x) for x in (start, stop, base)))
+        start, stop, base = np.broadcast_arrays(*(as_arraylike(x) for x in (start, stop, base)))
         base = np.expand_dims(base, axis)
     steps = np.linspace(start, stop, num=num, endpoint=endpoint, axis=axis)
     powers = np.power(base, steps) if type(base) in (int, float, complex) else np.power(*promoted(base, steps))
@@ -96,8 +96,8 @@ def _logspace(
 
 @implements(np.geomspace)
 def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    start, stop = inexact(start), inexact(stop)
-    for end in (known(start), known(stop)):
+    start, stop = to_inexact(start), to_inexact(stop)
+    for end in (plain_values(start), plain_values(stop)):
         if end is not None and not end.all():
             raise ValueError("Geometric sequence cannot include zero")
     kind = np.result_type(start.dtype, stop.dtype, _FLOAT)
@@ -118,7 +118,7 @@ def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtyp
 
 @implements(np.vander)
 def _vander(x: AnyArray, N: int | None = None, increasing: bool = False) -> AnyArray:
-    x = arraylike(x)
+    x = as_arraylike(x)
     if len(shape_of(x)) != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
     n = shape_of(x)[0]
@@ -140,7 +140,7 @@ def _polyfit(
     cov: object = False,
 ) -> Any:
     order = int(deg) + 1
-    x, y = inexact(x), inexact(y)
+    x, y = to_inexact(x), to_inexact(y)
     _check_polyfit(x, y, deg)
     if x.dtype == y.dtype == np.float16:
         raise TypeError("array type float16 is unsupported in linalg")
@@ -149,7 +149,7 @@ def _polyfit(
         rcond = n * float(np.finfo(x.dtype).eps)
     lhs, rhs = np.vander(x, order), y
     if w is not None:
-        w = inexact(w)
+        w = to_inexact(w)
         if len(shape_of(w)) != 1:
             raise TypeError("expected a 1-d array for weights")
         if shape_of(w)[0] != n:
@@ -162,7 +162,7 @@ def _polyfit(
     c = c / (scale[:, None] if len(shape_of(y)) == 2 else scale)
     if full:
         return c, residuals, cast(rank, np.dtype(np.intc)), s, rcond
-    if known(rank) is not None and int(known(rank)) != order:
+    if plain_values(rank) is not None and int(plain_values(rank)) != order:
         errors.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning)
     return (c, _coefficient_cov(lhs, scale, residuals, n - order, cov, y)) if cov else c
 
@@ -192,14 +192,14 @@ def _coefficient_cov(
 
 def _coefficients(p: IntoArray) -> AnyArray:
     """Return coefficients without leading zeros, as ``np.poly1d`` does; inside ``vmap``, all of them."""
-    p = np.atleast_1d(arraylike(p))
-    values = known(p)
+    p = np.atleast_1d(as_arraylike(p))
+    values = plain_values(p)
     return p if values is None else p[int(np.argmax(values != 0)) if values.any() else values.size :]
 
 
 def _sum_of_polynomials(function: Any) -> None:
     def call(a1: TensorLike, a2: TensorLike) -> AnyArray:
-        a1, a2 = np.atleast_1d(arraylike(a1)), np.atleast_1d(arraylike(a2))
+        a1, a2 = np.atleast_1d(as_arraylike(a1)), np.atleast_1d(as_arraylike(a2))
         n = max(shape_of(a1)[0], shape_of(a2)[0])
         return function(*(np.pad(a, (n - shape_of(a)[0], 0)) for a in (a1, a2)))
 
@@ -220,7 +220,7 @@ def _polyder(p: AnyArray, m: Any = 1) -> AnyArray:
     m = operator.index(m)
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
-    p = np.atleast_1d(arraylike(p))
+    p = np.atleast_1d(as_arraylike(p))
     for _ in range(m):
         n = shape_of(p)[0]
         p = np.multiply(p[:-1], np.arange(n - 1, 0, -1))
@@ -232,11 +232,11 @@ def _polyint(p: AnyArray, m: Any = 1, k: IntoArray | None = None) -> AnyArray:
     m = operator.index(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    k = np.zeros(m) if k is None else np.atleast_1d(arraylike(k))
+    k = np.zeros(m) if k is None else np.atleast_1d(as_arraylike(k))
     k = np.broadcast_to(k, (m,)) if shape_of(k)[0] == 1 and m > 1 else k
     if shape_of(k)[0] < m:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
-    p = np.atleast_1d(arraylike(p))
+    p = np.atleast_1d(as_arraylike(p))
     for step in range(m):
         p = np.concatenate([np.true_divide(p, np.arange(shape_of(p)[0], 0, -1)), k[step : step + 1]])
     return p
@@ -244,7 +244,7 @@ def _polyint(p: AnyArray, m: Any = 1, k: IntoArray | None = None) -> AnyArray:
 
 @implements(np.poly)
 def _poly(seq_of_zeros: AnyArray) -> AnyArray:
-    zeros = np.atleast_1d(arraylike(seq_of_zeros))
+    zeros = np.atleast_1d(as_arraylike(seq_of_zeros))
     if len(shape_of(zeros)) != 1:
         raise NotImplementedError(
             "np.poly of a matrix of tensors needs its eigenvalues, which have no rule: pass the sequence of eigenvalues"
@@ -266,7 +266,7 @@ if hasattr(np, "matvec"):  # since NumPy 2.2
 
 def _ldexp(x: Any, n: Any) -> AnyArray:
     weak = x if type(x) in (bool, int, float) else None
-    x, n = arraylike(x), arraylike(n)
+    x, n = as_arraylike(x), as_arraylike(n)
     kind = np.ldexp(np.zeros((), x.dtype) if weak is None else weak, np.zeros((), n.dtype)).dtype
     return cast(x, kind) * cast(np.exp2(cast(n, _FLOAT)), kind)
 
@@ -276,7 +276,7 @@ UFUNCS[np.ldexp] = _ldexp
 
 @implements(np.linalg.tensorsolve)
 def _tensorsolve(a: Any, b: AnyArray, axes: Any = None) -> AnyArray:
-    a, b = arraylike(a), arraylike(b)
+    a, b = as_arraylike(a), as_arraylike(b)
     if axes is not None:
         last = [k % len(shape_of(a)) for k in axes]
         a = np.transpose(a, [k for k in range(len(shape_of(a))) if k not in last] + last)

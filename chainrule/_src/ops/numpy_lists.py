@@ -13,12 +13,12 @@ from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor
 
 
-def arranged(x: IntoArray) -> AnyArray:
+def asarray_or_tensor(x: IntoArray) -> AnyArray:
     """Convert anything ``np.asarray`` accepts to an array; a list that contains tensors becomes a tensor."""
     if hasattr(x, "shape"):
         return plain(x)
     if isinstance(x, (list, tuple)):
-        parts = [arranged(part) for part in x]
+        parts = [asarray_or_tensor(part) for part in x]
         if any(isinstance(part, (Tensor, ArrayLike)) for part in parts):
             return np.stack(parts)
     return np.asarray(x)
@@ -26,17 +26,17 @@ def arranged(x: IntoArray) -> AnyArray:
 
 def operands(*values: object) -> tuple[AnyArray, ...]:
     """Convert lists among operands to arrays. Python numbers are returned unchanged, because they promote weakly."""
-    return tuple([arranged(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
+    return tuple([asarray_or_tensor(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
 
 
-def weak(x: Any) -> Any:
+def promotion_operand(x: Any) -> Any:
     """Return an operand's contribution to promotion: a Python number, which is weak, or a dtype."""
     return x if type(x) in (int, float, complex) else dtype_of(x)
 
 
 def promoted(*values: Any) -> list[Any]:
     """Cast operands to the dtype that NumPy computes in: PyTorch's products need one common dtype."""
-    arrays = [arranged(x) for x in values]
+    arrays = [asarray_or_tensor(x) for x in values]
     dtype = np.result_type(*[x.dtype for x in arrays])
     return [cast(x, dtype) for x in arrays]
 

@@ -13,10 +13,10 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining, matrices, shaping, splitting
-from chainrule._src.ops.numpy_layout import in_memory_order, laid, laid_beside, settled_order
-from chainrule._src.ops.numpy_lists import arranged, operands, weak
+from chainrule._src.ops.numpy_layout import in_memory_order, resolved_order, to_numpy_layout, to_order
+from chainrule._src.ops.numpy_lists import asarray_or_tensor, operands, promotion_operand
 from chainrule._src.ops.numpy_reductions import checked_axes, flattened, in_dtype, sliced
-from chainrule._src.rules.batching import applied, each_example
+from chainrule._src.rules.batching import apply_primitive, each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.table import indexing
 from chainrule._src.table import shape as rows
@@ -41,7 +41,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
     target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
-    order = settled_order(a, order)
+    order = resolved_order(a, order)
     if order == "F":  # the C order of the transpose
         return np.transpose(_reshape(np.transpose(a), target[::-1]))
     if isinstance(a, Tensor):
@@ -51,7 +51,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
 
 @implements(np.ravel, by_shape=True)
 def _ravel(a: AnyArray, order: str = "C") -> AnyArray:
-    order = settled_order(a, order)
+    order = resolved_order(a, order)
     if order == "K":
         a, order = in_memory_order(a), "C"
     if order == "C" and isinstance(a, Tensor):
@@ -135,7 +135,7 @@ def _expanded(array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
 @implements(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[AnyArray, ...]:
     shape = np.broadcast_shapes(*[np.shape(a) for a in args])
-    return tuple(_expanded(arranged(a), shape) for a in args)
+    return tuple(_expanded(asarray_or_tensor(a), shape) for a in args)
 
 
 @implements(np.flip, by_shape=True)
@@ -181,7 +181,7 @@ def _rot90(m: TensorLike, k: int = 1, axes: Any = (0, 1)) -> AnyArray:
 def _concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: object = "same_kind"
 ) -> Any:
-    arrays = [arranged(a) for a in arrays]
+    arrays = [asarray_or_tensor(a) for a in arrays]
     _check_casts(arrays, dtype, casting)
     if axis is None:
         arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
@@ -198,7 +198,7 @@ def _check_casts(arrays: list[AnyArray], dtype: Any, casting: Any) -> None:
 
 @implements(np.stack, by_shape=True)
 def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    arrays = [arranged(a) for a in arrays]
+    arrays = [asarray_or_tensor(a) for a in arrays]
     _check_casts(arrays, dtype, casting)
     n = len(shape_of(arrays[0])) + 1
     return in_dtype(bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
@@ -212,18 +212,18 @@ implements(np.atleast_2d)(
 
 @implements(np.vstack, by_shape=True)
 def _vstack(tup: Any, **options: Any) -> AnyArray:
-    return np.concatenate([np.atleast_2d(arranged(a)) for a in tup], axis=0, **options)
+    return np.concatenate([np.atleast_2d(asarray_or_tensor(a)) for a in tup], axis=0, **options)
 
 
 @implements(np.hstack, by_shape=True)
 def _hstack(tup: Any, **options: object) -> AnyArray:
-    arrays = [np.atleast_1d(arranged(a)) for a in tup]
+    arrays = [np.atleast_1d(asarray_or_tensor(a)) for a in tup]
     return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1, **options)
 
 
 @implements(np.column_stack, by_shape=True)
 def _column_stack(tup: Any) -> AnyArray:
-    arrays = [arranged(a) for a in tup]
+    arrays = [asarray_or_tensor(a) for a in tup]
     return np.concatenate([np.reshape(a, (-1, 1)) if len(np.shape(a)) < 2 else a for a in arrays], axis=1)
 
 
@@ -263,7 +263,7 @@ def _tile(A: Any, reps: Any) -> AnyArray:
 @implements(np.repeat)
 def _repeat(a: AnyArray, repeats: IntoArray, axis: int | None = None) -> AnyArray:
     a, axis = flattened(a, axis)
-    index = joining.repeated(shape_of(a)[axis], repeats)
+    index = joining.repeat_indices(shape_of(a)[axis], repeats)
     return bind(indexing.take, (a, index), {"axis": axis})
 
 
@@ -279,11 +279,11 @@ def _pad(array: AnyArray, pad_width: Any, mode: str = "constant", **kwargs: obje
     if any(min(ends) < 0 for ends in widths):
         raise ValueError("index can't contain negative values")
     if mode in _PADDING_MODES:
-        return laid_beside(_PADDING_MODES[mode](array, widths, **kwargs), array)
+        return to_numpy_layout(_PADDING_MODES[mode](array, widths, **kwargs), array)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
         odd = kwargs.get("reflect_type", "even") != "even"
         raise errors.numpy_keyword("pad", f"reflect_type={kwargs['reflect_type']!r}" if odd else f"mode={mode!r}")
-    return laid_beside(_padded(array, widths, mode, kwargs), array)
+    return to_numpy_layout(_padded(array, widths, mode, kwargs), array)
 
 
 def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwargs: Params) -> AnyArray:
@@ -296,8 +296,10 @@ def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwa
             return rows.pad(array, widths=widths, value=value)
         for k, ends in enumerate(np.broadcast_to(value, (n, 2)).tolist()):  # the last axis determines the corners
             for side, end in enumerate(ends):
-                here = tuple((*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n))
-                array = rows.pad(array, widths=here, value=end)
+                one_side = tuple(
+                    (*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n)
+                )
+                array = rows.pad(array, widths=one_side, value=end)
         return array
     for k, (a, b) in enumerate(widths):
         if a or b:
@@ -311,8 +313,8 @@ def _of_parts(function: AnyFunction) -> Any:
 
     def pad(array: AnyArray, widths: tuple[tuple[int, int], ...], stat_length: IntoArray | None = None) -> AnyArray:
         n, dtype = len(widths), dtype_of(array)
-        most = np.broadcast_to(max(shape_of(array)) if stat_length is None else stat_length, (n, 2)).tolist()
-        for k, (first, last) in enumerate(most):
+        lengths = np.broadcast_to(max(shape_of(array)) if stat_length is None else stat_length, (n, 2)).tolist()
+        for k, (first, last) in enumerate(lengths):
             size = shape_of(array)[k]
             parts = [array]
             for side, part in ((0, sliced(array, 0, first, k)), (1, sliced(array, max(size - last, 0), size, k))):
@@ -434,7 +436,7 @@ implements(np.diagflat, by_shape=True)(lambda v, k=0: _diag(np.reshape(v, (-1,))
 
 @implements(np.dstack, by_shape=True)
 def _dstack(tup: Any) -> AnyArray:
-    return np.concatenate([np.atleast_3d(arranged(a)) for a in tup], axis=2)
+    return np.concatenate([np.atleast_3d(asarray_or_tensor(a)) for a in tup], axis=2)
 
 
 @implements(np.block, by_shape=True)
@@ -479,7 +481,7 @@ if hasattr(np, "unstack"):
 
 @implements(np.select)
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    conditions, values = list(map(arranged, condlist)), [*choicelist, default]
+    conditions, values = list(map(asarray_or_tensor, condlist)), [*choicelist, default]
     if len(conditions) != len(values) - 1:
         raise ValueError("list of cases must be same length as list of conditions")
     if not conditions:
@@ -487,15 +489,15 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     for i, condition in enumerate(conditions):
         if dtype_of(condition) != np.bool_:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    values = [x if type(x) in (int, float, complex) else arranged(x) for x in values]
-    dtype = np.result_type(*map(weak, values))
+    values = [x if type(x) in (int, float, complex) else asarray_or_tensor(x) for x in values]
+    dtype = np.result_type(*map(promotion_operand, values))
     for x in values[:-1]:
         if not np.can_cast(dtype_of(np.asarray(x) if type(x) in (int, float, complex) else x), dtype, "same_kind"):
             raise errors.forbidden_cast(dtype_of(np.asarray(x)), dtype, "same_kind")
     *choices, result = [cast(x, dtype) if hasattr(x, "shape") else np.asarray(x, dtype) for x in values]
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = np.where(condition, choice, result)
-    return laid(result, "C")
+    return to_order(result, "C")
 
 
 @implements(np.delete)
@@ -505,7 +507,7 @@ def _delete(arr: TensorLike, obj: Any, axis: int | None = None) -> AnyArray:
     left = np.delete(np.arange(shape_of(arr)[along]), obj)
     if not isinstance(obj, slice) and (np.size(obj) != 1 or np.asarray(obj).dtype == bool):  # NumPy indexes with a mask
         return read_any(arr, (*(slice(None),) * (along % len(shape_of(arr))), left), "K")
-    return laid_beside(bind(indexing.take, (arr, left), {"axis": along}), arr)
+    return to_numpy_layout(bind(indexing.take, (arr, left), {"axis": along}), arr)
 
 
 @implements(np.compress)
@@ -551,7 +553,9 @@ for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.digitize, np.isneg
 
 
 def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: Params) -> AnyArray:
-    return each_example(prim, payloads, batched, size, params) if batched[0] else applied(prim, payloads, params)
+    return (
+        each_example(prim, payloads, batched, size, params) if batched[0] else apply_primitive(prim, payloads, params)
+    )
 
 
 @discrete(listed=False, batch=_inserted_batch)

@@ -24,8 +24,8 @@ from chainrule._src.arrays.types import (
 )
 from chainrule._src.messages import errors
 from chainrule._src.ops import ordering
-from chainrule._src.ops.numpy_layout import laid
-from chainrule._src.ops.numpy_lists import arranged
+from chainrule._src.ops.numpy_layout import to_order
+from chainrule._src.ops.numpy_lists import asarray_or_tensor
 from chainrule._src.ops.shaping import layout
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import indexing, reduction, statistics
@@ -66,7 +66,7 @@ def sliced(a: AnyArray, start: TensorLike, stop: TensorLike | None, axis: int) -
 
 
 def _reduce(row: Primitive, a: AnyArray, axis: Dims, keepdims: bool, **params: object) -> AnyArray:
-    keep = keeps(keepdims)
+    keep = is_keepdims(keepdims)
     if not shape_of(a) and axis in (0, -1) and row is not reduction.mean and not params:
         axis = ()  # NumPy's ufuncs accept axis 0 and -1 for 0-d arrays; its mean and std do not
     return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
@@ -82,7 +82,7 @@ def in_dtype(a: Any, dtype: Any) -> AnyArray:
     return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
 
 
-def wide(a: AnyArray, dtype: DTypeLike = None) -> AnyArray:
+def to_mean_dtype(a: AnyArray, dtype: DTypeLike = None) -> AnyArray:
     """Cast to the dtype in which NumPy averages: the given one; by default float64 for integers and booleans."""
     return in_dtype(a, np.float64 if dtype is None and a.dtype.kind in "iub" else dtype)
 
@@ -143,7 +143,7 @@ def _mean(
     *,
     where: TensorLike = True,
 ) -> AnyArray:
-    a = wide(a, dtype)
+    a = to_mean_dtype(a, dtype)
     if where is True:
         return in_dtype(_reduce(reduction.mean, a, axis, keepdims), dtype)
     within = np.float32 if a.dtype == np.float16 and dtype is None else None
@@ -160,7 +160,7 @@ def _divided_by_count(total: AnyArray, n: AnyArray) -> AnyArray:
 
 def _counted(where: TensorLike, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
     """Return the number of elements selected by ``where``, as plain numbers or as an array-like."""
-    return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
+    return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=is_keepdims(keepdims))
 
 
 def _spread(formula: AnyFunction) -> Any:
@@ -194,9 +194,13 @@ def _spread_of_all(row: Primitive) -> Any:
         if not _is_set(mean) and (where is not True or a.dtype == np.float16):  # NumPy uses no wider dtype here
             mean = _divided_by_count(np.sum(a, axis=axis, keepdims=True), _counted(where, a, axis, True))
         if _is_set(mean):
-            away = a - mean
-            squares = np.square(np.real(away)) + np.square(np.imag(away)) if a.dtype.kind == "c" else away * away
-            total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
+            deviation = a - mean
+            squares = (
+                np.square(np.real(deviation)) + np.square(np.imag(deviation))
+                if a.dtype.kind == "c"
+                else deviation * deviation
+            )
+            total = np.sum(squares, axis=axis, keepdims=is_keepdims(keepdims), where=where)
             variance = _divided_by_count(total, np.maximum(_counted(where, a, axis, keepdims) - ddof, 0))
             return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
@@ -208,7 +212,7 @@ def _wide_squares(a: AnyArray, dtype: DTypeLike) -> AnyArray:
     kind = "f" if dtype is None else np.dtype(dtype).kind
     if kind not in "fc" or (dtype is not None and kind != "c" and a.dtype.kind == "c"):
         raise errors.numpy_keyword("var", f"dtype={np.dtype(dtype)} of {a.dtype}")
-    return wide(a, dtype)
+    return to_mean_dtype(a, dtype)
 
 
 def _root(variance: AnyArray) -> AnyArray:
@@ -226,13 +230,13 @@ def _average(
     a: AnyArray, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     a = a if hasattr(a, "dtype") else np.asarray(a)
-    least, a = [np.float64] if a.dtype.kind in "iub" else [], wide(a)
+    least, a = [np.float64] if a.dtype.kind in "iub" else [], to_mean_dtype(a)
     shape = shape_of(a)
     if weights is None:
         mean = _mean(a, axis, keepdims=keepdims)
         n = math.prod(shape) / math.prod(shape_of(mean))
         return (mean, np.full(shape_of(mean), n, mean.dtype)) if returned else mean
-    weights = arranged(weights)
+    weights = asarray_or_tensor(weights)
     if shape_of(weights) != shape:
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
@@ -241,10 +245,10 @@ def _average(
             raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
         sizes = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         weights = np.reshape(np.transpose(weights, np.argsort(axes)), sizes)
-    keep = keeps(keepdims)
+    keep = is_keepdims(keepdims)
     weights = in_dtype(weights, np.result_type(a.dtype, dtype_of(weights), *least))
     scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
-    if not holds_of(arranged(scale), _has_no_zero):
+    if not holds_of(asarray_or_tensor(scale), _has_no_zero):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = np.sum(np.multiply(a, weights), axis=axis, keepdims=keep) / scale
     return (mean, scale) if returned else mean
@@ -274,7 +278,7 @@ def _extremum(row: Primitive, pair: np.ufunc) -> Any:
                 )
             a = np.where(where, a, _in_dtype_of(a, initial))
         if _is_set(initial) and not math.prod(shape_of(a)):
-            return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
+            return in_dtype(np.sum(a, axis=axis, keepdims=is_keepdims(keepdims)) + initial, a.dtype)
         return _with_initial(pair, _reduce(row, a, axis, keepdims), initial)
 
     return reduce
@@ -304,7 +308,7 @@ _all = implements(np.all)(_truth(reduction.all, True))
 
 def _place(row: Primitive) -> AnyFunction:
     def search(a: AnyArray, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> AnyArray:
-        keep = keeps(keepdims)
+        keep = is_keepdims(keepdims)
         flat, along = flattened(a, axis)
         found = bind(row, (flat,), {"axis": along, "keepdims": keep and axis is not None})
         return np.reshape(found, (1,) * len(shape_of(a))) if keep and axis is None else found
@@ -354,8 +358,8 @@ implements(np.nanmin)(_extremum_of_numbers(_min, np.inf))
 
 def _valid(a: AnyArray, where: TensorLike) -> AnyArray:
     """Return a mask of the selected elements that are not NaN."""
-    here = ~np.isnan(a)
-    return here if where is True else here & where
+    not_nan = ~np.isnan(a)
+    return not_nan if where is True else not_nan & where
 
 
 @implements(np.nanmean)
@@ -390,11 +394,13 @@ def _spread_of_numbers(spread: Any, finish: Any) -> Any:
             return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         _check_inexact(dtype)
         _wide_squares(a, dtype)
-        here = _valid(a, where)
+        valid = _valid(a, where)
         mean = mean if _is_set(mean) else _nanmean(a, axis, dtype, keepdims=True, where=where)
-        away = in_dtype(np.where(here, a - mean, 0), a.dtype)
-        left = _counted(here, a, axis, keepdims) - ddof
-        total = np.sum(np.real(away * np.conjugate(away)), axis=axis, dtype=dtype, keepdims=keeps(keepdims))
+        deviation = in_dtype(np.where(valid, a - mean, 0), a.dtype)
+        left = _counted(valid, a, axis, keepdims) - ddof
+        total = np.sum(
+            np.real(deviation * np.conjugate(deviation)), axis=axis, dtype=dtype, keepdims=is_keepdims(keepdims)
+        )
         return finish(np.where(left > 0, total / in_dtype(np.where(left > 0, left, 1), total.dtype), np.nan))
 
     return _spread(formula)
@@ -411,7 +417,7 @@ def _refuse(name: str, others: Params) -> None:
             raise errors.numpy_keyword(name, keyword)
 
 
-def keeps(keepdims: bool) -> bool:
+def is_keepdims(keepdims: bool) -> bool:
     """Return whether ``keepdims`` was given and is true."""
     return keepdims is not NOTHING and builtins.bool(operator.index(keepdims))
 
@@ -439,14 +445,14 @@ def _sort(
     if kind is not None:
         np.sort([], kind=kind)  # raises for an unknown kind
     a, along = flattened(a, axis)
-    return laid_alike(_sorted, a, along)
+    return with_same_layout(_sorted, a, along)
 
 
 def _sorted(a: AnyArray, along: int) -> AnyArray:
     return indexing.gather(a, bind(reduction.argsort, (a,), {"axis": along, "descending": False}), axis=along)
 
 
-def laid_alike(function: AnyFunction, a: Any, along: int) -> AnyArray:
+def with_same_layout(function: AnyFunction, a: Any, along: int) -> AnyArray:
     """Apply a function along an axis; its result gets the array's memory layout, as in NumPy (``order="K"``)."""
     steps = layout(a).strides if isinstance(a, Tensor) else a.strides
     n = len(steps)
@@ -463,15 +469,17 @@ def _median(
 ) -> AnyArray:
     if not math.prod(shape_of(a)):
         return _mean(a, axis, keepdims=keepdims)
-    a = wide(a)
-    ordered, _ = in_order(a, checked_axes(axis, len(shape_of(a))))
+    a = to_mean_dtype(a)
+    ordered, _ = sorted_first(a, checked_axes(axis, len(shape_of(a))))
     n = shape_of(ordered)[0]
     result = _of_sorted(np.mean(ordered[(n - 1) // 2 : n // 2 + 1], axis=0), ordered, a, axis, keepdims)
     if not isinstance(axis, (int, np.integer)):
         return result
     axis = int(axis) % len(shape_of(a))
-    order = [k for k in rows.slowest_first(a) if k != axis]  # the memory layout of the mean of the middle elements
-    return rows.laid_along(result, [axis, *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
+    order = [k for k in rows.memory_order(a) if k != axis]  # the memory layout of the mean of the middle elements
+    return rows.with_memory_order(
+        result, [axis, *order] if is_keepdims(keepdims) else np.argsort(np.argsort(order)).tolist()
+    )
 
 
 @implements(np.percentile)
@@ -528,7 +536,7 @@ def _quantile(
         refuse_booleans(a)
     if a.dtype.kind in "iub" and not exact:
         a = in_dtype(a, np.promote_types(a.dtype, q.dtype if q.dtype.kind == "f" else np.float64))
-    ordered, rest = in_order(a, checked_axes(axis, len(shape_of(a))))
+    ordered, rest = sorted_first(a, checked_axes(axis, len(shape_of(a))))
     last = shape_of(ordered)[0] - 1
     if exact:
         result = ordered[np.quantile(np.arange(last + 1), q, method=method)]
@@ -536,7 +544,7 @@ def _quantile(
         position = np.asarray(_BETWEEN[method](last + 1, q))
         low, high, near, share = neighbours(position, last)
         share = float(share) if weak else np.reshape(share, (*position.shape, *(1,) * len(rest)))
-        below, above, start = [ordered[place.astype(np.intp)] for place in (low, high, near)]
+        below, above, start = [ordered[index.astype(np.intp)] for index in (low, high, near)]
         result = start + share * (above - below)
     return _of_sorted(result, ordered, a, axis, keepdims)
 
@@ -554,8 +562,8 @@ def _of_sorted(result: AnyArray, ordered: AnyArray, a: AnyArray, axis: Dims, kee
     """Return a quantile of sorted elements; NaN sorts last, and any NaN makes the quantile NaN. Keep the axes if requested."""
     if holds_of(ordered[-1], _has_nan):
         result = np.where(np.isnan(ordered[-1]), ordered[-1], result)
-    result = laid(result, "C")
-    if not keeps(keepdims):
+    result = to_order(result, "C")
+    if not is_keepdims(keepdims):
         return result
     shape, axes = shape_of(a), checked_axes(axis, len(shape_of(a)))
     front = shape_of(result)[: len(shape_of(result)) - len(shape) + len(axes)]
@@ -568,13 +576,13 @@ def _has_nan(x: AnyArray) -> AnyArray:
     return np.asarray(np.isnan(x).any())
 
 
-def in_order(a: AnyArray, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+def sorted_first(a: AnyArray, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """Sort the elements of some axes along one leading axis; also return the shape of the other axes."""
-    moved = in_front(a, axes)
+    moved = merged_first(a, axes)
     return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
 
 
-def in_front(a: AnyArray, axes: tuple[int, ...]) -> AnyArray:
+def merged_first(a: AnyArray, axes: tuple[int, ...]) -> AnyArray:
     """Merge some axes into one leading axis; return a 0-d array unchanged."""
     shape = shape_of(a)
     ndim = len(shape)
@@ -609,11 +617,11 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: TensorLike = NOTHING, app
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
     if not hasattr(a, "shape"):
-        a = arranged(a)
+        a = asarray_or_tensor(a)
     if not shape_of(a):
         raise ValueError("diff requires input that is at least one dimensional")
     if prepend is not NOTHING or append is not NOTHING:
-        parts = [arranged(p) for p in (prepend, a, append) if p is not NOTHING]
+        parts = [asarray_or_tensor(p) for p in (prepend, a, append) if p is not NOTHING]
         edge = list(shape_of(a))
         edge[checked_axes(axis, len(edge))[0]] = 1
         a = np.concatenate([p if shape_of(p) else np.broadcast_to(p, edge) for p in parts], axis=axis)
@@ -684,7 +692,7 @@ def outer(ufunc: np.ufunc) -> AnyFunction:
     """Return ``ufunc.outer``: the second operand broadcasts against new axes of the first."""
 
     def pairs(a: IntoArray, b: IntoArray, dtype: DTypeLike = None) -> AnyArray:
-        a, b = arranged(a), arranged(b)  # numbers are arrays here, which are not weak
+        a, b = asarray_or_tensor(a), asarray_or_tensor(b)  # numbers are arrays here, which are not weak
         x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
         return call_ufunc(ufunc, "__call__", (x, b), None, {} if dtype is None else {"dtype": dtype})
 

@@ -13,8 +13,16 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.ops.numpy_calculus import arraylike, boxed, inexact, known, read, safely, take
-from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_order, is_weak, keeps, neighbours
+from chainrule._src.ops.numpy_calculus import (
+    as_arraylike,
+    cast_safely,
+    plain_values,
+    read_values,
+    take,
+    to_inexact,
+    wrap_result,
+)
+from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, is_keepdims, is_weak, neighbours, sorted_first
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import ArrayLike, implements
@@ -25,11 +33,11 @@ ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)
 
 
-def numbers(x: Any, what: str) -> Any:
+def concrete_values(x: Any, what: str) -> Any:
     """Return the values as a plain array, where the result depends on them; raise inside ``vmap``."""
     if isinstance(x, Tensor):
         return x._concrete(what)
-    values = read(x)
+    values = read_values(x)
     if values is None:
         raise errors.escaped_to_numpy(type(x).__name__)
     return values
@@ -39,9 +47,9 @@ def _is_ours(x: AnyArray) -> bool:
     return isinstance(x, (Tensor, ArrayLike))
 
 
-def settled(x: Any, what: str) -> Any:
+def concrete_or_same(x: Any, what: str) -> Any:
     """Return the values of tensors; anything else, such as an index, is returned unchanged."""
-    return numbers(x, what) if _is_ours(x) else x
+    return concrete_values(x, what) if _is_ours(x) else x
 
 
 # -- covariances -----------------------------------------------------------------------------------------------------
@@ -75,20 +83,20 @@ def _cov(
         freedom = total - ddof if ddof else total
     else:
         freedom = total - ddof * np.sum(w * aweights) / total
-    count = known(freedom)
+    count = plain_values(freedom)
     if count is not None and count <= 0:
         errors.warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
         freedom = 0.0
-    away = x - mean
-    others = np.conjugate(away if w is None else away * w)
+    deviation = x - mean
+    others = np.conjugate(deviation if w is None else deviation * w)
     with np.errstate(divide="ignore"):
         factor = np.true_divide(1, freedom)
-    return np.squeeze(np.matmul(away, np.swapaxes(others, 0, 1)) * factor)
+    return np.squeeze(np.matmul(deviation, np.swapaxes(others, 0, 1)) * factor)
 
 
 def _variables(m: AnyArray, y: AnyArray, rowvar: bool, dtype: DTypeLike) -> AnyArray:
     """Return a matrix with a row for every variable and a column for every observation."""
-    parts = [arraylike(a) for a in (m, y) if a is not None]
+    parts = [as_arraylike(a) for a in (m, y) if a is not None]
     for name, part in zip("my", parts, strict=False):
         if len(shape_of(part)) > 2:
             raise ValueError(f"{name} has more than 2 dimensions")
@@ -96,18 +104,18 @@ def _variables(m: AnyArray, y: AnyArray, rowvar: bool, dtype: DTypeLike) -> AnyA
     rows = []
     for part in parts:
         matrix = np.atleast_2d(cast(part, kind))
-        turned = not rowvar and (len(shape_of(part)) != 1 if part is parts[0] else shape_of(matrix)[0] != 1)
-        rows.append(np.swapaxes(matrix, 0, 1) if turned else matrix)
+        transposed = not rowvar and (len(shape_of(part)) != 1 if part is parts[0] else shape_of(matrix)[0] != 1)
+        rows.append(np.swapaxes(matrix, 0, 1) if transposed else matrix)
     return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=0)
 
 
 def _weights(name: str, w: IntoArray, n: int) -> Any:
-    w = cast(arraylike(w), _FLOAT)
+    w = cast(as_arraylike(w), _FLOAT)
     if len(shape_of(w)) > 1:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if shape_of(w)[0] != n:
         raise RuntimeError(f"incompatible numbers of samples and {name}")
-    values = known(w)
+    values = plain_values(w)
     if values is not None and name == "fweights" and not (values == np.around(values)).all():
         raise TypeError("fweights must be integer")
     if values is not None and (values < 0).any():
@@ -157,19 +165,19 @@ def _nanquantile(
 
 def _at_ranks(a: AnyArray, q: IntoArray | None, axis: Dims, keepdims: bool) -> AnyArray:
     """Return quantiles of the elements that are not NaN, by linear interpolation; None: the median."""
-    a = inexact(a)
+    a = to_inexact(a)
     shape = shape_of(a)
     axes = checked_axes(axis, len(shape))
-    ordered, rest = in_order(a, axes)
-    if keeps(keepdims):
+    ordered, rest = sorted_first(a, axes)
+    if is_keepdims(keepdims):
         rest = tuple([1 if k in axes else n for k, n in zip(range(-len(shape), 0), shape, strict=True)])
     final = (*np.shape(q), *rest) if q is not None else rest
     if 0 in shape_of(ordered):
-        return boxed(np.full(final, np.nan, a.dtype))
+        return wrap_result(np.full(final, np.nan, a.dtype))
     last = np.maximum(np.count_nonzero(~np.isnan(ordered), axis=0) - 1, 0)
 
-    def at(places: AnyArray) -> AnyArray:
-        return np.take_along_axis(ordered, cast(places, np.dtype(np.int64)), axis=0)
+    def at(ranks: AnyArray) -> AnyArray:
+        return np.take_along_axis(ordered, cast(ranks, np.dtype(np.int64)), axis=0)
 
     if q is None:
         middle = last[None] / 2
@@ -204,11 +212,11 @@ def _nanmedian(
 
 @implements(np.bincount)
 def _bincount(x: AnyArray, /, weights: AnyArray | None = None, minlength: int = 0) -> AnyArray:
-    places = numbers(x, "np.bincount()")
+    places = concrete_values(x, "np.bincount()")
     if weights is None:
         return wrap(np.bincount(places, minlength=minlength))
     length = np.bincount(places, minlength=minlength).size  # raises NumPy's errors
-    weights = safely(arraylike(weights), _FLOAT)
+    weights = cast_safely(as_arraylike(weights), _FLOAT)
     if shape_of(weights) != places.shape:
         raise ValueError("The weights and list don't have the same length.")
     return bind(indexing.take_add, (weights, places.astype(np.int64)), {"axis": -1, "length": length})
@@ -216,14 +224,14 @@ def _bincount(x: AnyArray, /, weights: AnyArray | None = None, minlength: int = 
 
 @implements(np.histogram_bin_edges)
 def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    samples, counted = numbers(a, "np.histogram()"), settled(bins, "np.histogram()")
-    weighted = None if weights is None else known(weights)  # NumPy only checks whether there are any
+    samples, counted = concrete_values(a, "np.histogram()"), concrete_or_same(bins, "np.histogram()")
+    weighted = None if weights is None else plain_values(weights)  # NumPy only checks whether there are any
     edges = np.histogram_bin_edges(samples, counted, range, weighted)
     if np.ndim(counted):
-        return boxed(bins) if _is_ours(bins) else wrap(edges)
+        return wrap_result(bins) if _is_ours(bins) else wrap(edges)
     if range is not None or not samples.size or samples.min() == samples.max():
         return wrap(edges)
-    return cast(boxed(np.linspace(np.min(a), np.max(a), edges.size)), edges.dtype)
+    return cast(wrap_result(np.linspace(np.min(a), np.max(a), edges.size)), edges.dtype)
 
 
 @implements(np.histogram)
@@ -238,13 +246,13 @@ def _histogram(
     if weights is not None and tuple(np.shape(weights)) != tuple(np.shape(a)):
         raise ValueError("weights should have the same shape as a.")
     edges = _histogram_bin_edges(a, bins, range, weights)
-    samples, limits = np.ravel(numbers(a, "np.histogram()")), numbers(edges, "np.histogram()")
+    samples, limits = np.ravel(concrete_values(a, "np.histogram()")), concrete_values(edges, "np.histogram()")
     if _is_ours(weights):
-        place = np.searchsorted(limits, samples, side="right") - 1
-        place[samples == limits[-1]] = limits.size - 2
+        bin_index = np.searchsorted(limits, samples, side="right") - 1
+        bin_index[samples == limits[-1]] = limits.size - 2
         inside = np.flatnonzero((samples >= limits[0]) & (samples <= limits[-1]))
-        taken = take(np.reshape(weights, (-1,)), inside)
-        count = bind(indexing.take_add, (taken, place[inside]), {"axis": -1, "length": limits.size - 1})
+        inside_weights = take(np.reshape(weights, (-1,)), inside)
+        count = bind(indexing.take_add, (inside_weights, bin_index[inside]), {"axis": -1, "length": limits.size - 1})
     else:
         count = wrap(np.histogram(samples, limits, weights=None if weights is None else np.ravel(weights))[0])
     return (count / cast(np.diff(edges), _FLOAT) / np.sum(count) if density else count), edges
@@ -264,8 +272,8 @@ def _unique(
     equal_nan: bool = True,
     **sorted: bool,
 ) -> Any:
-    wanted: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": equal_nan}
-    _, first, *more = np.unique(numbers(ar, "unique()"), return_index=True, axis=axis, **wanted)
+    options: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": equal_nan}
+    _, first, *more = np.unique(concrete_values(ar, "unique()"), return_index=True, axis=axis, **options)
     found = _chosen(ar, first, axis)
     parts = [found, *([wrap(first)] if return_index else []), *map(wrap, more)]
     return parts[0] if len(parts) == 1 else tuple(parts)
@@ -274,7 +282,7 @@ def _unique(
 def _chosen(x: AnyArray, index: AnyArray, axis: int | None = None) -> AnyArray:
     """Return elements of the raveled x, or entries along an axis."""
     if axis is None:
-        return take(np.reshape(arraylike(x), (-1,)), index)
+        return take(np.reshape(as_arraylike(x), (-1,)), index)
     return take(x, index, checked_axes(axis, len(shape_of(x)))[0])
 
 
@@ -285,7 +293,7 @@ def _unique_parts(function: AnyFunction) -> None:
     """Implement the Array API's functions, which return named tuples."""
 
     def call(x: AnyArray, /) -> Any:
-        data = numbers(x, "unique()")
+        data = concrete_values(x, "unique()")
         parts = [wrap(part) for part in function(data)]
         parts[0] = _chosen(x, np.unique(data, return_index=True, equal_nan=False)[1])
         return type(function(data))(*parts)
@@ -299,53 +307,53 @@ for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
 
 @implements(np.union1d)
 def _union1d(ar1: AnyArray, ar2: AnyArray) -> AnyArray:
-    return np.unique(np.concatenate([arraylike(ar1), arraylike(ar2)], axis=None))
+    return np.unique(np.concatenate([as_arraylike(ar1), as_arraylike(ar2)], axis=None))
 
 
 @implements(np.intersect1d)
 def _intersect1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    one, two = numbers(ar1, "np.intersect1d()"), numbers(ar2, "np.intersect1d()")
+    one, two = concrete_values(ar1, "np.intersect1d()"), concrete_values(ar2, "np.intersect1d()")
     _, first, second = np.intersect1d(one, two, assume_unique=assume_unique, return_indices=True)
-    found = cast(boxed(_chosen(ar1, first)), np.result_type(one, two))
+    found = cast(wrap_result(_chosen(ar1, first)), np.result_type(one, two))
     return (found, wrap(first), wrap(second)) if return_indices else found
 
 
 @implements(np.setdiff1d)
 def _setdiff1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False) -> AnyArray:
-    first = np.reshape(arraylike(ar1), (-1,)) if assume_unique else np.unique(ar1)
-    away = np.isin(numbers(first, "np.setdiff1d()"), numbers(ar2, "np.setdiff1d()"), invert=True)
-    return take(boxed(first), np.flatnonzero(away))
+    first = np.reshape(as_arraylike(ar1), (-1,)) if assume_unique else np.unique(ar1)
+    is_missing = np.isin(concrete_values(first, "np.setdiff1d()"), concrete_values(ar2, "np.setdiff1d()"), invert=True)
+    return take(wrap_result(first), np.flatnonzero(is_missing))
 
 
 @implements(np.setxor1d)
 def _setxor1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False) -> AnyArray:
-    parts = [arraylike(a) if assume_unique else np.unique(a) for a in (ar1, ar2)]
-    both = np.concatenate(parts, axis=None)
-    values = numbers(both, "np.setxor1d()")
+    parts = [as_arraylike(a) if assume_unique else np.unique(a) for a in (ar1, ar2)]
+    joined = np.concatenate(parts, axis=None)
+    values = concrete_values(joined, "np.setxor1d()")
     order = np.argsort(values, kind="stable")
     change = values[order][1:] != values[order][:-1]
-    alone = np.concatenate([[True], change])[: values.size] & np.concatenate([change, [True]])[: values.size]
-    return take(both, order[alone])
+    is_unique = np.concatenate([[True], change])[: values.size] & np.concatenate([change, [True]])[: values.size]
+    return take(joined, order[is_unique])
 
 
 @implements(np.isin)
 def _isin(
     element: IntoArray, test_elements: IntoArray, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> AnyArray:
-    values, test = known(element), known(test_elements)
+    values, test = plain_values(element), plain_values(test_elements)
     if values is not None and test is not None:
         return wrap(np.isin(values, test, assume_unique, invert, kind=kind))
-    found = np.any(np.expand_dims(arraylike(element), -1) == np.reshape(arraylike(test_elements), (-1,)), axis=-1)
+    found = np.any(np.expand_dims(as_arraylike(element), -1) == np.reshape(as_arraylike(test_elements), (-1,)), axis=-1)
     return ~found if invert else found
 
 
 def _nanarg(function: AnyFunction, search: Any, aside: float) -> None:
     def call(a: AnyArray, axis: Any = None, out: object = None, *, keepdims: bool = NOTHING) -> AnyArray:
         missing = np.isnan(a)
-        alone = known(np.all(missing, axis=axis))
-        if alone is not None and alone.any():
+        all_missing = plain_values(np.all(missing, axis=axis))
+        if all_missing is not None and all_missing.any():
             raise ValueError("All-NaN slice encountered")
-        return search(np.where(missing, aside, a), axis=axis, keepdims=keeps(keepdims))
+        return search(np.where(missing, aside, a), axis=axis, keepdims=is_keepdims(keepdims))
 
     implements(function)(call)
 
@@ -361,7 +369,7 @@ def _without_derivative(function: AnyFunction) -> None:
     def plain(x: AnyArray) -> Any:
         if isinstance(x, (list, tuple)):
             return type(x)(map(plain, x))
-        return settled(x, name)
+        return concrete_or_same(x, name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         result = function(*map(plain, args), **{key: plain(value) for key, value in kwargs.items()})

@@ -13,10 +13,10 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray, Params, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.ops.numpy_calculus import arraylike, boxed
-from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_front
+from chainrule._src.ops.numpy_calculus import as_arraylike, wrap_result
+from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, merged_first
 from chainrule._src.ops.numpy_reductions import outer as _outer
-from chainrule._src.ops.numpy_samples import settled
+from chainrule._src.ops.numpy_samples import concrete_or_same
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, ArrayLike, call_ufunc, on_numbers
@@ -45,50 +45,50 @@ def _reduce(ufunc: np.ufunc) -> Call:
         initial: TensorLike = NOTHING,
         where: TensorLike = True,
     ) -> AnyArray:
-        a = arraylike(a)
+        a = as_arraylike(a)
         keep = keepdims is not NOTHING and bool(keepdims)
         options: Params = {} if initial is NOTHING else {"initial": None if initial is None else 1}
         masked = where is not True
         if masked:
-            options["where"] = np.ones(shape_of(arraylike(where)), bool)
+            options["where"] = np.ones(shape_of(as_arraylike(where)), bool)
         like = _like(ufunc.reduce, a, axis=axis, dtype=dtype, keepdims=keep, **options)
         axes = checked_axes(axis, len(shape_of(a))) if shape_of(a) else ()
         if not _is_fold(a, like):
-            options |= {} if initial is NOTHING else {"initial": settled(initial, ufunc.__name__)}
-            options |= {"where": settled(where, ufunc.__name__)} if masked else {}
+            options |= {} if initial is NOTHING else {"initial": concrete_or_same(initial, ufunc.__name__)}
+            options |= {"where": concrete_or_same(where, ufunc.__name__)} if masked else {}
             along = axes if len(axes) != 1 else axes[0]
-            return boxed(
+            return wrap_result(
                 on_numbers(a, lambda x: np.asarray(ufunc.reduce(x, along, dtype=dtype, keepdims=keep, **options)))
             )
         begin = ufunc.identity if initial is NOTHING else initial
-        parts = in_front(cast(a, like.dtype), axes)
-        masks = in_front(np.broadcast_to(where, shape_of(a)), axes) if masked else None
+        parts = merged_first(cast(a, like.dtype), axes)
+        masks = merged_first(np.broadcast_to(where, shape_of(a)), axes) if masked else None
         rest = tuple(shape_of(parts)[1:])
         count = shape_of(parts)[0]
         if begin is None:
             total, first = np.copy(parts[0, ...]) if count == 1 else parts[0, ...], 1  # the result must be a copy
         else:
-            total, first = np.copy(np.broadcast_to(cast(arraylike(begin), like.dtype), rest)), 0
+            total, first = np.copy(np.broadcast_to(cast(as_arraylike(begin), like.dtype), rest)), 0
         for k in range(first, count):
             if masks is None:
                 total = ufunc(total, parts[k, ...])
             else:
                 total = call_ufunc(ufunc, "__call__", (total, parts[k, ...]), (total,), {"where": masks[k, ...]})
-        return np.reshape(boxed(total), like.shape)
+        return np.reshape(wrap_result(total), like.shape)
 
     return reduce
 
 
 def _accumulate(ufunc: np.ufunc) -> Call:
     def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> AnyArray:
-        a = arraylike(a)
+        a = as_arraylike(a)
         like = _like(ufunc.accumulate, a, axis, dtype)
         (along,) = checked_axes(axis, len(shape_of(a)))
         if not _is_fold(a, like):
-            return boxed(on_numbers(a, lambda x: ufunc.accumulate(x, along, dtype)))
-        parts = in_front(cast(a, like.dtype), (along,))
+            return wrap_result(on_numbers(a, lambda x: ufunc.accumulate(x, along, dtype)))
+        parts = merged_first(cast(a, like.dtype), (along,))
         if not shape_of(parts)[0]:
-            return boxed(like)
+            return wrap_result(like)
         totals = [parts[0, ...]]
         for k in range(1, shape_of(parts)[0]):
             totals.append(ufunc(totals[-1], parts[k, ...]))
@@ -99,14 +99,14 @@ def _accumulate(ufunc: np.ufunc) -> Call:
 
 def _reduceat(ufunc: np.ufunc) -> Call:
     def reduceat(a: AnyArray, indices: IntoArray, axis: int = 0, dtype: DTypeLike = None) -> AnyArray:
-        a = arraylike(a)
-        starts = np.asarray(settled(indices, f"np.{ufunc.__name__}.reduceat()"))
+        a = as_arraylike(a)
+        starts = np.asarray(concrete_or_same(indices, f"np.{ufunc.__name__}.reduceat()"))
         like = _like(ufunc.reduceat, a, starts, axis, dtype)
         (along,) = checked_axes(axis, len(shape_of(a)))
         if not _is_fold(a, like):
-            return boxed(on_numbers(a, lambda x: ufunc.reduceat(x, starts, along, dtype)))
+            return wrap_result(on_numbers(a, lambda x: ufunc.reduceat(x, starts, along, dtype)))
         if not starts.size:
-            return boxed(like)
+            return wrap_result(like)
         tail = (slice(None),) * (-along - 1)
         a = cast(a, like.dtype)
         ends = [*starts[1:], shape_of(a)[along]]
@@ -126,27 +126,29 @@ def _at(ufunc: np.ufunc) -> Call:
 
     def at(a: Any, indices: IntoArray, *operand: Any) -> None:
         name = f"{ufunc.__name__}.at"
-        items = tuple(settled(i, f"np.{name}()") for i in (indices if isinstance(indices, tuple) else (indices,)))
-        others = [arraylike(b) for b in operand]
+        items = tuple(
+            concrete_or_same(i, f"np.{name}()") for i in (indices if isinstance(indices, tuple) else (indices,))
+        )
+        others = [as_arraylike(b) for b in operand]
         if not isinstance(a, Tensor):
             if any(isinstance(b, (Tensor, ArrayLike)) and b.dtype.kind in "fc" for b in others):
                 raise errors.out_is_plain_array(name, a)
-            return ufunc.at(a, items, *[settled(b, f"np.{name}()") for b in others])
+            return ufunc.at(a, items, *[concrete_or_same(b, f"np.{name}()") for b in others])
         shape = tuple(shape_of(a))
         with np.errstate(all="ignore"):
             ufunc.at(np.ones(shape, a.dtype), items, *[np.ones(shape_of(b), b.dtype) for b in others])
-        places = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)[items]
-        others = [np.reshape(np.broadcast_to(b, places.shape), (-1,)) for b in others]
-        places = np.ravel(places)
-        order = np.argsort(places, kind="stable")
-        run = np.flatnonzero(np.append(True, np.diff(places[order]) != 0)[: places.size])
-        turn = np.empty(places.size, int)
-        turn[order] = np.arange(places.size) - np.repeat(run, np.diff(np.append(run, places.size)))
+        positions = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)[items]
+        others = [np.reshape(np.broadcast_to(b, positions.shape), (-1,)) for b in others]
+        positions = np.ravel(positions)
+        order = np.argsort(positions, kind="stable")
+        run = np.flatnonzero(np.append(True, np.diff(positions[order]) != 0)[: positions.size])
+        turn = np.empty(positions.size, int)
+        turn[order] = np.arange(positions.size) - np.repeat(run, np.diff(np.append(run, positions.size)))
         for k in range(turn.max(initial=-1) + 1):
             chosen = np.flatnonzero(turn == k)
-            here = np.unravel_index(places[chosen], shape) if shape else ()
+            index = np.unravel_index(positions[chosen], shape) if shape else ()
             parts = [b[chosen] if shape else b[chosen[0]] for b in others]
-            a[here] = cast(ufunc(a[here], *parts), a.dtype)
+            a[index] = cast(ufunc(a[index], *parts), a.dtype)
 
     return at
 
@@ -155,14 +157,14 @@ def _at(ufunc: np.ufunc) -> Call:
 
 
 def _frexp(x: Any) -> tuple[Any, Any]:
-    x = arraylike(x)
-    exponent = boxed(on_numbers(x, lambda x: np.frexp(x)[1]))
+    x = as_arraylike(x)
+    exponent = wrap_result(on_numbers(x, lambda x: np.frexp(x)[1]))
     half = exponent // 2
     return np.ldexp(np.ldexp(x, -half), half - exponent), exponent
 
 
 def _step(ufunc: np.ufunc) -> Call:
-    return lambda x: boxed(on_numbers(arraylike(x), ufunc))
+    return lambda x: wrap_result(on_numbers(as_arraylike(x), ufunc))
 
 
 UFUNCS[np.frexp] = _frexp
@@ -175,7 +177,7 @@ if hasattr(np, "bitwise_count"):  # since NumPy 2.0
 
 
 def _of_complex(primitive: Call, fold: Call) -> Call:
-    return lambda a, *args, **options: (fold if arraylike(a).dtype.kind == "c" else primitive)(a, *args, **options)
+    return lambda a, *args, **options: (fold if as_arraylike(a).dtype.kind == "c" else primitive)(a, *args, **options)
 
 
 def _without(keyword: str, primitive: Call, fold: Call) -> Call:

@@ -11,9 +11,9 @@ from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.types import DTypeLike, NumpyArray, TensorLike
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import axis_of, beside, floating, summed, tensor_of
+from chainrule._src.ops.arguments import axis_of, beside, tensor_of, to_float, to_sum_dtype
 from chainrule._src.ops.reductions import any as any_
-from chainrule._src.ops.reductions import argmax, nonempty, of_number, picked
+from chainrule._src.ops.reductions import argmax, nonempty, of_0d, select_values
 from chainrule._src.table import reduction, statistics
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import on_numbers
@@ -38,8 +38,8 @@ def sort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: 
     x = tensor_of("sort", input, "biuf")
     axis = axis_of("sort", dim, x.ndim)
     if axis is None:
-        return return_types.sort(*of_number(x))
-    return return_types.sort(*picked("sort", x, argsort(x, axis, descending), axis, True))
+        return return_types.sort(*of_0d(x))
+    return return_types.sort(*select_values("sort", x, argsort(x, axis, descending), axis, True))
 
 
 @op(method=True, out=True)
@@ -57,9 +57,9 @@ def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted:
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of length {n}")
     if axis is None:
-        return return_types.topk(*of_number(x))
+        return return_types.topk(*of_0d(x))
     indices = argsort(x, axis, largest).narrow(axis, 0, k).clone()
-    return return_types.topk(*picked("topk", x, indices, axis, True))
+    return return_types.topk(*select_values("topk", x, indices, axis, True))
 
 
 @op(method=True, out=True)
@@ -73,9 +73,9 @@ def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) ->
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: {k} of {n}")
     if axis is None:
-        return return_types.kthvalue(*of_number(x))
+        return return_types.kthvalue(*of_0d(x))
     indices = argsort(x, axis).narrow(axis, k - 1, 1).clone()
-    return return_types.kthvalue(*picked("kthvalue", x, indices, axis, keepdim))
+    return return_types.kthvalue(*select_values("kthvalue", x, indices, axis, keepdim))
 
 
 @op(method=True, out=True)
@@ -88,14 +88,14 @@ def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
         return bind(statistics.median, (x,), {"axis": tuple(range(-x.ndim, 0)), "keepdims": False})
     axis = axis_of("median", dim, x.ndim)
     if axis is None:
-        return return_types.median(*of_number(x))
+        return return_types.median(*of_0d(x))
     nonempty("median", x, (axis,))
     indices = argsort(x, axis).narrow(axis, (x._raw.shape[axis] - 1) // 2, 1)
     if x.dtype.kind == "f":
         nan = ew.isnan(x.detach())
         first = argmax(nan, axis, keepdim=True)
         indices = ew.where(any_(nan, axis, keepdim=True), first, indices)
-    return return_types.median(*picked("median", x, indices, axis, keepdim, overload=1))
+    return return_types.median(*select_values("median", x, indices, axis, keepdim, overload=1))
 
 
 @op(method=True, out=True)
@@ -104,10 +104,10 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     x = tensor_of("mode", input, "biuf")
     axis = axis_of("mode", dim, x.ndim)
     if axis is None:
-        return return_types.mode(*of_number(x))
+        return return_types.mode(*of_0d(x))
     nonempty("mode", x, (axis,))
     indices = on_numbers(x, functools.partial(_last_commonest, axis))
-    return return_types.mode(*picked("mode", x, beside(x, indices), axis, keepdim))
+    return return_types.mode(*select_values("mode", x, beside(x, indices), axis, keepdim))
 
 
 def _last_commonest(axis: int, array: Any) -> NumpyArray:
@@ -161,14 +161,14 @@ def quantile(
     n = flat._raw.shape[axis]
     position = levels * (n - 1)
     low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
-    moved = sort(flat, axis).values.movedim(axis, 0)
+    ordered = sort(flat, axis).values.movedim(axis, 0)
     if interpolation == "linear" and isinstance(q, Tensor):
         weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # carries the gradient of q
     else:
         weight = wrap(np.asarray(BLENDS[interpolation](position, low, high), x.dtype))
-    weight = weight.reshape((*levels.shape, *(1,) * (moved.ndim - 1)))
-    result = ew.lerp(moved[low], moved[high], weight)
-    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # NaN sorts last
+    weight = weight.reshape((*levels.shape, *(1,) * (ordered.ndim - 1)))
+    result = ew.lerp(ordered[low], ordered[high], weight)
+    result = ew.where(ew.isnan(ordered[-1]), ordered[-1], result)  # NaN sorts last
     return with_reduced(result, x.ndim, None if dim is None else axis, levels.ndim) if keepdim and x.ndim else result
 
 
@@ -190,19 +190,19 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
 @op(method=True, in_place=True, out=True, remembered=True)
 def cumsum(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
     """Return the running sum along ``dim``."""
-    return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
+    return _scan("cumsum", reduction.cumsum, to_sum_dtype(tensor_of("cumsum", input), dtype), dim)
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
 def cumprod(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
     """Return the running product along ``dim``. The gradient is correct for elements that are zero, too."""
-    return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
+    return _scan("cumprod", reduction.cumprod, to_sum_dtype(tensor_of("cumprod", input), dtype), dim)
 
 
 @op(method=True, out=True, remembered=True)
 def logcumsumexp(input: TensorLike, dim: int) -> Tensor:
     """Return the running log Σ exp along ``dim``, computed without overflow."""
-    return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
+    return _scan("logcumsumexp", reduction.logcumsumexp, to_float(tensor_of("logcumsumexp", input, "biuf")), dim)
 
 
 @op(method=True, out=True)
@@ -221,17 +221,17 @@ def _running(name: str, better: np.ufunc, input: TensorLike, dim: int) -> tuple[
     x = tensor_of(name, input, "biuf")
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
-        return of_number(x)
+        return of_0d(x)
     indices = on_numbers(x, functools.partial(_last_best, better, axis))
-    return picked(name, x, beside(x, indices), axis, True)
+    return select_values(name, x, beside(x, indices), axis, True)
 
 
 def _last_best(better: np.ufunc, axis: int, array: Any) -> NumpyArray:
     """Return for every element the index of the best element up to it, along an axis (counted from the end)."""
     array = np.moveaxis(array, axis, -1)
     best = better.accumulate(array, axis=-1)
-    here = array == best
+    is_best = array == best
     if array.dtype.kind == "f":
-        here |= np.isnan(array)
-    where = np.where(here, np.arange(array.shape[-1]), 0)
+        is_best |= np.isnan(array)
+    where = np.where(is_best, np.arange(array.shape[-1]), 0)
     return np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis).astype(np.int64)

@@ -12,7 +12,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import beside, floating
+from chainrule._src.ops.arguments import beside, to_float
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -48,7 +48,7 @@ def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Tensor:
     if isinstance(n, Tensor) and not is_array(n._raw):
         raise errors.data_dependent(n, f"the degrees of special.{name}")
     degrees = n._concrete("degrees") if isinstance(n, Tensor) else np.asarray(n)
-    x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
+    x = to_float(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
     x = 2 * x - 1 if shifted else x
     degrees = np.nan_to_num(np.trunc(degrees), nan=-1, posinf=-1, neginf=-1)
     if degrees.max(initial=0) > _MAX_DEGREE:

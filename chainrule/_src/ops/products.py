@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import new
 from chainrule._src.api.operands import operand
-from chainrule._src.api.operations import by_ranks
+from chainrule._src.api.operations import dispatch_by_rank
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, TensorLike
 from chainrule._src.messages import errors
@@ -181,7 +181,7 @@ def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    ordinary = by_ranks({ranks: BY_RANKS[ranks]}, function)
+    ordinary = dispatch_by_rank({ranks: BY_RANKS[ranks]}, function)
     return op(method=True, out=True, also={second: "other"}, ordinary=ordinary)(function)
 
 
@@ -408,8 +408,8 @@ def kron(input: TensorLike, other: TensorLike) -> Tensor:
     b = other.reshape((1,) * (n - other.ndim) + tuple(other.shape))
     shape_a = [s for length in a.shape for s in (length, 1)]
     shape_b = [s for length in b.shape for s in (1, length)]
-    whole = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
-    return moves.unsafe_view(whole, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
+    outer_product = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
+    return moves.unsafe_view(outer_product, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
 
 
 @op(method=True)

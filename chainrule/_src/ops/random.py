@@ -30,7 +30,7 @@ from chainrule._src.arrays.types import (
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import creates, placed, tensor_of
+from chainrule._src.ops.arguments import placed, tensor_of, with_creation_keywords
 from chainrule._src.ops.creation import _made, _sizes
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
@@ -195,7 +195,7 @@ def _real(name: str, dtype: DTypeLike, accepts: str = "f") -> NumpyDType:
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def rand(
     *size: ShapeLike,
     generator: Generator | None = None,
@@ -234,11 +234,11 @@ def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFun
             "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from the GPU's own "
             "generator, seeded by manual_seed (or cuda.manual_seed): omit generator=, or draw on the CPU and copy: .to('cuda')"
         )
-    return functools.partial(gpus.drawn, method, gpu)
+    return functools.partial(gpus.draw, method, gpu)
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def randn(
     *size: ShapeLike,
     generator: Generator | None = None,
@@ -252,7 +252,7 @@ def randn(
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def randint(
     low: Any = 0,
     high: Any = None,
@@ -279,7 +279,7 @@ def randint(
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def randperm(
     n: int,
     *,
@@ -333,7 +333,7 @@ def _plain(x: object) -> Any:
 
 
 @op(arrays=False)
-@creates
+@with_creation_keywords
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -456,9 +456,9 @@ def multinomial(
             raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
         rng = _rng(generator)
         picks = np.empty((*weights.shape[:-1], num_samples), np.int64)
-        for place in np.ndindex(weights.shape[:-1]):
-            w = weights[place].astype(float)
-            picks[place] = rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum())
+        for index in np.ndindex(weights.shape[:-1]):
+            w = weights[index].astype(float)
+            picks[index] = rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum())
         return picks
 
     return placed(wrap(_drawn_from("multinomial", draw, input)), gpu_number(input))

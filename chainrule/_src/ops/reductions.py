@@ -12,7 +12,7 @@ from chainrule._src.arrays import return_types
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, Params, TensorLike
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import axes_of, axis_of, floating, summed, tensor_of
+from chainrule._src.ops.arguments import axes_of, axis_of, tensor_of, to_float, to_sum_dtype
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import decompositions, reduction, statistics
 from chainrule._src.table import shape as moves
@@ -43,9 +43,9 @@ def sum(
     tensor([4., 6.])
     """
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
-        whole = _full_reduction(input)
-        if whole is not None:
-            return record_unary(reduction.sum, input, whole)
+        params = _full_reduction(input)
+        if params is not None:
+            return record_unary(reduction.sum, input, params)
     return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype)
 
 
@@ -72,7 +72,7 @@ def _either(keepdim: bool, keepdims: bool | None) -> bool:
 
 
 def _total(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, dtype: DTypeLike) -> Tensor:
-    x = summed(tensor_of(name, input), dtype)
+    x = to_sum_dtype(tensor_of(name, input), dtype)
     result = bind(row, (x,), _over(name, x, dim, keepdim))
     return result if dtype is None else cast(result, x.dtype)  # NumPy's reduction widens small integers
 
@@ -99,9 +99,9 @@ def mean(
         RuntimeError: the tensor has an integer dtype, and no floating ``dtype`` is given.
     """
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
-        whole = _full_reduction(input)
-        if whole is not None:
-            return record_unary(reduction.mean, input, whole)
+        params = _full_reduction(input)
+        if params is not None:
+            return record_unary(reduction.mean, input, params)
     x = tensor_of("mean", input)
     if dtype is not None:
         x = cast(x, as_dtype(dtype))
@@ -167,19 +167,19 @@ def amin(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
     return _extremum("amin", reduction.amin, input, dim, keepdim)
 
 
-def _extremum(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, shown: str = "") -> Tensor:
+def _extremum(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, node_name: str = "") -> Tensor:
     x = tensor_of(name, input, "biuf")
     axes = axes_of(name, dim, x.ndim)
     nonempty(name, x, axes, dim is None or dim == ())
-    named = {"name": shown} if shown else {}
+    named = {"name": node_name} if node_name else {}
     return bind(row, (x,), {"axis": axes, "keepdims": keepdim, **named})
 
 
-def nonempty(name: str, x: Tensor, axes: tuple[int, ...], whole: bool = False) -> None:
+def nonempty(name: str, x: Tensor, axes: tuple[int, ...], all_axes: bool = False) -> None:
     """Raise if an element must be selected from an empty axis."""
     for a in axes:
         if x._raw.shape[a] == 0:
-            if whole:
+            if all_axes:
                 raise RuntimeError(
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                     f"dim with the 'dim' argument: the shape is {tuple(x.shape)}."
@@ -224,18 +224,18 @@ def _best(
     result = getattr(return_types, name)
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
-        return result(*of_number(x))
+        return result(*of_0d(x))
     nonempty(name, x, (axis,))
     indices = bind(where, (x,), {"axis": axis, "keepdims": True})
-    return result(*picked(name, x, indices, axis, keepdim))
+    return result(*select_values(name, x, indices, axis, keepdim))
 
 
-def of_number(x: Any) -> tuple[Any, Any]:
+def of_0d(x: Any) -> tuple[Any, Any]:
     """Return the value and the index of the only element of a 0-d tensor."""
     return x.clone(), x.new_zeros((), dtype=np.int64)
 
 
-def picked(name: str, x: Tensor, indices: Any, axis: int, keepdim: bool, overload: int = 0) -> tuple[Any, Any]:
+def select_values(name: str, x: Tensor, indices: Any, axis: int, keepdim: bool, overload: int = 0) -> tuple[Any, Any]:
     """Return values at indices along an axis, and the indices; the axis is dropped unless ``keepdim``."""
     params = {"axis": axis, "keepdims": keepdim, "name": f"{name.capitalize()}Backward{overload}"}
     values = bind(statistics.pick, (x, indices), params)
@@ -323,7 +323,7 @@ def _spread(
 @op("logsumexp special.logsumexp", method=True, out=True, remembered=True)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """Return log Σ exp(x) over ``dim``, computed without overflow."""
-    x = floating(tensor_of("logsumexp", input))
+    x = to_float(tensor_of("logsumexp", input))
     return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})
 
 

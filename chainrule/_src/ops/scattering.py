@@ -312,16 +312,16 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{getattr(mask, 'dtype', type(mask).__name__)}"
         )
-    x, wide = [part.contiguous() for part in shaping.broadcast_tensors(input, mask)]
+    x, wide_mask = [part.contiguous() for part in shaping.broadcast_tensors(input, mask)]
     if source.dtype != x.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}"
         )
-    if type(m := wide._raw) is not np.ndarray:  # the mask differs between examples
-        flat = shaping.reshape(wide, -1)
-        place = cumsum(flat.long(), 0) * flat - flat.long()
-        values = shaping.reshape(shaping.reshape(source, -1)[place], *x.shape)
-        return ew.where(wide, values, x)
+    if type(m := wide_mask._raw) is not np.ndarray:  # the mask differs between examples
+        flat = shaping.reshape(wide_mask, -1)
+        source_index = cumsum(flat.long(), 0) * flat - flat.long()
+        values = shaping.reshape(shaping.reshape(source, -1)[source_index], *x.shape)
+        return ew.where(wide_mask, values, x)
     n = int(m.sum())
     if source.numel() < n:
         raise RuntimeError(

@@ -98,8 +98,8 @@ def unique_consecutive(
     changed = entries[1:] != entries[:-1]
     first[1:] = changed.any(axis=tuple(range(1, changed.ndim)))
     inverse = np.cumsum(first) - 1
-    kept = entries[first]
-    parts: list[Any] = [kept if d is None else np.moveaxis(kept, 0, d)]
+    distinct = entries[first]
+    parts: list[Any] = [distinct if d is None else np.moveaxis(distinct, 0, d)]
     if return_inverse:
         parts.append(inverse.reshape(x.shape) if d is None else inverse)
     if return_counts:
@@ -205,8 +205,8 @@ def _insertions(sequence: AnyArray, values: AnyArray, side: str) -> Any:
         found = np.asarray(np.searchsorted(sequence, values, side=side))
     else:
         found = np.empty(values.shape, np.int64)
-        for place in np.ndindex(sequence.shape[:-1]):
-            found[place] = np.searchsorted(sequence[place], values[place], side=side)
+        for index in np.ndindex(sequence.shape[:-1]):
+            found[index] = np.searchsorted(sequence[index], values[index], side=side)
     return np.where(np.isnan(values), sequence.shape[-1], found) if values.dtype.kind == "f" else found
 
 

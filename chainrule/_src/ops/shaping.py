@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import dtypes
-from chainrule._src.arrays.any_array import close_strides, is_array, room
+from chainrule._src.arrays.any_array import compact_strides, empty_with_strides, is_array
 from chainrule._src.arrays.device import contiguous_format
 from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import Dims, NumpyArray, ShapeLike, TensorLike
@@ -42,21 +42,21 @@ def _resolved_shape(function: str, have: tuple[int, ...], shape: tuple[int, ...]
     """Resolve -1 in a target shape."""
     total = math.prod(have)
     unknown = shape.count(-1)
-    known = math.prod(shape) if not unknown else math.prod([n for n in shape if n != -1])
+    known_size = math.prod(shape) if not unknown else math.prod([n for n in shape if n != -1])
     if unknown > 1:
         raise RuntimeError("only one dimension can be inferred")
     if shape and min(shape) < -1:
         raise RuntimeError(f"invalid shape dimension {builtins.min(shape)} in {list(shape)}")
     if unknown:
-        if known == 0:
+        if known_size == 0:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
                 "-1 can be any value and is ambiguous"
             )
-        if total % known:
+        if total % known_size:
             raise errors.reshape_size(function, have, shape, total)
-        shape = tuple(total // known if n == -1 else n for n in shape)
-    elif known != total:
+        shape = tuple(total // known_size if n == -1 else n for n in shape)
+    elif known_size != total:
         raise errors.reshape_size(function, have, shape, total)
     return shape
 
@@ -86,7 +86,7 @@ def layout(x: Tensor) -> NumpyArray:
     if view is not None and not inplace.passes_through(view.steps):
         return inplace.replay_view(layout(view.base), view.steps)
     steps = raw.own_strides
-    return room(raw.shape, raw.dtype, close_strides(raw.shape, steps, raw.dtype.itemsize) or steps)
+    return empty_with_strides(raw.shape, raw.dtype, compact_strides(raw.shape, steps, raw.dtype.itemsize) or steps)
 
 
 def _viewable(array: Any, target: tuple[int, ...]) -> bool:
@@ -244,9 +244,9 @@ def movedim(input: TensorLike, source: Any, destination: Any) -> Tensor:
     dst = [errors.check_dim("movedim", d, n) for d in ([destination] if isinstance(destination, int) else destination)]
     if len(src) != len(dst):
         raise RuntimeError("movedim: Invalid source or destination dims: they should contain the same number of dims")
-    for name, given, dims in (("source", source, src), ("destination", destination, dst)):
+    for name, axes, dims in (("source", source, src), ("destination", destination, dst)):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(axes)})")
     order = [i for i in range(n) if i not in src]
     for d, s in sorted(zip(dst, src, strict=True)):
         order.insert(d, s)

@@ -62,16 +62,16 @@ def product(A: Any, x: Any) -> Any:
     if A.ndim == 1:
         return product(A.reshape(1, -1), x)[0]
     check_product(A.shape, x, "A @ x")
-    data, places, transposed = entries_of(A)
-    return bind(rows.sparse_matmul, (data, x), {"places": places, "transposed": transposed})
+    data, pattern, transposed = entries_of(A)
+    return bind(rows.sparse_matmul, (data, x), {"places": pattern, "transposed": transposed})
 
 
 def left_product(x: Any, A: Any) -> Any:
     """Compute ``x @ A``."""
-    turned = A if A.ndim == 1 else A.T
+    transposed = A if A.ndim == 1 else A.T
     if A.ndim == 1 or x.ndim == 1:
-        return product(turned, x.T if x.ndim == 2 else x)
-    return np.swapaxes(product(turned, np.swapaxes(x, -1, -2)), -1, -2)
+        return product(transposed, x.T if x.ndim == 2 else x)
+    return np.swapaxes(product(transposed, np.swapaxes(x, -1, -2)), -1, -2)
 
 
 def check_product(shape: tuple[int, ...], x: Any, call: str) -> None:

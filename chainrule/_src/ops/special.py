@@ -10,11 +10,11 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import general
-from chainrule._src.api.operands import promoted
+from chainrule._src.api.operands import promote_operands
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import floating, tensor_of
+from chainrule._src.ops.arguments import tensor_of, to_float
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
 
@@ -29,7 +29,7 @@ def _compute_by_scipy(name: str, row: str, operands: tuple[Any, ...], **params: 
         return general(prim, operands, params)
     numbers = (int, float) if row == "zeta" and any(isinstance(x, Tensor) for x in operands) else ()
     checked = [x if isinstance(x, numbers) else tensor_of(name, x, "biuf") for x in operands]
-    checked = promoted(prim, checked)
+    checked = promote_operands(prim, checked)
     halves = [hasattr(x, "dtype") and dtype_of(x) == np.float16 for x in checked]  # SciPy has no float16 loops
     checked = [cast(x, np.float32) if half else x for x, half in zip(checked, halves, strict=True)]
     result = general(prim, tuple(checked), params)
@@ -101,7 +101,7 @@ def _polygamma_method(self: Tensor, n: int) -> Tensor:
 @op("mvlgamma special.multigammaln", method=True, in_place=True, out=True, sample="rand(3) + 2, 2")
 def multigammaln(input: Tensor, p: int) -> Tensor:
     """Return the logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
-    x = floating(tensor_of("mvlgamma", input, "biuf"))
+    x = to_float(tensor_of("mvlgamma", input, "biuf"))
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
     if p > 100_000:
@@ -115,6 +115,6 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
 @op("special.spherical_bessel_j0", out=True)
 def spherical_bessel_j0(input: Tensor) -> Tensor:
     """Return sin(x) / x; 0 at ±inf."""
-    x = floating(tensor_of("spherical_bessel_j0", input, "biuf"))
-    far = ew.isinf(x)
-    return ew.where(far, 0.0, ew.sinc(ew.div(ew.where(far, 1.0, x), math.pi)))
+    x = to_float(tensor_of("spherical_bessel_j0", input, "biuf"))
+    is_infinite = ew.isinf(x)
+    return ew.where(is_infinite, 0.0, ew.sinc(ew.div(ew.where(is_infinite, 1.0, x), math.pi)))

@@ -12,12 +12,12 @@ from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
-from chainrule._src.ops.arguments import axis_of, beside, floating, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import axis_of, beside, takes_tensors, tensor_of, to_float
 from chainrule._src.ops.gathering import gather
 from chainrule._src.ops.matrices import diag
 from chainrule._src.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort, with_reduced
 from chainrule._src.ops.products import matmul
-from chainrule._src.ops.reductions import mean, nonempty, of_number, picked
+from chainrule._src.ops.reductions import mean, nonempty, of_0d, select_values
 from chainrule._src.ops.reductions import sum as sum_
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -53,7 +53,7 @@ def cov(
         )
     if x.dtype == np.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
-    x = floating(x) if x.ndim == 2 else floating(x).reshape(1, -1)
+    x = to_float(x) if x.ndim == 2 else to_float(x).reshape(1, -1)
     n = x.shape[1]
     weights, total = _weights(n, fweights, aweights)
     if weights is None:
@@ -78,8 +78,8 @@ def cov(
 
 def _weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> tuple[Tensor | None, TensorLike]:
     """Return the weights of the observations (None if all are equal), and their sum."""
-    given = [("fweights", fweights, "iu", "integral"), ("aweights", aweights, "f", "floating point")]
-    for name, w, kinds, word in given:
+    checks = [("fweights", fweights, "iu", "integral"), ("aweights", aweights, "f", "floating point")]
+    for name, w, kinds, word in checks:
         if w is None:
             continue
         if w.ndim > 1:
@@ -95,7 +95,7 @@ def _weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> tuple[
             )
         if n and bool((w < 0).any()):
             raise RuntimeError(f"cov(): {name} cannot be negative")
-    present = [w for _, w, _, _ in given if w is not None]
+    present = [w for _, w, _, _ in checks if w is not None]
     if not present:
         return None, n
     weights = present[0] if len(present) == 1 else ew.mul(*present)
@@ -135,12 +135,12 @@ def nanmedian(input: TensorLike, dim: int | None = None, keepdim: bool = False) 
         return _median_of_numbers(x.reshape(-1))
     axis = axis_of("nanmedian", dim, x.ndim)
     if axis is None:
-        return return_types.nanmedian(*of_number(x))
+        return return_types.nanmedian(*of_0d(x))
     nonempty("nanmedian", x, (axis,))
     number = sum_(ew.logical_not(ew.isnan(x.detach())), axis, True)
     middle = ew.clamp(ew.floor_divide(ew.sub(number, 1), 2), min=0)
     indices = gather(argsort(x, axis), axis, middle)
-    return return_types.nanmedian(*picked("nanmedian", x, indices, axis, keepdim))
+    return return_types.nanmedian(*select_values("nanmedian", x, indices, axis, keepdim))
 
 
 def _median_of_numbers(x: Tensor) -> Tensor:
@@ -165,14 +165,14 @@ def nanquantile(
     ndim = levels.ndim
     flat = x.reshape(-1) if dim is None or not x.ndim else x
     axis: Any = axis_of("nanquantile", -1 if dim is None else dim, flat.ndim)
-    moved = sort(flat, axis).values.movedim(axis, -1)
-    number = sum_(ew.logical_not(ew.isnan(moved.detach())), -1, True)
+    ordered = sort(flat, axis).values.movedim(axis, -1)
+    number = sum_(ew.logical_not(ew.isnan(ordered.detach())), -1, True)
     if isinstance(q, Tensor) and interpolation == "linear":
         position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), q.reshape(-1))
     else:
         position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), beside(number, levels.reshape(-1)))
     low, high = (cast(f(position.detach()), np.dtype(np.int64)) for f in (ew.floor, ew.ceil))
-    below, above = gather(moved, -1, low), gather(moved, -1, high)
+    below, above = gather(ordered, -1, low), gather(ordered, -1, high)
     weight = BLENDS[interpolation](position, low, high)
     result = ew.lerp(below, above, cast(weight, x.dtype)).movedim(-1, 0)
     result = result if ndim else result.squeeze(0)

@@ -1,1 +1,1 @@
-"""Primitives: how an op is declared, and how its kind of Jacobian derives the missing rules."""
+"""Primitives: declarations, and the rules that each kind of Jacobian derives."""

@@ -31,24 +31,26 @@ def batch_elementwise(
 ) -> Any:
     """Pad the batched operands to one rank, so that their batch axes broadcast against each other."""
     if len(payloads) == 1:
-        return applied(prim, payloads, params)
+        return apply_primitive(prim, payloads, params)
     ranks = [(p.ndim if type(p) is ndarray else len(shape_of(p))) - b for p, b in zip(payloads, batched, strict=True)]
-    most = max(ranks)
-    return applied(prim, payloads if min(ranks) == most else _of_rank(most, payloads, batched, ranks), params)
+    max_rank = max(ranks)
+    return apply_primitive(
+        prim, payloads if min(ranks) == max_rank else _of_rank(max_rank, payloads, batched, ranks), params
+    )
 
 
-def _of_rank(most: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
+def _of_rank(rank: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
     """Insert axes of length 1 after the batch axis of each batched payload whose rank is below ``most``."""
-    return [with_axes(p, most - r) if b and r < most else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
+    return [insert_axes(p, rank - r) if b and r < rank else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
 
 
-def with_axes(x: AnyArray, n: int) -> AnyArray:
+def insert_axes(x: AnyArray, n: int) -> AnyArray:
     """Insert n axes of length 1 after the batch axis of a payload."""
     shape = shape_of(x)
     return reshape(x, (shape[0], *(1,) * n, *shape[1:]))
 
 
-def applied(prim: Primitive, operands: Sequence[AnyArray], params: Params) -> Any:
+def apply_primitive(prim: Primitive, operands: Sequence[AnyArray], params: Params) -> Any:
     """Apply the primitive; skip dispatch if all operands are NumPy arrays."""
     for x in operands:
         if type(x) is not ndarray:
@@ -62,7 +64,7 @@ def batch_leading(
     """Apply an operation that treats extra leading axes alike in every operand: give the batch axis to all operands."""
     if len(payloads) > 1:
         payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
-    return applied(prim, payloads, params)
+    return apply_primitive(prim, payloads, params)
 
 
 def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> AnyFunction:
@@ -78,7 +80,7 @@ def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> AnyFunction:
     return batch
 
 
-def in_front(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+def prepend_size(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     """Prepend the batch axis to a shape."""
     return (size, *shape)
 
@@ -89,7 +91,7 @@ def each_example(
     """Apply the operation to one example after the other: the fallback for primitives without a batching rule."""
 
     def run(examples: list[AnyArray]) -> Any:
-        return applied(prim, examples, params)
+        return apply_primitive(prim, examples, params)
 
     if not size:  # run one example of zeros to find the shapes and dtypes of the outputs
         out = run([np.zeros(shape_of(p)[1:], p.dtype) if b else p for p, b in zip(payloads, batched, strict=True)])

@@ -26,7 +26,7 @@ def cotangent_subscripts(subscripts: str) -> tuple[str, str]:
     return f"{out},{y}->{x}", f"{x},{out}->{y}"
 
 
-def dotted(a: AnyArray, b: AnyArray) -> AnyArray:
+def matrix_product(a: AnyArray, b: AnyArray) -> AnyArray:
     """Return the product of two vectors or matrices."""
     if type(a) is ndarray and type(b) is ndarray:
         return a.dot(b)
@@ -55,7 +55,7 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
 
         def dot(a: AnyArray, b: AnyArray) -> AnyArray:
             if a.ndim == b.ndim == 1 and is_array(a) and is_array(b):
-                return dotted(a, b)
+                return matrix_product(a, b)
             return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
 
         return dot
@@ -84,7 +84,7 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
                 a = a.mT
             if transpose_b:
                 b = b.mT
-            return dotted(a, b) if a.ndim == b.ndim == 2 else np.matmul(a, b)
+            return matrix_product(a, b) if a.ndim == b.ndim == 2 else np.matmul(a, b)
 
         return matrices
 
@@ -94,7 +94,7 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
         if not y_last and len(y) == 2:
             b = b.mT
         if a.ndim == len(x) and b.ndim == len(y):
-            result = dotted(a, b)
+            result = matrix_product(a, b)
             return result.mT if swapped else result
         if len(x) == 1:
             a = a[..., None, :]

@@ -197,7 +197,7 @@ class Primitive:
         self.needs_avals = False
         self.differentiable = True
         self.declared: tuple[AnyFunction, AnyFunction, Params] = _UNSET
-        self.function: AnyFunction = _UNSET  # as users call it: filled by `op`
+        self.function: AnyFunction = _UNSET  # the user function, set by `op`
         self.jvp: AnyFunction = _UNSET
         self.batch: AnyFunction = _UNSET
         self.pullback: AnyFunction = _UNSET

@@ -174,8 +174,8 @@ def _matches(pattern: Any, node: Any, found: dict[str, ast.AST]) -> bool:
     if isinstance(pattern, ast.Name) and pattern.id.isupper() and len(pattern.id) == 1:
         if not isinstance(node, ast.expr):
             return False
-        known = found.setdefault(pattern.id, node)
-        return ast.dump(known) == ast.dump(node)
+        bound = found.setdefault(pattern.id, node)
+        return ast.dump(bound) == ast.dump(node)
     if type(pattern) is not type(node):
         return False
     if isinstance(pattern, list):

@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType, Params, Saved, TensorLike
 from chainrule._src.rules.primitive import Primitive, Rule, argument_names, code_of
-from chainrule._src.rules.sums import added
+from chainrule._src.rules.sums import accurate_sum
 
 _REAL = np.dtype(float)
 
@@ -36,10 +36,10 @@ def unbroadcast(g: AnyArray, shape: tuple[int, ...], dtype: NumpyDType) -> AnyAr
     else:
         extra = len(have) - len(shape)
         if extra == 1 and have[1:] == shape and data.dtype is dtype:  # the most common case, a bias
-            return added(g, (0,))
+            return accurate_sum(g, (0,))
         axes = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1])
         if axes:
-            g = added(g, axes)
+            g = accurate_sum(g, axes)
         if g.shape != shape:  # the stretched axes were summed away, or g is smaller than the operand
             g = np.reshape(g, shape) if axes else np.broadcast_to(g, shape)
     if g.dtype != dtype:

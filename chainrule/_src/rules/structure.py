@@ -82,7 +82,7 @@ def _along(axes: int | tuple[int, ...], ndim: int, out_ndim: int) -> tuple[str, 
     if ndim > len(_LETTERS):
         return None
     mixed = {axis % ndim for axis in (axes if isinstance(axes, tuple) else (axes,))} if ndim else set()
-    mine = _LETTERS[:ndim]
+    operand_letters = _LETTERS[:ndim]
     if out_ndim == ndim:
-        return mine, "".join(c.upper() if k in mixed else c for k, c in enumerate(mine))
-    return mine, "".join(c for k, c in enumerate(mine) if k not in mixed)
+        return operand_letters, "".join(c.upper() if k in mixed else c for k, c in enumerate(operand_letters))
+    return operand_letters, "".join(c for k, c in enumerate(operand_letters) if k not in mixed)

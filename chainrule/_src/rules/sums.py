@@ -19,7 +19,7 @@ _MANY_ROWS, _BLOCK = 2048, 128
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
-def added(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> AnyArray:
+def accurate_sum(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> AnyArray:
     """Compute ``np.add.reduce``, in blocks where single precision would lose digits."""
     if (
         (type(x) is ndarray or is_recorded(x))
@@ -35,16 +35,16 @@ def _sum_in_blocks(x: Any, axis: int) -> AnyArray:
     """Sum along an axis, which is kept with length 1."""
     lead, shape = (slice(None),) * axis, x.shape
     blocks = shape[axis] // _BLOCK
-    whole = blocks * _BLOCK
-    part = x[(*lead, slice(whole))].reshape(*shape[:axis], blocks, _BLOCK, *shape[axis + 1 :])  # a view
+    blocked_length = blocks * _BLOCK
+    part = x[(*lead, slice(blocked_length))].reshape(*shape[:axis], blocks, _BLOCK, *shape[axis + 1 :])  # a view
     sums = np.add.reduce(part, axis=axis + 1)
     total = _sum_in_blocks(sums, axis) if blocks >= _MANY_ROWS else np.add.reduce(sums, axis=axis, keepdims=True)
-    if whole < shape[axis]:
-        total += np.add.reduce(x[(*lead, slice(whole, None))], axis=axis, keepdims=True)
+    if blocked_length < shape[axis]:
+        total += np.add.reduce(x[(*lead, slice(blocked_length, None))], axis=axis, keepdims=True)
     return total
 
 
-def accumulated(function: AnyFunction, x: AnyArray, axis: int) -> AnyArray:
+def accurate_scan(function: AnyFunction, x: AnyArray, axis: int) -> AnyArray:
     """Compute ``np.cumsum`` or ``np.cumprod``, and return it in the dtype of x."""
     if not is_array(x):
         return function(x, axis=axis)

@@ -1,1 +1,1 @@
-"""The table: a row for each operation, with its value and its rules."""
+"""The op table: all primitives, each with its value and its rules."""

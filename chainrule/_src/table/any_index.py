@@ -14,8 +14,8 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray
-from chainrule._src.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
-from chainrule._src.table.shape import laid_along, slowest_first
+from chainrule._src.table.indexing import getitem, index, index_put, nonnegative_indices, scatter, scatter_add, take
+from chainrule._src.table.shape import memory_order, with_memory_order
 from chainrule._src.tape.foreign import innermost
 from chainrule._src.tape.protocol import FUNCTIONS, detached, strides_of
 from chainrule._src.tape.tensor import Tensor
@@ -58,17 +58,17 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
         taken, m = take(x, where, axis=axis - len(shape_of(x))), len(shape_of(where))
         if not as_numpy:
             return taken
-        rest = [k if k < axis else k - 1 + m for k in slowest_first(x) if k != axis]
-        return laid_along(taken, [*range(axis, axis + m), *rest])
+        rest = [k if k < axis else k - 1 + m for k in memory_order(x) if k != axis]
+        return with_memory_order(taken, [*range(axis, axis + m), *rest])
     indexed = [axis for axis, _ in parts.arrays]
     front, where = _merge_to_front(x, indexed), _flat_indices(shape_of(x), parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
     m = len(shape_of(where))
     if as_numpy:  # the axes of the arrays vary slowest, and the others are in the order of those of x
         rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
-        taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
+        taken = with_memory_order(taken, [*range(m), *[m + rest.index(k) for k in memory_order(x) if k in rest]])
     moved = _move_axes(taken, 0, parts.at, m)
-    return laid_along(moved, [*range(len(shape_of(moved)))]) if own and in_c_order else moved
+    return with_memory_order(moved, [*range(len(shape_of(moved)))]) if own and in_c_order else moved
 
 
 def _in_c_order(x: AnyArray) -> bool:
@@ -91,7 +91,7 @@ def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
     if region is not x:
         return index_put(x, written, index=parts.basic, accumulate=False)
     # Lay the result out in memory like x, as ``index_put`` does.
-    return written if innermost(x) is not None else laid_along(written, slowest_first(x))
+    return written if innermost(x) is not None else with_memory_order(written, memory_order(x))
 
 
 def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyArray:
@@ -102,10 +102,10 @@ def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyA
     where = _flat_indices(shape_of(x), parts.arrays)
     found = shape_of(where)
     n, m, at = math.prod(found), len(found), parts.at
-    given = shape_of(values)
-    while len(given) > m + len(rest) and given[0] == 1:
-        given = given[1:]
-    values = np.broadcast_to(np.reshape(values, given), (*rest[:at], *found, *rest[at:]))
+    values_shape = shape_of(values)
+    while len(values_shape) > m + len(rest) and values_shape[0] == 1:
+        values_shape = values_shape[1:]
+    values = np.broadcast_to(np.reshape(values, values_shape), (*rest[:at], *found, *rest[at:]))
     values = np.reshape(_move_axes(values, at, 0, m), (n, *rest))
     where = np.reshape(where, (n,))
     if not accumulate and n > 1:
@@ -168,16 +168,16 @@ def _merge_to_front(x: Any, axes: list[int]) -> Any:
     """Move the indexed axes to the front and merge them into one."""
     if axes == [0]:
         return x
-    moved = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
-    lengths, rest = shape_of(moved)[: len(axes)], shape_of(moved)[len(axes) :]
-    return np.reshape(moved, (math.prod(lengths), *rest))
+    indexed_first = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
+    lengths, rest = shape_of(indexed_first)[: len(axes)], shape_of(indexed_first)[len(axes) :]
+    return np.reshape(indexed_first, (math.prod(lengths), *rest))
 
 
 def _flat_indices(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:
     """Return the flat indices along the merged axis that ``_in_front`` makes."""
     where = 0
     for axis, i in arrays:
-        where = where * shape[axis] + places(i, shape[axis], axis)
+        where = where * shape[axis] + nonnegative_indices(i, shape[axis], axis)
     return where
 
 

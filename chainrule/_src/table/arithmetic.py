@@ -114,8 +114,8 @@ def _power_dx(x: AnyArray, y: AnyArray) -> TensorLike:
             return 2 * x
         return y if y == 1 else y * x ** (y - 1) if y != 0 else np.zeros_like(x)
     # where 1 / x overflows, mask the base, not every exponent 0: the mixed derivative is 1 / x there
-    gone = (y == 0) & ~(np.abs(x) > 2e-38)
-    return np.where(gone, 0, y) * np.where(gone, 1, x) ** (y - 1)
+    masked_out = (y == 0) & ~(np.abs(x) > 2e-38)
+    return np.where(masked_out, 0, y) * np.where(masked_out, 1, x) ** (y - 1)
 
 
 def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> AnyArray:
@@ -126,10 +126,10 @@ def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> AnyArray:
         if x != 0:
             return out * np.log(x).item()
         x = np.zeros_like(out)
-    gone = x == 0
+    masked_out = x == 0
     if not _complex(y):
-        gone = gone & (y >= 0)
-    return out * np.log(np.where(gone, 1, x))
+        masked_out = masked_out & (y >= 0)
+    return out * np.log(np.where(masked_out, 1, x))
 
 
 def _power_remedy(x: Any, y: Any) -> str:
@@ -345,13 +345,13 @@ def lerp(x: Any, y: Any, weight: Any) -> Any:
     if x.dtype == y.dtype == np.float16:
         single = weight if isinstance(weight, (int, float)) else weight.astype(np.float32)
         return lerp.value(x.astype(np.float32), y.astype(np.float32), single).astype(np.float16)
-    away = y - x
+    difference = y - x
     if isinstance(weight, float):
-        weight = float(away.dtype.type(weight))
+        weight = float(difference.dtype.type(weight))
         near = abs(weight) < 0.5
-        return ((x if near else y) + (weight if near else weight - 1) * away).astype(away.dtype, copy=False)
+        return ((x if near else y) + (weight if near else weight - 1) * difference).astype(difference.dtype, copy=False)
     near = np.absolute(weight) < 0.5
-    return (np.where(near, x, y) + np.where(near, weight, weight - 1) * away).astype(away.dtype, copy=False)
+    return (np.where(near, x, y) + np.where(near, weight, weight - 1) * difference).astype(difference.dtype, copy=False)
 
 
 @elementwise(

@@ -6,8 +6,8 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Params
-from chainrule._src.rules.batching import reshape, with_axes
-from chainrule._src.rules.contract import dotted
+from chainrule._src.rules.batching import insert_axes, reshape
+from chainrule._src.rules.contract import matrix_product
 from chainrule._src.rules.kinds import call, contraction, opaque
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
@@ -55,18 +55,18 @@ def _tall(x: AnyArray, y: AnyArray) -> AnyArray:
         shape = x.shape
         return x.reshape(-1, shape[-1]).dot(y).reshape(*shape[:-1], y.shape[1])
     shape = (*shape_of(x)[:-1], shape_of(y)[-1])
-    return reshape(dotted(_flat(x), y), shape)
+    return reshape(matrix_product(_flat(x), y), shape)
 
 
 def _tall_batch(prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params) -> AnyArray:
     x, y = payloads
     if not batched[1]:
         return prim(x, y)
-    return np.matmul(x, with_axes(y, len(shape_of(x)) - batched[0] - 2))
+    return np.matmul(x, insert_axes(y, len(shape_of(x)) - batched[0] - 2))
 
 
 def _product(x: AnyArray, y: AnyArray) -> AnyArray:
-    return dotted(x, y)
+    return matrix_product(x, y)
 
 
 @opaque(

@@ -76,17 +76,17 @@ def _rows_of_windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation
     """Copy windows to rows (n·counts, kernel·channels): one row per window, with its channels last."""
     n, channels, *spatial = x.shape
     counts = _counts(tuple(spatial), kernel, stride, padding, dilation)
-    whole = zeros_beside(x, (n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
-    whole[(slice(None), *[slice(p, p + m) for p, m in zip(padding, spatial, strict=True)])] = np.moveaxis(x, 1, -1)
-    first, *steps, last = whole.strides
+    padded = zeros_beside(x, (n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
+    padded[(slice(None), *[slice(p, p + m) for p, m in zip(padding, spatial, strict=True)])] = np.moveaxis(x, 1, -1)
+    first, *steps, last = padded.strides
     inner = tuple(s * d for s, d in zip(steps, dilation, strict=True))
     outer = tuple(s * d for s, d in zip(steps, stride, strict=True))
     shape, strides = (n, *counts, *kernel, channels), (first, *outer, *inner, last)
-    windows = _view(whole, shape, strides)
+    windows = _view(padded, shape, strides)
     return windows.reshape(n * math.prod(counts), -1)
 
 
-def _add_windows(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) -> None:
+def _add_windows(padded: Any, columns: Any, first: int, stride: Ints, dilation: Ints) -> None:
     """Add windows (n, channels, *kernel, *counts) into a padded array, from window row ``first`` on."""
     k = len(stride)
     kernel, counts = columns.shape[2 : 2 + k], columns.shape[2 + k :]
@@ -96,7 +96,7 @@ def _add_windows(whole: Any, columns: Any, first: int, stride: Ints, dilation: I
     for at in np.ndindex(*kernel):
         start = [b + a * d for b, a, d in zip(begin, at, dilation, strict=True)]
         where = [slice(a, a + s * (c - 1) + 1, s) for a, s, c in zip(start, stride, counts, strict=True)]
-        whole[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
+        padded[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
 
 
 def _padded_zeros(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: NumpyDType) -> AnyArray:
@@ -104,10 +104,10 @@ def _padded_zeros(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: Num
     return zeros_beside(x, (*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
 
 
-def _without_padding(whole: AnyArray, size: Ints, padding: Ints) -> AnyArray:
+def _without_padding(padded: AnyArray, size: Ints, padding: Ints) -> AnyArray:
     """Return the part inside the padding."""
     where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
-    return row_order(whole[(slice(None), slice(None), *where)])
+    return row_order(padded[(slice(None), slice(None), *where)])
 
 
 def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, slice]]:
@@ -131,15 +131,15 @@ def _as_convolution(
     Reading windows is faster than adding them, unless there are many more of them.
     """
     reach = tuple(d * (k - 1) for k, d in zip(weight.shape[2:], dilation, strict=True))
-    around = tuple(r - p for r, p in zip(reach, padding, strict=True))
+    outer_padding = tuple(r - p for r, p in zip(reach, padding, strict=True))
     fits = all(c + r - 2 * p == n for c, r, p, n in zip(counts, reach, padding, size, strict=True))
     out, channels = weight.shape[0] // groups, weight.shape[1]
-    if any(s != 1 for s in stride) or min(around) < 0 or not fits or out > 4 * channels:
+    if any(s != 1 for s in stride) or min(outer_padding) < 0 or not fits or out > 4 * channels:
         return None
-    turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(reach))]
-    turned = turned.reshape(groups, out, channels, *weight.shape[2:]).swapaxes(1, 2)
-    turned = turned.reshape(groups * channels, out, *weight.shape[2:])
-    return {"weight": turned, "stride": stride, "padding": around, "dilation": dilation, "groups": groups}
+    flipped = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(reach))]
+    flipped = flipped.reshape(groups, out, channels, *weight.shape[2:]).swapaxes(1, 2)
+    flipped = flipped.reshape(groups * channels, out, *weight.shape[2:])
+    return {"weight": flipped, "stride": stride, "padding": outer_padding, "dilation": dilation, "groups": groups}
 
 
 def _product(x: AnyArray, y: AnyArray) -> AnyArray:
@@ -288,17 +288,17 @@ def convolution_input(
     kernel = weight.shape[2:]
     n, out, *counts = x.shape
     channels = weight.shape[1] * groups
-    turned = _as_convolution(weight, tuple(counts), size, stride, padding, dilation, groups)
-    if turned is not None:
-        return convolution.value(x, **turned)
+    as_convolution = _as_convolution(weight, tuple(counts), size, stride, padding, dilation, groups)
+    if as_convolution is not None:
+        return convolution.value(x, **as_convolution)
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:])).mT
-    given = x.reshape(n, groups, out // groups, math.prod(counts))
-    whole = _padded_zeros(x, (n, channels), size, padding, np.result_type(x.dtype, weight.dtype))
+    x_matrix = x.reshape(n, groups, out // groups, math.prod(counts))
+    padded = _padded_zeros(x, (n, channels), size, padding, np.result_type(x.dtype, weight.dtype))
     for part, rows, line in _pieces(n, channels * math.prod(kernel) * math.prod(counts), counts):
-        columns = _product(matrix, given[part, :, :, line])
+        columns = _product(matrix, x_matrix[part, :, :, line])
         columns = columns.reshape(columns.shape[0], channels, *kernel, -1, *counts[1:])
-        _add_windows(whole[part], columns, rows.start, stride, dilation)
-    return _without_padding(whole, size, padding)
+        _add_windows(padded[part], columns, rows.start, stride, dilation)
+    return _without_padding(padded, size, padding)
 
 
 @opaque(
@@ -331,11 +331,11 @@ def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any
     windows = _windows(y, kernel, stride, padding, dilation)
     lead = (slice(None),) * (1 + len(kernel))
     windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
-    given = x.reshape(n, groups, out // groups, math.prod(counts))
+    x_matrix = x.reshape(n, groups, out // groups, math.prod(counts))
     result = zeros_beside(x, (groups, out // groups, rows), np.result_type(x.dtype, y.dtype))
     for part, at, line in _pieces(n, math.prod(windows.shape[1:]), tuple(counts)):
         columns = np.moveaxis(windows[(part, *lead, at)], 0, 1 + len(kernel))  # merge the examples: one product
-        values = np.moveaxis(given[part, :, :, line], 0, 2).reshape(groups, out // groups, -1)
+        values = np.moveaxis(x_matrix[part, :, :, line], 0, 2).reshape(groups, out // groups, -1)
         result += np.matmul(values, columns.reshape(groups, rows, -1).mT)
     return result.reshape(out, y.shape[1] // groups, *kernel)
 
@@ -394,6 +394,6 @@ def col2im(
     """Apply the transpose of ``im2col``: add each column of x (n, channels·kernel, windows) at its window's position."""
     counts = _counts(size, kernel, stride, padding, dilation)
     channels = x.shape[1] // math.prod(kernel)
-    whole = _padded_zeros(x, (x.shape[0], channels), size, padding, x.dtype)
-    _add_windows(whole, x.reshape(x.shape[0], channels, *kernel, *counts), 0, stride, dilation)
-    return _without_padding(whole, size, padding)
+    padded = _padded_zeros(x, (x.shape[0], channels), size, padding, x.dtype)
+    _add_windows(padded, x.reshape(x.shape[0], channels, *kernel, *counts), 0, stride, dilation)
+    return _without_padding(padded, size, padding)

@@ -158,8 +158,8 @@ def _svd_jvp(
     tv = t @ H(vh)
     inner = H(u) @ tv
     gaps = _gaps(s * s)
-    away = _off(inner)
-    wide, tall = away * columns, rows * away
+    off_diagonal = _off(inner)
+    wide, tall = off_diagonal * columns, rows * off_diagonal
     du = (wide + H(wide)) / gaps
     dv = (tall + H(tall)) / gaps
     if u.dtype.kind == "c":
@@ -243,8 +243,8 @@ def _qr_vjp(
 def _tall_jvp(t: AnyArray, q: AnyArray, r: AnyArray) -> tuple[AnyArray, AnyArray]:
     scaled = over(t, r)
     m = H(q) @ scaled
-    both = m + H(m)
-    d = np.triu(both) - 0.5 * both * eye(shape_of(m)[-1], m)
+    symmetric = m + H(m)
+    d = np.triu(symmetric) - 0.5 * symmetric * eye(shape_of(m)[-1], m)
     return scaled - q @ d, d @ r
 
 
@@ -317,8 +317,8 @@ def pinv(x: AnyArray, *, atol: float, rtol: TensorLike) -> AnyArray | None:
     if 0 in x.shape[-2:]:
         return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     u, s, vh = svd.value(x, full_matrices=False)
-    kept = s > np.maximum(atol, rtol * s[..., :1])
-    inverse = np.where(kept, 1 / np.where(kept, s, 1), 0).astype(s.dtype)
+    nonzero = s > np.maximum(atol, rtol * s[..., :1])
+    inverse = np.where(nonzero, 1 / np.where(nonzero, s, 1), 0).astype(s.dtype)
     return (H(vh) * inverse[..., None, :]) @ H(u)
 
 
@@ -346,9 +346,9 @@ def _pade(a: AnyArray) -> AnyArray:
 def _directional(x: AnyArray, t: AnyArray) -> AnyArray:
     """Return the derivative of exp at x in direction t: the upper right block of exp([[x, t], [0, x]])."""
     n = shape_of(x)[-1]
-    top = np.concatenate([x, t], axis=-1)
-    bottom = np.concatenate([np.zeros_like(x), x], axis=-1)
-    return matrix_exp(np.concatenate([top, bottom], axis=-2))[..., :n, n:]
+    upper = np.concatenate([x, t], axis=-1)
+    lower = np.concatenate([np.zeros_like(x), x], axis=-1)
+    return matrix_exp(np.concatenate([upper, lower], axis=-2))[..., :n, n:]
 
 
 @opaque(

@@ -41,8 +41,8 @@ def _eig_vjp(g: tuple[AnyArray, ...], w: AnyArray, v: AnyArray, *, strict: bool)
     if is_zero(gv):
         return solve(H(v), gw[..., :, None] * H(v))
     inner = H(v) @ settled(gv, v, strict)
-    turned = (inner - H(v) @ (v * np.real(_diagonal(inner))[..., None, :])) / np.conjugate(_gaps(w))
-    return solve(H(v), (_off(turned) + _as_diagonal(gw)) @ H(v))
+    ratio = (inner - H(v) @ (v * np.real(_diagonal(inner))[..., None, :])) / np.conjugate(_gaps(w))
+    return solve(H(v), (_off(ratio) + _as_diagonal(gw)) @ H(v))
 
 
 def _eig_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:

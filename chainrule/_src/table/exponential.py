@@ -133,8 +133,8 @@ def logaddexp2(x: AnyArray, y: AnyArray) -> None:
 
 
 def _log_or_zero(x: AnyArray, y: AnyArray) -> AnyArray | None:
-    gone = (x == 0) & (y <= 0)
-    return np.where(gone, 0, np.log(np.where(gone, 1, y))).astype(np.result_type(x, y))
+    masked_out = (x == 0) & (y <= 0)
+    return np.where(masked_out, 0, np.log(np.where(masked_out, 1, y))).astype(np.result_type(x, y))
 
 
 @op("xlogy special.xlogy", method=True, in_place=True)

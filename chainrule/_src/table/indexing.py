@@ -11,20 +11,20 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray, Params
-from chainrule._src.rules.batching import batch_parameters, broadcast_batch, in_front
+from chainrule._src.rules.batching import batch_parameters, broadcast_batch, prepend_size
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table.placing import (
-    chosen,
-    chosen_along,
+    embed_by_padding,
     is_foreign_index,
-    placed,
-    summed_at,
-    summed_by,
-    summed_by_along,
-    written_at,
+    scatter_sum,
+    scatter_write,
+    take_along_foreign,
+    take_along_foreign_transpose,
+    take_foreign,
+    take_foreign_transpose,
 )
-from chainrule._src.table.shape import laid_along, slowest_first
+from chainrule._src.table.shape import memory_order, with_memory_order
 from chainrule._src.tape.foreign import Foreign, beside, copied, innermost, writable, zeros_beside
 from chainrule._src.tape.protocol import holds_of, memory_of
 
@@ -46,7 +46,7 @@ def _last_kind(index: tuple[object, ...]) -> str:
     return "AliasBackward0"
 
 
-_batch_basic = batch_parameters(shape=in_front, index=lambda index, size: (slice(None), *index))
+_batch_basic = batch_parameters(shape=prepend_size, index=lambda index, size: (slice(None), *index))
 _BASIC = [
     call((3, 4), index=(1,)),
     call((3, 4), index=(slice(None), slice(0, 4, 2))),
@@ -85,7 +85,7 @@ def getitem(x: Any, *, index: Any) -> Any:
 def embed(x: AnyArray, *, shape: object, index: object) -> AnyArray:
     """Return zeros of a shape, with x written at a basic index."""
     if type(x) is Foreign:
-        return x.by_row("embed", placed, shape=shape, index=index)
+        return x.by_row("embed", embed_by_padding, shape=shape, index=index)
     out = np.zeros(shape, x.dtype)
     out[index] = x
     return out
@@ -107,10 +107,10 @@ def _array_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: i
     params["index"] = (*index, slice(None) if any(item is Ellipsis for item in index) else Ellipsis)
     if "shape" in params:
         params["shape"] = (*params["shape"], size)
-    moved = [np.moveaxis(p, 0, -1) for p in payloads]
-    out = np.moveaxis(prim(*moved, **params), -1, 0)
+    batch_last = [np.moveaxis(p, 0, -1) for p in payloads]
+    out = np.moveaxis(prim(*batch_last, **params), -1, 0)
     if params.get("order") == "K" and len(shape_of(out)) > 2:  # lay out each example by itself
-        return laid_along(out, [0, *[k for k in slowest_first(out) if k]])
+        return with_memory_order(out, [0, *[k for k in memory_order(out) if k]])
     return out
 
 
@@ -188,7 +188,7 @@ read = index  # an alias that a rule's parameter ``index`` does not shadow
 def add_at(x: AnyArray, *, shape: object, index: object) -> AnyArray | None:
     """Return zeros of a shape, with x added at an index; values for the same element are summed."""
     if not writable(x):
-        return summed_at(x, shape, index)
+        return scatter_sum(x, shape, index)
     out = zeros_beside(x, shape, x.dtype)
     if _unique(index):
         out[index] = x
@@ -203,10 +203,10 @@ def _put_values(
     """Return the cotangent of the values; of several values written to one element, only the last gets it."""
     part = read(g, index=index)
     if not accumulate and not _unique(index):
-        places = np.arange(math.prod(shape_of(part))).reshape(shape_of(part))
+        positions = np.arange(math.prod(shape_of(part))).reshape(shape_of(part))
         last = np.empty(x_shape, np.intp)
-        last[index] = places
-        part = np.where(last[index] == places, part, np.zeros((), g.dtype))
+        last[index] = positions
+        part = np.where(last[index] == positions, part, np.zeros((), g.dtype))
     return unbroadcast(part, values_shape, g.dtype)
 
 
@@ -239,7 +239,7 @@ def _put_values(
 def index_put(x: AnyArray, values: AnyArray, *, index: tuple[Any, ...], accumulate: bool) -> AnyArray | None:
     """Return x with values written (or added) at an index."""
     if not (is_array(x) and is_array(values)):
-        return x + summed_at(values, shape_of(x), index) if accumulate else written_at(x, values, index)
+        return x + scatter_sum(values, shape_of(x), index) if accumulate else scatter_write(x, values, index)
     out = np.array(x, order="K", copy=True)
     if accumulate:
         if out.ndim == values.ndim == len(index) == 1 and np.ndim(index[0]) > 1:
@@ -261,12 +261,12 @@ def index_put(x: AnyArray, values: AnyArray, *, index: tuple[Any, ...], accumula
 )
 def gather(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
     """Return one element of x per index along an axis, as ``np.take_along_axis``."""
-    return along(x, index, axis)
+    return take_along_axis(x, index, axis)
 
 
-def along(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
+def take_along_axis(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """Call ``np.take_along_axis``, or its counterpart for an index of another library."""
-    return chosen_along(x, index, axis) if is_foreign_index(index) else np.take_along_axis(x, index, axis)
+    return take_along_foreign(x, index, axis) if is_foreign_index(index) else np.take_along_axis(x, index, axis)
 
 
 def _grid(index: AnyArray, axis: int) -> tuple[AnyArray, ...]:
@@ -276,7 +276,7 @@ def _grid(index: AnyArray, axis: int) -> tuple[AnyArray, ...]:
     return tuple(grid)
 
 
-def reached(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
+def crop_to_index(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """Crop x to the index's sizes along the other axes: the part that the index can read or write."""
     sizes, ends = shape_of(x), shape_of(index)
     if sizes[:axis] == ends[:axis] and sizes[axis:][1:] == ends[axis:][1:]:
@@ -285,7 +285,10 @@ def reached(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
 
 
 @linear(
-    transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis)},
+    transpose={
+        "x": lambda g: g,
+        "src": lambda g, index, *, axis: gather(crop_to_index(g, index, axis), index, axis=axis),
+    },
     samples=[
         call((3, 4), np.array([[2, 0], [1, 1]]), (2, 2), axis=-1),
         call((2, 3, 2), np.array([[[0], [2]]]), (1, 2, 1), axis=-2),
@@ -297,14 +300,14 @@ def reached(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
 def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """Return x with every element of src added at its index along an axis."""
     if is_foreign_index(index):
-        added = summed_by_along(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
-        return x + added if shape_of(added) == shape_of(x) else x + placed(added, shape_of(x), _corner(added))
+        added = take_along_foreign_transpose(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
+        return x + added if shape_of(added) == shape_of(x) else x + embed_by_padding(added, shape_of(x), _corner(added))
     if not writable(x, src):
-        return x + summed_at(src, shape_of(x), _grid(index, axis)) if index.size else x
+        return x + scatter_sum(src, shape_of(x), _grid(index, axis)) if index.size else x
     out = copied(x if is_array(src) else beside(src, x), "C")
     if index.size:
         steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
-        grid = _grid(places(index, out.shape[axis], axis), axis)
+        grid = _grid(nonnegative_indices(index, out.shape[axis], axis), axis)
         at = sum(i * step for i, step in zip(grid, steps, strict=True))
         # faster than indexing along each axis
         np.add.at(out.reshape(-1), at.ravel(), np.broadcast_to(src, index.shape).ravel())
@@ -314,7 +317,7 @@ def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> An
 @linear(
     transpose={
         "x": lambda g, index, *, axis: scatter(g, index, np.zeros(shape_of(index), g.dtype), axis=axis),
-        "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis),
+        "src": lambda g, index, *, axis: gather(crop_to_index(g, index, axis), index, axis=axis),
     },
     samples=[
         call((3, 4), np.array([[2, 0], [1, 3]]), (2, 2), axis=-1),
@@ -326,7 +329,7 @@ def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> An
 def scatter(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """Return x with every element of src written at its index along an axis."""
     if not (is_array(x) and is_array(src)) and is_array(index):
-        return written_at(x, src, _grid(index, axis)) if index.size else x
+        return scatter_write(x, src, _grid(index, axis)) if index.size else x
     x = beside(innermost(index), x) if is_array(x) else x
     out = copied(x)
     if index.size:
@@ -338,7 +341,7 @@ def _corner(x: AnyArray) -> tuple[slice, ...]:
     return tuple(map(slice, shape_of(x)))
 
 
-def places(index: Any, n: int, axis: int) -> Any:
+def nonnegative_indices(index: Any, n: int, axis: int) -> Any:
     """Convert integer indices along an axis of length n to nonnegative ones.
 
     Raises:
@@ -370,13 +373,13 @@ class Outside(NamedTuple):
 
 
 class _FromFront(NamedTuple):
-    """``places`` as a function of plain integers, for recording."""
+    """``nonnegative_indices`` of plain integers, as a callable that can be recorded."""
 
     n: int
     axis: int
 
     def __call__(self, index: AnyArray) -> AnyArray:
-        return places(np.asarray(index), self.n, self.axis)
+        return nonnegative_indices(np.asarray(index), self.n, self.axis)
 
 
 def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: int, params: Params) -> Any:
@@ -393,7 +396,7 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: in
     rest = shape[2:]
     flat = np.reshape(first, (size * n, *rest))
     offsets = np.reshape(np.arange(size) * n, (size, *(1,) * (len(shape_of(index)) - 1)))
-    taken = prim(flat, places(index, n, len(shape_of(x)) - 1 + axis) + offsets, axis=-len(rest) - 1)
+    taken = prim(flat, nonnegative_indices(index, n, len(shape_of(x)) - 1 + axis) + offsets, axis=-len(rest) - 1)
     extra = len(shape_of(index)) - 1
     position = len(shape_of(x)) + axis  # the final position of the index axes, counted with the batch axis in front
     return np.moveaxis(taken, tuple(range(1, 1 + extra)), tuple(range(position, position + extra))) if extra else taken
@@ -413,7 +416,7 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: in
 )
 def take(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
     """Return the entries of x at indices along an axis, as ``np.take``; the index's axes replace the axis."""
-    return chosen(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
+    return take_foreign(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
 
 
 def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
@@ -424,10 +427,10 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     g = g if batched[0] else broadcast_batch(g, size)
     extra = len(shape_of(index)) - 1
     start = len(shape_of(g)) + axis + 1 - extra  # first of the index axes in g
-    moved = np.moveaxis(g, tuple(range(start, start + extra)), tuple(range(1, 1 + extra))) if extra else g
-    rest = shape_of(moved)[1 + extra :]
+    index_first = np.moveaxis(g, tuple(range(start, start + extra)), tuple(range(1, 1 + extra))) if extra else g
+    rest = shape_of(index_first)[1 + extra :]
     offsets = np.reshape(np.arange(size) * length, (size, *(1,) * extra))
-    flat = prim(moved, np.remainder(index, length) + offsets, axis=-len(rest) - 1, length=size * length)
+    flat = prim(index_first, np.remainder(index, length) + offsets, axis=-len(rest) - 1, length=size * length)
     return np.moveaxis(np.reshape(flat, (size, length, *rest)), 1, axis)
 
 
@@ -451,9 +454,9 @@ def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArra
     after = -axis - 1
     start = len(shape) - after - n
     if is_foreign_index(index):
-        return summed_by(x, index, axis, length)
+        return take_foreign_transpose(x, index, axis, length)
     if not writable(x):
-        return summed_at(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
+        return scatter_sum(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
     out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     if x.size:  # NumPy checks indices along an empty axis even where there is nothing to add
         np.add.at(out, (*(slice(None),) * start, index), x)

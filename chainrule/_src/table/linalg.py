@@ -180,9 +180,9 @@ def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:
         return solve.value(x, y)
     above, below = slice(n // 2), slice(n // 2, None)
     first, second = (below, above) if upper else (above, below)
-    known = _substituted(x[..., first, first], y[..., first, :], upper)
-    rest = _substituted(x[..., second, second], y[..., second, :] - x[..., second, first] @ known, upper)
-    return np.concatenate((rest, known) if upper else (known, rest), axis=-2)
+    solved = _substituted(x[..., first, first], y[..., first, :], upper)
+    rest = _substituted(x[..., second, second], y[..., second, :] - x[..., second, first] @ solved, upper)
+    return np.concatenate((rest, solved) if upper else (solved, rest), axis=-2)
 
 
 _SMALL = 32  # largest size at which the LU decomposition takes no measurable time

@@ -55,8 +55,8 @@ def _by_lapack(x: Any, pivots: Any) -> bool:
     columns = x.swapaxes(1, 2).copy()
     integer = np.dtype(f"i{getrf.bits // 8}")
     exchanges, (rows, width, info) = np.empty(pivots.shape, integer), np.array([m, n, 0], integer)[:, None]
-    for matrix, places in zip(columns, exchanges, strict=True):
-        getrf(rows, width, matrix, rows, places, info)  # the caller checks for zeros among the pivots
+    for matrix, pivot_row in zip(columns, exchanges, strict=True):
+        getrf(rows, width, matrix, rows, pivot_row, info)  # the caller checks for zeros among the pivots
     x[:] = columns.swapaxes(1, 2)
     pivots[:] = exchanges - 1
     return True
@@ -146,7 +146,7 @@ def _parts(lu: AnyArray, k: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray
 
 
 def _blocks(square: AnyArray, right: AnyArray | None, below: AnyArray | None, m: int, n: int) -> AnyArray:
-    """Assemble [[square, beside], [below]], of which one part is empty."""
+    """Assemble [[square, right], [below]], of which one part is empty."""
     if n > m:
         return np.concatenate([square, right], axis=-1)
     return np.concatenate([square, below], axis=-2) if m > n else square
@@ -170,9 +170,9 @@ def _vjp(g: AnyArray, lu: AnyArray, order: AnyArray) -> AnyArray | None:
         upper = upper - H(l2) @ to_l2
     middle = over_transposed(np.tril(lower, -1) + np.triu(upper), u1)
     square = transposed_solution(l1, middle, False, True)
-    beside = transposed_solution(l1, to_u2, False, True) if n > m else None
+    right = transposed_solution(l1, to_u2, False, True) if n > m else None
     below = over_transposed(to_l2, u1) if m > n else None
-    return reordered(_blocks(square, beside, below, m, n), np.argsort(order, axis=-1))
+    return reordered(_blocks(square, right, below, m, n), np.argsort(order, axis=-1))
 
 
 def _jvp(t: AnyArray, lu: AnyArray, order: AnyArray) -> tuple[AnyArray | None, ...] | None:
@@ -183,9 +183,9 @@ def _jvp(t: AnyArray, lu: AnyArray, order: AnyArray) -> tuple[AnyArray | None, .
     inner = over(solve_triangular(l1, t[..., :k, :k], upper=False, unitriangular=True), u1)
     lower, upper = np.tril(inner, -1), np.triu(inner)
     square = l1 @ lower + upper @ u1
-    beside = solve_triangular(l1, t[..., :k, k:], upper=False, unitriangular=True) - lower @ u2 if n > m else None
+    right = solve_triangular(l1, t[..., :k, k:], upper=False, unitriangular=True) - lower @ u2 if n > m else None
     below = over(t[..., k:, :k], u1) - l2 @ upper if m > n else None
-    return _blocks(square, beside, below, m, n), None, None
+    return _blocks(square, right, below, m, n), None, None
 
 
 _TEXT = (
@@ -216,14 +216,14 @@ def lu_factor(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return the factors of x[order] = L @ U in one matrix (L without its unit diagonal), the pivots and the order."""
     m, n = x.shape[-2:]
     k = min(m, n)
-    given = x.reshape(math.prod(x.shape[:-2]), m, n)
-    flat = np.array(given)
+    matrices = x.reshape(math.prod(x.shape[:-2]), m, n)
+    flat = np.array(matrices)
     pivots = np.zeros((flat.shape[0], k), np.int64)
     if not _by_lapack(flat, pivots):
         _eliminate(flat, pivots, 0, k)
         if n > k and flat.size:
             lower = np.tril(flat[:, :k, :k], -1) + np.eye(k, dtype=x.dtype)
-            right = np.take_along_axis(given, order_of(pivots, m)[..., None], 1)[..., k:]
+            right = np.take_along_axis(matrices, order_of(pivots, m)[..., None], 1)[..., k:]
             flat[:, :, k:] = np.linalg.solve(lower, right)
     pivots = pivots.reshape(*x.shape[:-2], k)
     return flat.reshape(x.shape), pivots, order_of(pivots, m)

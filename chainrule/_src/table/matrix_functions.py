@@ -24,11 +24,11 @@ def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> AnyArray
     R. Mathias, A chain rule for matrix functions and applications (1996).
     """
     n = shape_of(x)[-1]
-    both = np.concatenate(
+    block_matrix = np.concatenate(
         [np.concatenate([x, t], -1), np.concatenate([np.zeros((n, n)), x], -1)],
         -2,
     )
-    return matrix_function(both, name=name, options=options)[..., :n, n:]
+    return matrix_function(block_matrix, name=name, options=options)[..., :n, n:]
 
 
 @opaque(

@@ -17,19 +17,19 @@ from chainrule._src.tape.versions import strided
 ndarray = np.ndarray
 
 
-def places(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
+def memory_offsets(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
     """Return the offsets of a strided view's elements from the start of the memory."""
     steps = [np.arange(n) * s for n, s in zip(size, stride, strict=True)]
     grid = np.ix_(*steps) if steps else ()
     return np.asarray(offset + sum(grid, np.zeros(size, np.int64)), np.int64)
 
 
-def elements_at(x_shape: tuple[int, ...], x_stride: tuple[int, ...], wanted: TensorLike) -> AnyArray:
+def element_indices(x_shape: tuple[int, ...], x_stride: tuple[int, ...], offsets: TensorLike) -> AnyArray:
     """Return the indices, in element order, of the elements at memory offsets from the first element; −1 where none is."""
-    there = places(x_shape, x_stride, 0).reshape(-1)
-    order = np.argsort(there, kind="stable")
-    found = order[np.searchsorted(there, wanted, sorter=order).clip(max=there.size - 1)]
-    return np.where(there[found] == wanted, found, -1)
+    element_offsets = memory_offsets(x_shape, x_stride, 0).reshape(-1)
+    order = np.argsort(element_offsets, kind="stable")
+    found = order[np.searchsorted(element_offsets, offsets, sorter=order).clip(max=element_offsets.size - 1)]
+    return np.where(element_offsets[found] == offsets, found, -1)
 
 
 def _elements(
@@ -40,8 +40,8 @@ def _elements(
     x_stride: tuple[int, ...] | None,
 ) -> AnyArray:
     """Return which elements of x a strided view contains."""
-    wanted = places(size, stride, offset)
-    return wanted if x_stride is None else elements_at(x_shape, x_stride, wanted)
+    offsets = memory_offsets(size, stride, offset)
+    return offsets if x_stride is None else element_indices(x_shape, x_stride, offsets)
 
 
 def _strided_vjp(
@@ -54,8 +54,8 @@ def _strided_vjp(
     x_stride: tuple[int, ...] | None,
 ) -> AnyArray:
     n = int(np.prod(x_shape, dtype=np.int64))
-    shown = _elements(x_shape, size, stride, offset, x_stride)
-    flat = take_add(np.reshape(g, (-1,)), shown.reshape(-1), axis=-1, length=n)
+    viewed = _elements(x_shape, size, stride, offset, x_stride)
+    flat = take_add(np.reshape(g, (-1,)), viewed.reshape(-1), axis=-1, length=n)
     return np.reshape(flat, x_shape)
 
 
@@ -66,8 +66,8 @@ def _strided_batch(
     shape, step = shape_of(x)[1:], params["x_stride"]
     one = int(np.prod(shape, dtype=np.int64))
     if step is not None:
-        shown = _elements(shape, params["size"], params["stride"], params["offset"], step)
-        return take(np.reshape(x, (size, one)), shown, axis=-1)
+        viewed = _elements(shape, params["size"], params["stride"], params["offset"], step)
+        return take(np.reshape(x, (size, one)), viewed, axis=-1)
     return prim(
         x, size=(size, *params["size"]), stride=(one, *params["stride"]), offset=params["offset"], x_stride=None
     )
@@ -93,7 +93,7 @@ def as_strided(x: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) ->
         start = x.reshape(-1)[offset:]
         return strided(start, size, tuple(s * x.itemsize for s in stride))
     if is_array(x) and x_stride is not None and x.strides == tuple(s * x.itemsize for s in x_stride) and all(size):
-        at = np.unravel_index(int(elements_at(x.shape, x_stride, offset)), x.shape)  # the first element of the view
+        at = np.unravel_index(int(element_indices(x.shape, x_stride, offset)), x.shape)  # the first element of the view
         return strided(x[(*at, ...)], size, tuple(s * x.itemsize for s in stride))
     return take(np.reshape(x, (-1,)), _elements(shape_of(x), size, stride, offset, x_stride), axis=-1)
 

@@ -18,7 +18,7 @@ from chainrule._src.rules.batching import batch_leading, broadcast_batch, reshap
 from chainrule._src.rules.kinds import call, elementwise, opaque
 from chainrule._src.rules.kinds import linear as linear_row
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.rules.sums import added
+from chainrule._src.rules.sums import accurate_sum
 from chainrule._src.table.arithmetic import masked
 from chainrule._src.table.exponential import sigmoid
 from chainrule._src.table.reduction import count, height
@@ -248,12 +248,12 @@ def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool
 )
 def mse_loss(x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
     """Return the mean (or sum) of (x − y)² over the last ``ndim`` axes; both operands have the same shape and dtype."""
-    away = np.subtract(x, y)
-    if away.ndim == ndim:
-        flat = away.reshape(-1)
+    difference = np.subtract(x, y)
+    if difference.ndim == ndim:
+        flat = difference.reshape(-1)
         total = flat.dot(flat)
     else:
-        total = np.add.reduce(away * away, axis=tuple(range(-ndim, 0))) if ndim else away * away
+        total = np.add.reduce(difference * difference, axis=tuple(range(-ndim, 0))) if ndim else difference * difference
     return total / _divisor(x.shape, ndim, mean) if mean else total
 
 
@@ -372,7 +372,7 @@ def _linear_batch(
     vjp={
         "x": lambda g, weight: np.matmul(g, weight),
         "weight": lambda g, x: np.matmul(g.mT, x),
-        "bias": lambda g: added(g, (-2,)),
+        "bias": lambda g: accurate_sum(g, (-2,)),
     },
     jvp={
         "x": lambda t, weight: np.matmul(t, weight.mT),
@@ -398,7 +398,7 @@ def linear(x: Any, weight: Any, bias: Any) -> AnyArray:
 
 
 def _mean(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
-    return added(x, axis, True) / count(shape_of(x), axis)
+    return accurate_sum(x, axis, True) / count(shape_of(x), axis)
 
 
 def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> AnyArray:

@@ -22,7 +22,7 @@ ndarray = np.ndarray
 # -- at a basic index --------------------------------------------------------------------------------------------------
 
 
-def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> Any:
+def embed_by_padding(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> Any:
     """Return zeros of a shape, with x at a basic index."""
     spans = [_span(item, n) for item, n in zip(_for_every_axis(index, len(shape)), shape, strict=True)]
     sizes = tuple(map(len, spans))
@@ -49,8 +49,8 @@ def _for_every_axis(index: tuple[Any, ...], ndim: int) -> list[Any]:
 def _span(item: AnyArray, n: int) -> range:
     if isinstance(item, slice):
         return range(n)[item]
-    place = range(n)[item]
-    return range(place, place + 1)
+    index = range(n)[item]
+    return range(index, index + 1)
 
 
 def _spread(x: AnyArray, axis: int, step: int) -> Any:
@@ -59,25 +59,25 @@ def _spread(x: AnyArray, axis: int, step: int) -> Any:
     n = shape[axis]
     gaps = [(0, 0)] * (len(shape) + 1)
     gaps[axis + 1] = (0, step - 1)
-    wide = np.reshape(np.pad(np.expand_dims(x, axis + 1), gaps), (*shape[:axis], n * step, *shape[axis + 1 :]))
-    return wide[(slice(None),) * axis + (slice((n - 1) * step + 1),)]
+    spaced = np.reshape(np.pad(np.expand_dims(x, axis + 1), gaps), (*shape[:axis], n * step, *shape[axis + 1 :]))
+    return spaced[(slice(None),) * axis + (slice((n - 1) * step + 1),)]
 
 
-def replaced(base: AnyArray, part: AnyArray, steps: AnyArray) -> Any:
+def replace_region(base: AnyArray, part: AnyArray, steps: AnyArray) -> Any:
     """Return the base with the region of a view replaced by ``part``; ``steps`` (primitives, parameters) take the view."""
-    there = _put_back(np.ones_like(part, dtype=bool), shape_of(base), steps)
-    return np.where(there, _put_back(part, shape_of(base), steps), base)
+    mask = _put_back(np.ones_like(part, dtype=bool), shape_of(base), steps)
+    return np.where(mask, _put_back(part, shape_of(base), steps), base)
 
 
 def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
     """Return zeros of a shape, with ``part`` in the region that ``steps`` select: apply the steps' transposes."""
     viewed: Any = np.broadcast_to(False, shape)  # an array without memory, used for its shapes
-    way = []
+    inverse_steps = []
     for row, params in steps:
-        way.append((row, params, viewed))
+        inverse_steps.append((row, params, viewed))
         viewed = row.value(viewed, **params)
     part = np.broadcast_to(part, viewed.shape)
-    for row, params, before in reversed(way):
+    for row, params, before in reversed(inverse_steps):
         part = read(row, row.vjps["x"], {"g": part, "x": before, **params})
     return part
 
@@ -85,28 +85,28 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
 # -- at arrays of integers ---------------------------------------------------------------------------------------------
 
 
-def summed_along(x: AnyArray, places: NumpyArray, length: int, axis: int) -> AnyArray:
+def add_along(x: AnyArray, indices: NumpyArray, length: int, axis: int) -> AnyArray:
     """Return zeros of ``length`` along an axis, with the entries of x added at their indices; duplicates are summed pairwise."""
     axis %= len(shape_of(x))
-    order = np.argsort(places, kind="stable")
-    places = places[order]
-    x = np.take(x, order, axis=axis) if places.size and np.any(np.diff(order) != 1) else x
-    while np.any(places[1:] == places[:-1]):
-        first, second = _pairs(places)
+    order = np.argsort(indices, kind="stable")
+    indices = indices[order]
+    x = np.take(x, order, axis=axis) if indices.size and np.any(np.diff(order) != 1) else x
+    while np.any(indices[1:] == indices[:-1]):
+        first, second = _pairs(indices)
         x = np.take(x, first, axis=axis) + np.take(_with_zero(x, axis), second, axis=axis)
-        places = places[first]
-    source = np.full(length, places.size)
-    source[places] = np.arange(places.size)
+        indices = indices[first]
+    source = np.full(length, indices.size)
+    source[indices] = np.arange(indices.size)
     return np.take(_with_zero(x, axis), source, axis=axis)
 
 
-def _pairs(places: NumpyArray) -> tuple[Any, Any]:
+def _pairs(indices: NumpyArray) -> tuple[Any, Any]:
     """Pair up equal neighbours: return every other index of each run, and its neighbour (or the length if it has none)."""
-    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
-    rank = np.arange(places.size) - np.repeat(starts, np.diff(np.r_[starts, places.size]))
+    starts = np.flatnonzero(np.r_[True, indices[1:] != indices[:-1]])
+    rank = np.arange(indices.size) - np.repeat(starts, np.diff(np.r_[starts, indices.size]))
     first = np.flatnonzero(rank % 2 == 0)
-    second = np.minimum(first + 1, places.size - 1)
-    return first, np.where((places[second] == places[first]) & (second != first), second, places.size)
+    second = np.minimum(first + 1, indices.size - 1)
+    return first, np.where((indices[second] == indices[first]) & (second != first), second, indices.size)
 
 
 def _with_zero(x: AnyArray, axis: int) -> AnyArray:
@@ -115,41 +115,41 @@ def _with_zero(x: AnyArray, axis: int) -> AnyArray:
     return np.concatenate([x, np.zeros_like(x, shape=tuple(shape))], axis=axis)
 
 
-def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+def scatter_sum(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     """Return zeros of a shape, with x added at an index of arrays."""
     along = _one_array(index, shape)
     if along is not None:
-        axis, places = along
-        wide = (*shape[:axis], *places.shape, *shape[axis + 1 :])
-        flat = (*shape[:axis], places.size, *shape[axis + 1 :])
-        return summed_along(np.reshape(np.broadcast_to(x, wide), flat), places.ravel(), shape[axis], axis)
+        axis, indices = along
+        index_shape = (*shape[:axis], *indices.shape, *shape[axis + 1 :])
+        flat = (*shape[:axis], indices.size, *shape[axis + 1 :])
+        return add_along(np.reshape(np.broadcast_to(x, index_shape), flat), indices.ravel(), shape[axis], axis)
     at = _positions(shape, index)
     flat_x = np.reshape(np.broadcast_to(x, at.shape), (at.size,))
-    return np.reshape(summed_along(flat_x, at.ravel(), math.prod(shape), 0), tuple(shape))
+    return np.reshape(add_along(flat_x, at.ravel(), math.prod(shape), 0), tuple(shape))
 
 
-def written_at(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> Any:
+def scatter_write(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> Any:
     """Return x with values written at an index of arrays; of several values for one element the last is kept."""
     shape = shape_of(x)
     along = _one_array(index, shape)
     if along is not None and along[1].ndim == 1:
-        axis, places = along
-        values = np.broadcast_to(values, (*shape[:axis], places.size, *shape[axis + 1 :]))
-        there, source = _last(places, shape[axis])
-        there = there.reshape((-1,) + (1,) * (len(shape) - axis - 1))
-        return np.where(there, np.take(values, source, axis=axis), x) if places.size else x
+        axis, indices = along
+        values = np.broadcast_to(values, (*shape[:axis], indices.size, *shape[axis + 1 :]))
+        is_written, source = _last(indices, shape[axis])
+        is_written = is_written.reshape((-1,) + (1,) * (len(shape) - axis - 1))
+        return np.where(is_written, np.take(values, source, axis=axis), x) if indices.size else x
     at = _positions(shape, index)
-    there, source = _last(at.ravel(), math.prod(shape))
+    is_written, source = _last(at.ravel(), math.prod(shape))
     if not at.size:
         return x
     written = np.take(np.reshape(np.broadcast_to(values, at.shape), (at.size,)), source, axis=0)
-    return np.where(there.reshape(shape), np.reshape(written, shape), x)
+    return np.where(is_written.reshape(shape), np.reshape(written, shape), x)
 
 
-def _last(places: NumpyArray, n: int) -> tuple[Any, Any]:
+def _last(indices: NumpyArray, n: int) -> tuple[Any, Any]:
     """Return which of n elements are written, and the position of the value for each (an arbitrary one if not written)."""
     source = np.full(n, -1)
-    source[places] = np.arange(places.size)
+    source[indices] = np.arange(indices.size)
     return source >= 0, np.maximum(source, 0)
 
 
@@ -177,7 +177,7 @@ def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, Num
 # -- at index arrays of another library ----------------------------------------------------------------------------------
 
 
-def chosen(x: Any, index: Index, axis: int) -> Any:
+def take_foreign(x: Any, index: Index, axis: int) -> Any:
     """Compute ``np.take`` with an index of another library, as a sum over all entries of x, masked by the index.
 
     Whether an index is out of range is unknown before it is computed: the result there is NaN.
@@ -192,7 +192,7 @@ def chosen(x: Any, index: Index, axis: int) -> Any:
     return _nan_where_not(np.sum(np.where(selected, last, np.zeros((), x.dtype)), axis=-1), np.any(selected, axis=-1))
 
 
-def chosen_along(x: Any, index: Any, axis: int) -> Any:
+def take_along_foreign(x: Any, index: Any, axis: int) -> Any:
     """Compute ``np.take_along_axis`` with an index of another library."""
     n = shape_of(x)[axis]
     selected = _one_hot(np.moveaxis(index, axis, -1), n)
@@ -200,8 +200,8 @@ def chosen_along(x: Any, index: Any, axis: int) -> Any:
     return np.moveaxis(_nan_where_not(parts, np.any(selected, axis=-1)), -1, axis)
 
 
-def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
-    """Apply the transpose of ``chosen``."""
+def take_foreign_transpose(x: Any, index: Index, axis: int, length: int) -> Any:
+    """Apply the transpose of ``take_foreign``."""
     ndim, own = len(shape_of(x)), len(shape_of(index))
     first = ndim + axis - own + 1
     selected = np.moveaxis(_one_hot(index, length), -1, 0)
@@ -210,8 +210,8 @@ def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
     return np.sum(parts, axis=tuple(range(first + 1, first + 1 + own))) if own else parts
 
 
-def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
-    """Apply the transpose of ``chosen_along``."""
+def take_along_foreign_transpose(x: Any, index: Any, axis: int, length: int) -> Any:
+    """Apply the transpose of ``take_along_foreign``."""
     selected = _one_hot(np.moveaxis(index, axis, -1), length)
     parts = np.where(selected, np.moveaxis(x, axis, -1)[..., None], np.zeros((), x.dtype))
     return np.moveaxis(np.sum(parts, axis=-2), -1, axis)

@@ -18,14 +18,14 @@ ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
 
 
-def _as_slice(places: AnyArray) -> AnyArray | slice:
+def _as_slice(indices: AnyArray) -> AnyArray | slice:
     """Return evenly spaced indices as a slice, others unchanged."""
-    if not places.size:
+    if not indices.size:
         return slice(0, 0)
-    steps = np.diff(places)
+    steps = np.diff(indices)
     if (steps != steps[:1]).any() or (steps < 1).any():
-        return places
-    return slice(int(places[0]), int(places[-1]) + 1, int(steps[0]) if steps.size else 1)
+        return indices
+    return slice(int(indices[0]), int(indices[-1]) + 1, int(steps[0]) if steps.size else 1)
 
 
 class _Tap(NamedTuple):
@@ -49,14 +49,14 @@ def _cached_plan(places: tuple[AnyArray, ...], spatial: tuple[int, ...]) -> _Pla
 
 
 @functools.lru_cache(64)
-def _plan(about: tuple[tuple[tuple[int, int], bytes], ...], spatial: tuple[int, ...]) -> _Plan:
-    places = [np.frombuffer(data, np.int64).reshape(shape) for shape, data in about]
+def _plan(encoded_places: tuple[tuple[tuple[int, int], bytes], ...], spatial: tuple[int, ...]) -> _Plan:
+    places = [np.frombuffer(data, np.int64).reshape(shape) for shape, data in encoded_places]
     taps, table = [], []
     for columns in itertools.product(*[p.T for p in places]):
-        there = [np.flatnonzero(column >= 0) for column in columns]
-        everywhere = all(len(t) == len(column) for t, column in zip(there, columns, strict=True))
-        indices = _crossed([column[t] for column, t in zip(columns, there, strict=True)])
-        taps.append(_Tap(None if everywhere else _crossed(there), indices))
+        valid = [np.flatnonzero(column >= 0) for column in columns]
+        everywhere = all(len(t) == len(column) for t, column in zip(valid, columns, strict=True))
+        indices = _crossed([column[t] for column, t in zip(columns, valid, strict=True)])
+        taps.append(_Tap(None if everywhere else _crossed(valid), indices))
         table.append(_positions(columns, spatial).ravel())
     first = _positions([(p >= 0).argmax(1) for p in places], [p.shape[1] for p in places])
     return _Plan(taps, first, np.stack(table))
@@ -119,14 +119,14 @@ def _argmax_of_windows(x: AnyArray, places: AnyArray) -> Any:
     spatial = x.shape[x.ndim - len(places) :]
     axes = len(places)
     windows: Any = 0
-    there: Any = True
+    valid: Any = True
     for k, (p, n) in enumerate(zip(places, spatial, strict=True)):  # p: (windows, kernel) of this axis
         shape = [1] * (2 * axes)
         shape[k], shape[axes + k] = np.shape(p)
         along = np.reshape(p, shape)
-        windows, there = windows * n + along, there & (along >= 0)
+        windows, valid = windows * n + along, valid & (along >= 0)
     counts = windows.shape[:axes]
-    windows = np.where(there, windows, -1).reshape(math.prod(counts), -1)
+    windows = np.where(valid, windows, -1).reshape(math.prod(counts), -1)
     lines = np.take(np.reshape(x, (*x.shape[: x.ndim - axes], math.prod(spatial))), np.maximum(windows, 0), axis=-1)
     best = np.argmax(np.where(windows >= 0, lines, _lowest(x.dtype)), axis=-1)
     chosen = beside(x, windows.ravel())[best + np.arange(len(windows)) * windows.shape[1]]
@@ -143,6 +143,6 @@ def bag_argmax(x: AnyArray, *, members: AnyArray, ends: Any) -> AnyArray:
     best = zeros_beside(x, (*x.shape[:-2], len(ends) - 1, x.shape[-1]), np.int64)
     for bag, (start, end) in enumerate(itertools.pairwise(ends)):
         if end > start:
-            mine = members[start:end]
-            best[..., bag, :] = beside(x, mine)[np.argmax(x[..., mine, :], axis=-2)]
+            bag_rows = members[start:end]
+            best[..., bag, :] = beside(x, bag_rows)[np.argmax(x[..., bag_rows, :], axis=-2)]
     return best

@@ -10,7 +10,7 @@ from chainrule._src.arrays.types import AnyArray, Dims, Params, TensorLike
 from chainrule._src.rules.kinds import call, discrete, linear, opaque
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.rules.rules import conjugate
-from chainrule._src.rules.sums import accumulated, added
+from chainrule._src.rules.sums import accurate_scan, accurate_sum
 from chainrule._src.table.arithmetic import masked, sgn
 from chainrule._src.tape.foreign import divisor
 from chainrule._src.tape.node import Node
@@ -23,8 +23,8 @@ def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tu
     ndim = len(x_shape)
     if keepdims or len(axis) == ndim:  # a single number broadcasts without them
         return g
-    gone = {a % ndim for a in axis}
-    shape = tuple(1 if i in gone else n for i, n in enumerate(x_shape))
+    reduced = {a % ndim for a in axis}
+    shape = tuple(1 if i in reduced else n for i, n in enumerate(x_shape))
     return g.reshape(shape) if type(g) is ndarray else np.reshape(g, shape)
 
 
@@ -67,7 +67,7 @@ _AXES_OR_EMPTY = [*_AXES, call((0, 3), axis=(-2,), keepdims=False)]
 )
 def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
     """Return the sum over axes."""
-    return added(x, axis, keepdims)
+    return accurate_sum(x, axis, keepdims)
 
 
 @linear(
@@ -84,7 +84,7 @@ def mean(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, dims: bool = Fal
     """Return the mean over axes."""
     if x.dtype.char in "eF":  # float16 sums overflow where the mean does not; NumPy divides complex64 in complex128
         return np.mean(x, axis=axis, keepdims=keepdims)
-    return np.true_divide(added(x, axis, keepdims), _divisor(x, axis))
+    return np.true_divide(accurate_sum(x, axis, keepdims), _divisor(x, axis))
 
 
 def _divisor(x: AnyArray, axis: tuple[int, ...]) -> float:
@@ -117,10 +117,10 @@ def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     ndim = len(shape_of(x))
     rest = tuple(a for a in range(-ndim, 0) if a not in axis)
     order = tuple(a % ndim for a in rest + axis)
-    moved = np.transpose(x, order)
-    shape = shape_of(moved)
+    reduced_last = np.transpose(x, order)
+    shape = shape_of(reduced_last)
     n = count(shape, tuple(range(-len(axis), 0)))
-    flat = np.reshape(moved, (*shape[: len(rest)], n))
+    flat = np.reshape(reduced_last, (*shape[: len(rest)], n))
     edge = np.ones_like(flat[..., :1])
     before = np.cumprod(np.concatenate([edge, flat[..., : n - 1]], axis=-1), axis=-1)
     after = np.cumprod(np.concatenate([edge, np.flip(flat, axis=-1)[..., : n - 1]], axis=-1), axis=-1)
@@ -357,9 +357,9 @@ def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: boo
     if x.dtype == np.float16:  # its squares and sums overflow where the norm does not
         return vector_norm.value(size.astype(np.float32), ord=ord, axis=axis, keepdims=keepdims).astype(np.float16)
     if ord and count(x.shape, axis) == 1:  # avoids overflow of the power and the sum
-        return added(size, axis, keepdims)
+        return accurate_sum(size, axis, keepdims)
     if ord == 2:
-        return np.sqrt(added(np.square(size), axis, keepdims))
+        return np.sqrt(accurate_sum(np.square(size), axis, keepdims))
     if ord == np.inf:
         return np.maximum.reduce(size, axis=axis, keepdims=keepdims)
     if ord == -np.inf:
@@ -367,8 +367,8 @@ def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: boo
     if ord == 0:
         return np.add.reduce(size != 0, axis=axis, keepdims=keepdims).astype(size.dtype)
     if ord == 1:
-        return added(size, axis, keepdims)
-    return added(size**ord, axis, keepdims) ** (1 / ord)
+        return accurate_sum(size, axis, keepdims)
+    return accurate_sum(size**ord, axis, keepdims) ** (1 / ord)
 
 
 # -- scans -----------------------------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: boo
 
 def _reverse_cumsum(g: AnyArray, axis: int) -> AnyArray:
     """Return the cumulative sum from the end to the start."""
-    return np.flip(accumulated(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
+    return np.flip(accurate_scan(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
 
 
 _ALONG = [call((2, 3), axis=-1), call((3, 2), axis=-2), call((0, 2), axis=-2), call((1,), axis=-1)]
@@ -390,7 +390,7 @@ _ALONG = [call((2, 3), axis=-1), call((3, 2), axis=-2), call((0, 2), axis=-2), c
 )
 def cumsum(x: AnyArray, *, axis: int) -> AnyArray:
     """Return the running sum along an axis."""
-    return accumulated(np.cumsum, x, axis)
+    return accurate_scan(np.cumsum, x, axis)
 
 
 def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
@@ -429,7 +429,7 @@ def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyAr
 )
 def cumprod(x: AnyArray, *, axis: int) -> AnyArray:
     """Return the running product along an axis."""
-    return accumulated(np.cumprod, x, axis)
+    return accurate_scan(np.cumprod, x, axis)
 
 
 def _logcumsumexp_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:

@@ -8,7 +8,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.rules.kinds import call, opaque
-from chainrule._src.table.indexing import _grid, gather, reached, scatter, scatter_add
+from chainrule._src.table.indexing import _grid, crop_to_index, gather, scatter, scatter_add
 from chainrule._src.tape.foreign import copied
 
 ndarray = np.ndarray
@@ -16,7 +16,7 @@ ndarray = np.ndarray
 
 def at_index(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """Return the element of x at every index."""
-    return gather(reached(x, index, axis), index, axis=axis)
+    return gather(crop_to_index(x, index, axis), index, axis=axis)
 
 
 def products_alone(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -> AnyArray:
@@ -29,23 +29,23 @@ def products_of_others(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -
     if is_array(src) and src.all():
         return at_index(scatter_prod(x, index, src, axis=axis), index, axis) / src
     order = np.argsort(index, axis=axis, kind="stable")
-    place, factor = (np.swapaxes(np.take_along_axis(a, order, axis), axis, -1) for a in (index, src))
-    after = np.flip(_products_before(np.flip(place, axis=-1), np.flip(factor, axis=-1)), axis=-1)
-    others = np.swapaxes(_products_before(place, factor) * after, axis, -1)
+    target, factor = (np.swapaxes(np.take_along_axis(a, order, axis), axis, -1) for a in (index, src))
+    after = np.flip(_products_before(np.flip(target, axis=-1), np.flip(factor, axis=-1)), axis=-1)
+    others = np.swapaxes(_products_before(target, factor) * after, axis, -1)
     return at_index(x, index, axis) * np.take_along_axis(others, np.argsort(order, axis=axis), axis)
 
 
-def _products_before(place: AnyArray, factor: AnyArray) -> AnyArray:
+def _products_before(target: AnyArray, factor: AnyArray) -> AnyArray:
     """Return for every factor the product of those before it with the same target; targets are sorted.
 
     The products are built from products of 1, 2, 4 … factors, without division, so derivatives also hold for zero factors.
     """
-    n, step = shape_of(place)[-1], 1
+    n, step = shape_of(target)[-1], 1
     out = np.concatenate(
-        [np.ones_like(factor[..., :1]), np.where(place[..., 1:] == place[..., :-1], factor[..., :-1], 1)], axis=-1
+        [np.ones_like(factor[..., :1]), np.where(target[..., 1:] == target[..., :-1], factor[..., :-1], 1)], axis=-1
     )
     while step < n:
-        together = place[..., step:] == place[..., :-step]
+        together = target[..., step:] == target[..., :-step]
         further = out[..., step:] * np.where(together, out[..., :-step], 1)
         out = np.concatenate([out[..., :step], further], axis=-1)
         step *= 2
@@ -86,8 +86,8 @@ def _winners(
     x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, axis: int, include_self: bool
 ) -> tuple[AnyArray, ...]:
     """Return masks of the elements of x and of src that are the best at their target, and how many are."""
-    alone = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
-    of_x, of_src = ((x == out) | alone) if include_self else alone, src == at_index(out, index, axis)
+    untouched = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
+    of_x, of_src = ((x == out) | untouched) if include_self else untouched, src == at_index(out, index, axis)
     number = scatter_add(of_x.astype(x.dtype), index, of_src.astype(x.dtype), axis=axis)
     return of_x, of_src, np.where(number == 0, np.nan, number)  # no element equals a NaN
 
@@ -141,11 +141,11 @@ def scatter_best(
     out = copied(x)
     if not index.size:
         return out
-    places = _grid(index, axis)
+    grid = _grid(index, axis)
     if not include_self:
-        out[places] = _worst(x.dtype, largest)
+        out[grid] = _worst(x.dtype, largest)
     with np.errstate(invalid="ignore"):  # nan
-        (np.maximum if largest else np.minimum).at(out, places, src)
+        (np.maximum if largest else np.minimum).at(out, grid, src)
     return out
 
 

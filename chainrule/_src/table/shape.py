@@ -13,11 +13,11 @@ from chainrule._src.arrays import gpu
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType, Params, TensorLike
-from chainrule._src.rules.batching import batch_parameters, broadcast_batch, in_front, with_axes
+from chainrule._src.rules.batching import batch_parameters, broadcast_batch, insert_axes, prepend_size
 from chainrule._src.rules.batching import reshape as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table.placing import replaced
+from chainrule._src.table.placing import replace_region
 from chainrule._src.table.reduction import broadcast_to
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.protocol import plain, strides_of
@@ -27,7 +27,7 @@ ndarray = np.ndarray
 
 @linear(
     transpose=lambda g, x_shape: to_shape(g, x_shape),
-    batch=batch_parameters(shape=in_front),
+    batch=batch_parameters(shape=prepend_size),
     view=True,
     moves=True,
     samples=[call((2, 3), shape=(3, 2)), call((2, 3), shape=(6,)), call((), shape=(1, 1)), call((0, 3), shape=(3, 0))],
@@ -39,7 +39,7 @@ def view(x: AnyArray, *, shape: tuple[int, ...]) -> Any:
 
 @linear(
     transpose=lambda g, x_shape: to_shape(g, x_shape),
-    batch=batch_parameters(shape=in_front),
+    batch=batch_parameters(shape=prepend_size),
     moves=True,
     samples=[call((2, 3), shape=(3, 2))],
 )
@@ -107,7 +107,7 @@ def _expand_batch(
     prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
 ) -> AnyArray:
     (x,), shape = payloads, params["shape"]
-    return prim(with_axes(x, len(shape) - len(shape_of(x)) + 1), shape=(size, *shape))
+    return prim(insert_axes(x, len(shape) - len(shape_of(x)) + 1), shape=(size, *shape))
 
 
 @linear(
@@ -272,8 +272,8 @@ def undiagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int, sizes: tuple
     out = np.zeros(shape, x.dtype)
     n = shape_of(x)[-1]
     i = np.arange(n)
-    moved = np.moveaxis(out, positions, (-2, -1))
-    moved[..., i + max(-offset, 0), i + max(offset, 0)] = x
+    matrices = np.moveaxis(out, positions, (-2, -1))
+    matrices[..., i + max(-offset, 0), i + max(offset, 0)] = x
     return out
 
 
@@ -297,8 +297,8 @@ def clone(x: Any) -> Any:
     """Return a copy with the memory order of x; broadcast axes are materialized in C order."""
     if not is_array(x):
         return np.positive(x)
-    stretched = 0 in x.strides and any([s == 0 and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
-    return x.copy(order="C" if stretched else "K")
+    is_broadcast = 0 in x.strides and any([s == 0 and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
+    return x.copy(order="C" if is_broadcast else "K")
 
 
 @linear(
@@ -315,16 +315,16 @@ def laid(x: AnyArray, *, order: str, ndim: int) -> AnyArray:
     return np.transpose(np.copy(np.transpose(x, axes), order="C"), axes)
 
 
-def laid_along(a: AnyArray, order: list[int]) -> AnyArray:
+def with_memory_order(a: AnyArray, order: list[int]) -> AnyArray:
     """Return the array, or a copy if its axes do not have this memory order (slowest first)."""
     shape = shape_of(a)
-    if [k for k in order if shape[k] != 1] == [k for k in slowest_first(a) if shape[k] != 1]:
+    if [k for k in order if shape[k] != 1] == [k for k in memory_order(a) if shape[k] != 1]:
         return a
     back = sorted(range(len(order)), key=order.__getitem__)
     return np.transpose(laid(np.transpose(a, order), order="C", ndim=len(order)), back)
 
 
-def slowest_first(a: AnyArray) -> list[int]:
+def memory_order(a: AnyArray) -> list[int]:
     """Return the axes in memory order, slowest first."""
     steps = strides_of(a)
     return sorted(range(len(steps)), key=lambda k: -abs(steps[k]))
@@ -338,7 +338,7 @@ def slowest_first(a: AnyArray) -> list[int]:
 )
 def to_device(x: AnyArray, *, source: object, target: object) -> AnyArray:
     """Copy x to the GPU with the number ``target``, or to the host (None); ``source`` is where x is now."""
-    return clone.value(x) if source == target else plain(gpu.moved(getattr(x, "payload", x), target))
+    return clone.value(x) if source == target else plain(gpu.copy_to(getattr(x, "payload", x), target))
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
@@ -428,7 +428,7 @@ def _apply_steps(x: AnyArray, steps: Any) -> AnyArray:
 def copy_slices(base: AnyArray, part: AnyArray, *, steps: Any) -> AnyArray:
     """Return the base with the region of a view replaced by ``part``; ``steps`` take the view."""
     if not (is_array(base) and is_array(part)):
-        return replaced(base, part, steps)
+        return replace_region(base, part, steps)
     out: Any = np.array(base, order="K", copy=True)
     region: Any = _apply_steps(out, steps)
     if np.may_share_memory(region, out):

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray, Params
 from chainrule._src.messages import errors
-from chainrule._src.rules.batching import applied, broadcast_batch
+from chainrule._src.rules.batching import apply_primitive, broadcast_batch
 from chainrule._src.rules.kinds import linear, opaque
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
@@ -125,11 +125,11 @@ def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Para
     if not batched[0]:
         rest = shape_of(x)[2:]
         columns = np.reshape(np.moveaxis(x, 0, -1), (n, math.prod(rest) * size))
-        return np.moveaxis(np.reshape(applied(prim, (data, columns), params), (m, *rest, size)), -1, 0)
+        return np.moveaxis(np.reshape(apply_primitive(prim, (data, columns), params), (m, *rest, size)), -1, 0)
     x = x if batched[1] else broadcast_batch(x, size)
     rest = shape_of(x)[2:]
     operands = np.reshape(data, (size * len(places.indices),)), np.reshape(x, (size * n, *rest))
-    return np.reshape(applied(prim, operands, {**params, "places": places.blocks(size)}), (size, m, *rest))
+    return np.reshape(apply_primitive(prim, operands, {**params, "places": places.blocks(size)}), (size, m, *rest))
 
 
 def _at_places(g: AnyArray, x: AnyArray, places: Places, transposed: bool) -> Any:
@@ -198,7 +198,7 @@ def _operator_batch(prim: Primitive, payloads: Any, batched: object, size: int, 
     (x,) = payloads
     n, *rest = shape_of(x)[1:]
     columns = np.reshape(np.moveaxis(x, 0, -1), (n, math.prod(rest) * size))
-    out = applied(prim, (columns,), params)
+    out = apply_primitive(prim, (columns,), params)
     return np.moveaxis(np.reshape(out, (shape_of(out)[0], *rest, size)), -1, 0)
 
 

@@ -98,11 +98,11 @@ def _by_region(x: AnyArray, from_erf: AnyFunction, from_erfc: AnyFunction) -> An
     """Apply ``from_erf`` to erf(x) where x is small, and ``from_erfc`` to erfc(|x|) and x elsewhere."""
     y = np.abs(x)
     near = y <= 0.46875
-    away = ~near
+    tail = ~near
     out = np.empty_like(x)
     n = x[near]
     out[near] = from_erf(n * _ratio(_NEAR, n * n))
-    out[away] = from_erfc(_erfc_tail(y[away]), x[away])
+    out[tail] = from_erfc(_erfc_tail(y[tail]), x[tail])
     return out
 
 
@@ -187,8 +187,8 @@ def entr(x: Any) -> AnyArray:
 
 
 def _log1p_or_zero(x: AnyArray, y: AnyArray) -> AnyArray | None:
-    gone = (x == 0) & (y <= -1)
-    return np.where(gone, 0, np.log1p(np.where(gone, 0, y))).astype(np.result_type(x, y))
+    masked_out = (x == 0) & (y <= -1)
+    return np.where(masked_out, 0, np.log1p(np.where(masked_out, 0, y))).astype(np.result_type(x, y))
 
 
 @op("special.xlog1py")

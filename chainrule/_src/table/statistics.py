@@ -7,8 +7,8 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import call, linear, opaque
-from chainrule._src.rules.sums import WIDER, added
-from chainrule._src.table.indexing import along, scatter_add
+from chainrule._src.rules.sums import WIDER, accurate_sum
+from chainrule._src.table.indexing import scatter_add, take_along_axis
 from chainrule._src.table.reduction import EXTREMUM, count, extremum_jvp, extremum_vjp, restore_axes
 from chainrule._src.tape.foreign import divisor
 
@@ -19,10 +19,10 @@ def _deviations(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     """Return the deviation of every element from the mean."""
     if x.dtype.char in "eF":  # see ``reduction.mean``
         return x - np.mean(x, axis=axis, keepdims=True)
-    return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
+    return x - accurate_sum(x, axis, True) / (count(shape_of(x), axis) or np.nan)
 
 
-def narrowed(result: AnyArray, x: AnyArray) -> AnyArray:
+def cast_back(result: AnyArray, x: AnyArray) -> AnyArray:
     """Cast a result computed in a wider dtype to the operand's dtype (for complex operands, to the real one)."""
     return result.astype(np.finfo(x.dtype).dtype, copy=False)
 
@@ -52,7 +52,7 @@ def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
         if x.dtype.kind == "c"
         else deviations * deviations
     )
-    return added(squares, axis, keepdims)
+    return accurate_sum(squares, axis, keepdims)
 
 
 def _var_vjp(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
@@ -93,7 +93,7 @@ _COUNT = "(x.size / g.size - correction)"
 )
 def var(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     """Return the variance over axes: the sum of squared deviations from the mean, divided by n − correction."""
-    return narrowed(_variance(x, axis, keepdims, correction), x)
+    return cast_back(_variance(x, axis, keepdims, correction), x)
 
 
 @opaque(
@@ -106,7 +106,7 @@ def var(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float
 )
 def std(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     """Return the standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
-    return narrowed(np.sqrt(_variance(x, axis, keepdims, correction)), x)
+    return cast_back(np.sqrt(_variance(x, axis, keepdims, correction)), x)
 
 
 # -- order -----------------------------------------------------------------------------------------------------------
@@ -150,5 +150,5 @@ _PLACES = [
 )
 def pick(x: AnyArray, index: AnyArray, *, axis: int, keepdims: bool, name: str) -> AnyArray:
     """Return the elements at an index along an axis, as max, sort, topk ... return them with their indices."""
-    out = along(x, index, axis)
+    out = take_along_axis(x, index, axis)
     return out if keepdims else np.squeeze(out, axis)

@@ -10,7 +10,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, ShapeLike, TensorLike
 from chainrule._src.rules.kinds import call, linear
-from chainrule._src.table.placing import summed_at
+from chainrule._src.table.placing import scatter_sum
 from chainrule._src.tape.versions import strided
 
 ndarray = np.ndarray
@@ -52,8 +52,8 @@ def fold_windows(x: Any, *, axis: SupportsIndex, size: ShapeLike, step: TensorLi
     """Apply the transpose of ``unfold``: add every window at its position to zeros of ``length`` along the axis."""
     windows = np.moveaxis(x, axis - 1, -2)
     if not is_array(x):
-        places = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)
-        return np.moveaxis(summed_at(windows, (*windows.shape[:-2], length), (Ellipsis, places)), -1, axis)
+        positions = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)
+        return np.moveaxis(scatter_sum(windows, (*windows.shape[:-2], length), (Ellipsis, positions)), -1, axis)
     out = np.zeros((*windows.shape[:-2], length), x.dtype)
     count = windows.shape[-2]
     for k in range(size):

@@ -71,7 +71,7 @@ def _conj(x: AnyArray) -> AnyArray:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
-def points(transform: AnyFunction, x: AnyArray, axes: Ints) -> list[int]:
+def default_points(transform: AnyFunction, x: AnyArray, axes: Ints) -> list[int]:
     """Return the default number of points of a transform along axes."""
     sizes = [shape_of(x)[axis] for axis in axes]
     if transform in (irfft, hfft):
@@ -95,7 +95,9 @@ def _axes(axis_list: Sequence[int], ndim: int) -> Ints:
     return from_end(axes, ndim)
 
 
-def _apply(transform: AnyFunction, a: AnyArray, given: Sequence[int | None], axes: Ints, norm: Any) -> AnyArray:
+def _apply(
+    transform: AnyFunction, a: AnyArray, requested_sizes: Sequence[int | None], axes: Ints, norm: Any
+) -> AnyArray:
     norm = "backward" if norm is None else norm
     if norm not in rows.OTHER:
         raise errors.fft_norm(norm, ValueError)
@@ -104,9 +106,9 @@ def _apply(transform: AnyFunction, a: AnyArray, given: Sequence[int | None], axe
     if a.dtype.kind in "iub":  # cast as NumPy does
         a = np.astype(a, np.dtype(np.float64))
     if len(set(axes)) < len(axes):
-        return _one_by_one(transform, a, given, axes, norm)
-    usual = points(transform, a, axes)
-    sizes = tuple(m if n is None else operator.index(n) for n, m in zip(given, usual, strict=True))
+        return _one_by_one(transform, a, requested_sizes, axes, norm)
+    usual = default_points(transform, a, axes)
+    sizes = tuple(m if n is None else operator.index(n) for n, m in zip(requested_sizes, usual, strict=True))
     for n in sizes:
         if n < 1:
             raise errors.fft_points(transform.__name__, n, ValueError)

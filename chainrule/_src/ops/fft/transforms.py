@@ -14,7 +14,7 @@ from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, shaping
-from chainrule._src.ops.arguments import creates, floating, tensor_of
+from chainrule._src.ops.arguments import tensor_of, to_float, with_creation_keywords
 from chainrule._src.ops.fft import numpy_face as shared
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind, cast
@@ -55,7 +55,7 @@ def _along(transform: AnyFunction, function: str, input: Any, n: Any, dim: Any, 
     """Apply a transform along one axis."""
     x = tensor_of(f"fft_{function}", input)
     axes = _axes(function, [_int(function, "dim", dim)], x.ndim)
-    sizes = shared.points(transform, x, axes) if n is None else [_int(function, "n", n)]
+    sizes = shared.default_points(transform, x, axes) if n is None else [_int(function, "n", n)]
     return _applied(transform, function, x, sizes, axes, norm, out)
 
 
@@ -78,7 +78,7 @@ def _over(transform: AnyFunction, function: str, input: Any, s: object, dim: Any
     axes = _axes(function, dims, x.ndim)
     if not axes:
         return _over_nothing(transform, function, x, out)
-    usual = shared.points(transform, x, axes)
+    usual = shared.default_points(transform, x, axes)
     sizes = usual if sizes is None else [m if n == -1 else n for n, m in zip(sizes, usual, strict=True)]
     return _applied(transform, function, x, sizes, axes, norm, out)
 
@@ -86,7 +86,7 @@ def _over(transform: AnyFunction, function: str, input: Any, s: object, dim: Any
 def _over_nothing(transform: AnyFunction, function: str, x: AnyArray, out: Any) -> Tensor:
     if transform not in (shared.fft, shared.ifft):
         raise RuntimeError(f"{function.replace('2', 'n')} must transform at least one axis")
-    x = floating(x)
+    x = to_float(x)
     return store_out(out, rows.clone(x) if x.dtype.kind == "c" else cast(x, dtypes.to_complex(x.dtype)))
 
 
@@ -108,7 +108,7 @@ def _applied(
     for size in sizes:
         if size < 1:
             raise errors.fft_points(name, size)
-    return store_out(out, transform(floating(x), tuple(sizes), axes, norm))
+    return store_out(out, transform(to_float(x), tuple(sizes), axes, norm))
 
 
 # -- the transforms --------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def _frequencies(function: str, k: Any, n: int, d: Any, dtype: DTypeLike, requir
 
 
 @op()
-@creates
+@with_creation_keywords
 def fftfreq(
     n: int,
     d: float = 1.0,
@@ -309,7 +309,7 @@ def fftfreq(
 
 
 @op()
-@creates
+@with_creation_keywords
 def rfftfreq(
     n: int,
     d: float = 1.0,

@@ -9,7 +9,7 @@ from chainrule._src.api.operands import operand
 from chainrule._src.arrays import return_types
 from chainrule._src.messages import errors
 from chainrule._src.ops import shaping
-from chainrule._src.ops.linalg.numpy_face import checked
+from chainrule._src.ops.linalg.numpy_face import checked_matrices
 from chainrule._src.table import decompositions
 from chainrule._src.table import linalg as rows
 from chainrule._src.tape.tensor import Tensor
@@ -27,7 +27,7 @@ def tensor_like(function: str, x: Any, position: int = 0) -> Tensor:
 
 def matrices_of(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
     """Check that an argument is a floating or complex (square) matrix or stack of matrices, and return it."""
-    return checked(function, tensor_like(function, x), square, name)
+    return checked_matrices(function, tensor_like(function, x), square, name)
 
 
 @op(out=True)

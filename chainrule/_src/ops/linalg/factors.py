@@ -20,7 +20,7 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import matrices, products, shaping
 from chainrule._src.ops.arguments import beside, tensor_of
 from chainrule._src.ops.linalg.decompositions import matrices_of
-from chainrule._src.ops.linalg.numpy_face import float_matrices, stretched
+from chainrule._src.ops.linalg.numpy_face import broadcast_stacks, float_matrices
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import eigen
 from chainrule._src.table import linalg as rows
@@ -213,7 +213,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def _solved(T: AnyArray, B: AnyArray, upper: bool, unit: bool) -> Tensor:
-    T, B = stretched(T, B)
+    T, B = broadcast_stacks(T, B)
     return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
 
 

@@ -29,7 +29,7 @@ raw = np.linalg
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 
-def checked(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
+def checked_matrices(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
     """Check that the operand is a floating or complex stack of (square) matrices, and return it."""
     _check_shape(function, x, square, name)
     if x.dtype.kind not in "fc" or x.dtype == np.float16:
@@ -51,13 +51,13 @@ def _floating(a: Any) -> Any:
 
 
 def float_matrices(function: str, a: AnyArray, square: bool = False) -> AnyArray:
-    return checked(f"np.linalg.{function}", _floating(a), square)
+    return checked_matrices(f"np.linalg.{function}", _floating(a), square)
 
 
 # -- shared with chainrule.linalg ------------------------------------------------------------------------------------
 
 
-def stretched(a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
+def broadcast_stacks(a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
     """Broadcast the leading axes of two stacks of matrices."""
     left, right = shape_of(a), shape_of(b)
     if left[:-2] == right[:-2]:
@@ -72,7 +72,7 @@ def solution(function: str, a: AnyArray, b: AnyArray, vector: bool) -> Any:
         b = b[..., None]
     if shape_of(a)[-1] != shape_of(b)[-2]:
         raise errors.matrix_shapes(function, a, b)
-    x = rows.solve(*stretched(a, b))
+    x = rows.solve(*broadcast_stacks(a, b))
     return x[..., 0] if vector else x
 
 
@@ -91,8 +91,8 @@ def matrix_norm(function: str, x: Any, ord: object, axes: tuple[int, int], keepd
         return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": axes, "keepdims": keepdims})
     row, column = axes
     if ord in ("nuc", 2, -2):
-        moved = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
-        s = decompositions.svd(moved, full_matrices=False)[1]
+        matrices = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
+        s = decompositions.svd(matrices, full_matrices=False)[1]
         value = np.sum(s, axis=-1) if ord == "nuc" else _extreme(function, s, -1, False, ord == 2)
         if not keepdims:
             return value
@@ -365,6 +365,6 @@ def _lstsq(a: AnyArray, b: IntoArray, rcond: float | None = None) -> tuple[AnyAr
     s = decompositions.svd(a, full_matrices=False)[1]
     m, n = shape_of(a)
     rank = _matrix_rank(a) if m and n else 0
-    away = b - a @ x
-    residuals = np.atleast_1d(np.sum(np.square(np.absolute(away)), axis=0)) if m > n else s[:0]
+    residual = b - a @ x
+    residuals = np.atleast_1d(np.sum(np.square(np.absolute(residual)), axis=0)) if m > n else s[:0]
     return x, residuals, rank, s

@@ -117,7 +117,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
         raise errors.matrix_shapes(name, A, B, left)
     if not left:
         A, B, upper = A.mT, B.mT, not upper
-    A, B = shared.stretched(A, B)
+    A, B = shared.broadcast_stacks(A, B)
     x = rows.solve_triangular(A, B, upper=bool(upper), unitriangular=bool(unitriangular))
     return x if left else x.mT
 
