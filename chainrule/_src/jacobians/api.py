@@ -133,7 +133,7 @@ def jacobian(
         terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
     if check:
         check_terms(trace, y, x, terms)
-    return _noted(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
+    return _with_recipes(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
 
 
 def jacobian_plan(
@@ -184,7 +184,7 @@ def _laid_out(
     return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
 
 
-def _noted(
+def _with_recipes(
     made: AnyArray, trace: JacobianTrace, function: AnyFunction, x: TensorLike, memory: int, name: str
 ) -> AnyArray:
     """Attach to structured Jacobians the recipe to compute them again, for ``explain``."""
@@ -258,7 +258,7 @@ def hessian(
     if check:
         check_terms(trace, gradient, x, found)
     made = _laid_out(trace, found, layout, hstack, memory, symmetric=True)
-    return _noted(made, trace, gradient, x, memory, "gradient")
+    return _with_recipes(made, trace, gradient, x, memory, "gradient")
 
 
 def _says_argnums(x: object) -> bool:

@@ -153,7 +153,7 @@ class JacobianOperator:
         if flat is None or (more and not batch):
             have = type(v).__name__ if x is None else shape_of(x)
             raise errors.jacobian_operand(
-                call, have, takes, "y" if reverse else "x", gives, "behind" if batch else "only in A @ v"
+                call, have, takes, "y" if reverse else "x", gives, "at the end" if batch else "only in A @ v"
             )
         found = self._products(np.reshape(x, (*takes, *more)), len(takes), more, reverse)
         found = np.reshape(found, (*((math.prod(gives),) if flat else gives), *more))
