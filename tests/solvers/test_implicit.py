@@ -493,11 +493,11 @@ def test_newtons_method_says_when_it_finds_nothing() -> None:
 def test_other_errors() -> None:
     with pytest.raises(TypeError, match="x0 has dtype"):
         implicit.root(lambda x: x, np.ones(2, int))
-    with pytest.raises(TypeError, match="complex ones as two"):
+    with pytest.raises(TypeError, match="split complex numbers into two parts"):
         implicit.root(lambda x: x, np.ones(2, complex))
     with pytest.raises(ValueError, match="returned 1 numbers for 2 unknowns"):
         implicit.root(lambda x: x[:1], np.ones(2))
-    with pytest.raises(ValueError, match="x0 holds no numbers"):
+    with pytest.raises(ValueError, match="x0 contains no numbers"):
         implicit.root(lambda x: x, np.ones(0))
     with pytest.raises(ValueError, match=r"the solver's result has shape \(1,\)"):
         implicit.root(lambda x: x, np.ones(2), solver=lambda g, x0: x0[:1])

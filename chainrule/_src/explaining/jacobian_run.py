@@ -1,7 +1,7 @@
 """Run a function again to explain its structured Jacobian, and record for each term the operations that it went through.
 
-``JacobianExplanation`` calls ``run`` with the recipe of a Jacobian. ``RecordingMoves`` records the terms of operands and results of each step.
-To find the operand's term that a result's term comes from, it propagates each operand's term through the operation separately.
+``JacobianExplanation`` calls ``run`` with the recipe of a Jacobian. ``RecordingMoves`` records the terms of each step's operands and
+results. To find the operand's term that a result's term comes from, it propagates each operand's term separately.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Derivatives of functions and tensors: grad, vmap, Function, graphs of nodes."""
+"""Transformations of functions and derivatives of tensors: grad, jvp, vmap, backward, Function, graphs of nodes."""
