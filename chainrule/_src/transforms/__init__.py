@@ -1,1 +1,1 @@
-"""Transformations of functions and derivatives of tensors: grad, jvp, vmap, backward, Function, graphs of nodes."""
+"""Derivatives of functions and tensors: grad, vmap, backward, Function, graphs of nodes."""
