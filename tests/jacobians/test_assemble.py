@@ -155,7 +155,7 @@ def test_complex_numbers_do_not_become_real_ones():
 def test_terms_that_are_not_those_of_the_pattern():
     variable = Variable((2,), np.dtype(np.float64))
     pattern = EntryPattern.of([Term(variable, variable.seed[None], 1)], (2,), 2)
-    with pytest.raises(ValueError, match="the pattern is one of 1 numbers, and these terms have 2"):
+    with pytest.raises(ValueError, match="the pattern has 1 numbers, but the terms have 2"):
         pattern.data([Term(variable, variable.seed[None], np.ones((1, 2)))])
 
 

@@ -63,7 +63,7 @@ def test_all_entries_are_kept_that_are_stored():
     stored = sparse.coo_array(([1.0, 0.0, 2.0, 3.0], ([0, 1, 1, 1], [2, 0, 1, 1])), shape=(2, 3))
     pattern = pattern_of(stored, (2, 3))
     assert pattern.rows.tolist() == [0, 1, 1] and pattern.cols.tolist() == [2, 0, 1]
-    with pytest.raises(ValueError, match=r"\(2, 3\), and the Jacobian is a matrix of shape \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"\(2, 3\), but the Jacobian is a matrix of shape \(3, 2\)"):
         pattern_of(stored, (3, 2))
 
 
@@ -150,14 +150,14 @@ def test_checks_of_structure():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sparsity": np.eye(3)}, r"\(3, 3\), and the Jacobian is a matrix of shape \(4, 4\)"),
+        ({"sparsity": np.eye(3)}, r"\(3, 3\), but the Jacobian is a matrix of shape \(4, 4\)"),
         ({"sparsity": np.eye(4), "create_graph": True}, "off the tape"),
     ],
 )
 def test_patterns_that_do_not_fit(options, message):
     with pytest.raises(ValueError, match=message):
         cr.jacobian(np.sin, np.ones(4), **options)
-    with pytest.raises(ValueError, match="there are 1 and 2"):
+    with pytest.raises(ValueError, match="got 1 and 2"):
         cr.jacobian(lambda a, b: a * b, (np.ones(4), np.ones(4)), sparsity=np.eye(4))
 
 

@@ -287,9 +287,9 @@ def test_sparse_solve_is_differentiable(matrix, monkeypatch):
         (matrix_shaped(np.zeros((3, 3))), "a 0 on the diagonal"),
         (
             sparse(np.diag([1.0, 2, 0, 3]) + np.diag([1.0, 0, 1], 1)),
-            "its column 2 is empty, as no y depends on that element of x",
+            "its column 2 is empty, because y does not depend on that element of x",
         ),
-        (Jacobian([], (2,), (2,)), "its row 0 is empty, as that element of y depends on no x"),
+        (Jacobian([], (2,), (2,)), "its row 0 is empty, because that element of y does not depend on x"),
         (sparse(np.array([[1.0, 0], [1, 0]])), "its column 1 is empty"),
         (sparse(np.array([[1.0, 1, 0], [1, 1, 0], [0, 1, 1]])), "a 0 on the diagonal"),
         (sparse(np.kron(np.eye(40), np.ones((2, 2)))[:, rng.permutation(80)] + np.eye(80, k=41)), "singular"),

@@ -172,7 +172,7 @@ def test_a_plan_can_be_read():
     for part in ("100 × 100", "→ forward terms", "vjps", "pow", "test_strategy.py"):
         assert part in text
     forced = cr.jacobian_plan(arrowhead, np.ones(100), strategy="jvps")
-    assert forced.strategy == "jvps" and "as asked" in str(forced)
+    assert forced.strategy == "jvps" and "as requested" in str(forced)
 
 
 # -- where a strategy cannot go on ---------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def calls_of(nodes: Sequence[Any]) -> list[CallSpan]:
     return calls
 
 
-def remembered(
+def assigned_names(
     nodes: Sequence[Node], leaves: Sequence[Leaf], taken: Mapping[Edge, str], stacks: Mapping[Any, Any]
 ) -> dict[Edge, tuple[str, bool]]:
     """Name values that no variable holds any more by the assignments that made them.

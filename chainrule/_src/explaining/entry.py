@@ -17,9 +17,9 @@ from chainrule._src.explaining.contributions import WAYS, Contributions
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.explanation import Explanation
 from chainrule._src.explaining.jacobian_terms import JacobianExplanation
-from chainrule._src.explaining.sweep import leaves_below, swept
+from chainrule._src.explaining.sweep import leaves_below, record_sweep
 from chainrule._src.explaining.values import Values
-from chainrule._src.explaining.watching import Seen
+from chainrule._src.explaining.watching import FunctionWatch
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
@@ -122,7 +122,7 @@ def explained(
         wanted = (*wanted, *(leaf.variable for leaf in leaves_below(roots) if leaf not in asked))
     for tensor in wanted:
         known.setdefault(tensor._edge, tensor._raw)
-    records, found = swept(roots, seeds, [t._edge for t in wanted])
+    records, found = record_sweep(roots, seeds, [t._edge for t in wanted])
     values = Values(names, called, known, stacks or {})
     return Explanation(tensors, seeds, wanted, values, records, found, grad is None, gradients)
 
@@ -172,14 +172,14 @@ def _of_function(
                 inner.append(leaf if fresh is None else fresh)
             tree.append(tree_unflatten(inner, spec))
         n = len(args)
-        with enable_grad(), Seen() as seen:
+        with enable_grad(), FunctionWatch() as watch:
             result = function(*tree[:n], **dict(zip(kwargs, tree[n:])))
         tensors = [t for t in tree_flatten(result)[0] if isinstance(t, Tensor)]
         if not tensors:
             raise errors.explained_result(function, result, bool(leaves))
-        seen.name(called, tensors)
+        watch.name(called, tensors)
         asked = None if wrt is None else _asked(function, wrt, called, leaves, given)
-        explanation = explained(tuple(tensors), grad, asked, names, called, dict(seen.known), leaves, seen.stacks)
+        explanation = explained(tuple(tensors), grad, asked, names, called, dict(watch.known), leaves, watch.stacks)
         return explanation if by is None else explanation.contributions(by)
 
     return call

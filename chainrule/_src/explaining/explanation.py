@@ -1,6 +1,6 @@
 """``Explanation``: the steps, values and gradients of a backward pass, and the methods that show them.
 
-``entry.explain`` makes it from the records of ``sweep.swept``.
+``entry.explain`` makes it from the records of ``sweep.record_sweep``.
 """
 
 from __future__ import annotations

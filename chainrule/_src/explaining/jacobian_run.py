@@ -1,7 +1,7 @@
 """Run a function again to explain its structured Jacobian, and record for each term the operations that it went through.
 
-``JacobianExplanation`` calls ``run`` with the recipe of a Jacobian. ``Told`` records the terms of operands and results of each step.
-To find the operand's term that a result's term comes from, it propagates each operand's term through the operation separately.
+``JacobianExplanation`` calls ``run`` with the recipe of a Jacobian. ``RecordingMoves`` records the terms of each step's operands and
+results. To find the operand's term that a result's term comes from, it propagates each operand's term separately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from chainrule._src.tape.node import Node, next_seq
 from chainrule._src.transforms.trace import Trace
 
 
-class Told(Moves):
+class RecordingMoves(Moves):
     """Moves that record the terms of each step.
 
     Attributes:
@@ -90,7 +90,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 class OutputTerms(NamedTuple):
-    """A step's output, and its terms with respect to the relevant variables (see ``Story``)."""
+    """A step's output, and its terms with respect to the relevant variables (see ``TermHistory``)."""
 
     step: JacStep
     output: int
@@ -107,7 +107,7 @@ def parts_of(variable: Variable) -> tuple[Variable, ...]:
     return variable.parts if variable.dtype.kind == "c" else ()
 
 
-class Story:
+class TermHistory:
     """The operations that each term went through.
 
     Attributes:
@@ -134,16 +134,16 @@ class Story:
         self.lineage = list(itertools.compress(lineage, kept))
 
     @classmethod
-    def without_terms(cls, result: Jac, variable: Variable) -> Story:
-        """Return the story of a result whose Jacobian was computed by products: only the steps."""
-        story = cls([], result.origin, variable, [])
+    def without_terms(cls, result: Jac, variable: Variable) -> TermHistory:
+        """Return the history of a result whose Jacobian was computed by products: only the steps."""
+        history = cls([], result.origin, variable, [])
         on_the_way: set[object] = {variable}
         for step in steps_of([result]):
             if not on_the_way.isdisjoint(step.origins):
                 on_the_way |= {(step, k) for k in range(len(step.outs))}
                 reached = [[variable.identity()] if origin in on_the_way else [] for origin in step.origins]
-                story.lines.append(OutputTerms(step, 0, reached, []))
-        return story
+                history.lines.append(OutputTerms(step, 0, reached, []))
+        return history
 
     def _add(self, record: TermRecord) -> None:
         step = record.step
@@ -197,7 +197,7 @@ class JacobianRun(NamedTuple):
         trace: of the call.
         result: the value that the terms belong to: the output, or the input's gradient if ``backward``.
         variable: the variable of the terms: the input, or the output's cotangent if ``backward``.
-        story: the operations of each term.
+        history: the operations of each term.
         with_terms: whether terms were propagated; a Jacobian computed by products with unit vectors has none.
         backward: whether the transpose was propagated back from the output.
         nodes: maps the operations of backward passes to the nodes whose rules ran them.
@@ -206,7 +206,7 @@ class JacobianRun(NamedTuple):
     trace: JacobianTrace
     result: Jac
     variable: Variable
-    story: Story
+    history: TermHistory
     with_terms: bool
     backward: bool
     nodes: dict[JacStep, Any]
@@ -227,15 +227,15 @@ def run(recipe: Recipe) -> JacobianRun:
     nodes = rules.nodes_of(steps_of([result]))
     if recipe.strategy == FORWARD:
         return JacobianRun(
-            trace, result, variable, _story(result, variable, recipe.memory // ITEMSIZE), True, False, nodes
+            trace, result, variable, _history_of(result, variable, recipe.memory // ITEMSIZE), True, False, nodes
         )
-    return JacobianRun(trace, result, variable, Story.without_terms(result, variable), False, False, nodes)
+    return JacobianRun(trace, result, variable, TermHistory.without_terms(result, variable), False, False, nodes)
 
 
-def _story(result: Jac, variable: Variable, limit: int) -> Story:
-    told = Told(limit)
-    final = Accumulation([result], limit, told).terms_of(result)
-    return Story(told.records, result.origin, variable, final)
+def _history_of(result: Jac, variable: Variable, limit: int) -> TermHistory:
+    moves = RecordingMoves(limit)
+    final = Accumulation([result], limit, moves).terms_of(result)
+    return TermHistory(moves.records, result.origin, variable, final)
 
 
 def _backward(recipe: Recipe, forward: JacobianTrace) -> JacobianRun:
@@ -248,9 +248,9 @@ def _backward(recipe: Recipe, forward: JacobianTrace) -> JacobianRun:
     gradient = gradients[recipe.input]
     if type(gradient) is not Jac:  # the output does not depend on the input
         nothing = Jac(np.zeros(forward.variables[recipe.input].shape), None, 0)
-        return JacobianRun(forward, nothing, cotangent, Story([], None, cotangent, []), True, True, {})
-    story = _story(gradient, cotangent, recipe.memory // ITEMSIZE)
-    return JacobianRun(forward, gradient, cotangent, story, True, True, rules.nodes_of(steps_of([gradient])))
+        return JacobianRun(forward, nothing, cotangent, TermHistory([], None, cotangent, []), True, True, {})
+    history = _history_of(gradient, cotangent, recipe.memory // ITEMSIZE)
+    return JacobianRun(forward, gradient, cotangent, history, True, True, rules.nodes_of(steps_of([gradient])))
 
 
 class Rules(Watch):

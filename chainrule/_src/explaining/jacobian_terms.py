@@ -23,7 +23,7 @@ from chainrule._src.explaining.check import Check
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine, assigned_at, line_of, statement_at
 from chainrule._src.explaining.exports import mimebundle
-from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, Story, parts_of, run
+from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, TermHistory, parts_of, run
 from chainrule._src.explaining.notation import BAR
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians import spy
@@ -148,7 +148,7 @@ class JacobianExplanation:
             raise errors.explain_inside()
         self._jacobian = jacobian
         made = run(recipe)
-        story, result, variable = made.story, made.result, made.variable
+        history, result, variable = made.history, made.result, made.variable
         called = _called(recipe, made, names)
         self.strategy = recipe.strategy
         self.backward = made.backward
@@ -159,17 +159,17 @@ class JacobianExplanation:
         self.matrix_shape = jacobian.matrix_shape
         self.kind = jacobian.kind
         self.nnz = jacobian.nnz
-        self.terms = _terms(story, called, result.shape)
+        self.terms = _terms(history, called, result.shape)
         self.steps = _steps(made, called, names, self.terms)
-        self.factors = _factors(story, called, result)
+        self.factors = _factors(history, called, result)
         if made.with_terms:
-            whole = of_input(resolve(story.settled, result.shape), variable, result.dtype.kind == "c")
+            whole = of_input(resolve(history.settled, result.shape), variable, result.dtype.kind == "c")
             pattern = EntryPattern.of(whole, result.shape, variable.size)
             rows, cols = pattern.row_numbers(), pattern.indices
             if made.backward:
                 rows, cols = cols, rows
             _check(jacobian, rows, cols, pattern.data(whole))
-            self.entries = (rows, cols, _term_of_each(story, pattern))
+            self.entries = (rows, cols, _term_of_each(history, pattern))
         else:
             rows, cols, _ = _entries(jacobian)
             self.entries = (rows, cols, np.full(self.nnz, -1))
@@ -262,7 +262,7 @@ def _checked(jacobian: Jacobian) -> Check:
     return Check(ok, f"yˉ @ J = xˉ, the gradient of backward {'✓' if ok else '✗'}")
 
 
-def _terms(story: Story, called: Labels, shape: Shape) -> list[JacobianTerm]:
+def _terms(history: TermHistory, called: Labels, shape: Shape) -> list[JacobianTerm]:
     return [
         JacobianTerm(
             spy.letter(k),
@@ -272,13 +272,13 @@ def _terms(story: Story, called: Labels, shape: Shape) -> list[JacobianTerm]:
             term.cols.size,
             tuple(sorted(steps)),
         )
-        for k, (term, steps) in enumerate(zip(story.final, story.lineage, strict=True))
+        for k, (term, steps) in enumerate(zip(history.final, history.lineage, strict=True))
     ]
 
 
 def _steps(made: JacobianRun, called: Labels, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
-    story = made.story
-    alone = _alone([line.step for line in story.lines])
+    history = made.history
+    alone = _alone([line.step for line in history.lines])
     return [
         JacobianStep(
             index,
@@ -290,11 +290,11 @@ def _steps(made: JacobianRun, called: Labels, names: Names, terms: Sequence[Jaco
             words.state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
             words.entries_in_a_row(line.terms, math.prod(line.shape)),
             len(line.terms),
-            (line.step, line.output) in story.cuts.values(),
-            (line.step, line.output) in story.merged,
+            (line.step, line.output) in history.cuts.values(),
+            (line.step, line.output) in history.merged,
             "".join([term.letter for term in terms if index in term.steps]),
         )
-        for index, line in enumerate(story.lines, 1)
+        for index, line in enumerate(history.lines, 1)
     ]
 
 
@@ -305,24 +305,24 @@ def _line(where: Where, names: Names) -> SourceLine | None:
     return None if line is None or (here is not None and line[:2] == here[:2]) else line
 
 
-def _factors(story: Story, called: Labels, result: Jac) -> list[CutJacobian]:
+def _factors(history: TermHistory, called: Labels, result: Jac) -> list[CutJacobian]:
     """Return the Jacobians of the result and of the intermediate variables with respect to earlier ones; newest first."""
     found = []
-    values = [(called[result.origin], result.shape, story.final)]
-    values += [(called[cut], cut.shape, cut.terms or []) for cut in reversed(story.cuts)]
-    for name, shape, terms in values if story.cuts else ():
-        for source in dict.fromkeys([term.source for term in terms if term.source in story.relevant]):
+    values = [(called[result.origin], result.shape, history.final)]
+    values += [(called[cut], cut.shape, cut.terms or []) for cut in reversed(history.cuts)]
+    for name, shape, terms in values if history.cuts else ():
+        for source in dict.fromkeys([term.source for term in terms if term.source in history.relevant]):
             own = [term for term in terms if term.source is source]
             pattern = EntryPattern.of(own, shape, source.size)
             found.append(CutJacobian(name, called[source], pattern.shape, pattern.nnz))
     return found
 
 
-def _term_of_each(story: Story, pattern: EntryPattern) -> Any:
+def _term_of_each(history: TermHistory, pattern: EntryPattern) -> Any:
     """Return for each entry the number of its term; -1 for explicit zeros that were added later, and for products."""
     numbers = np.full(pattern.nnz, -1)
-    if not story.cuts:
-        for k, term in enumerate(story.final):
+    if not history.cuts:
+        for k, term in enumerate(history.final):
             rows, cols, _ = term.entries()
             numbers[np.searchsorted(pattern.places, rows * pattern.shape[1] + cols)] = k
     return numbers
@@ -333,7 +333,7 @@ def _term_of_each(story: Story, pattern: EntryPattern) -> Any:
 
 def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
     """Name the values: inputs after the function's parameters, others after the variables they are assigned to."""
-    story, result = made.story, made.result
+    history, result = made.history, made.result
     called: Labels = {None: "a constant"}
     taken: set[str] = set()
 
@@ -347,7 +347,7 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
         called[key] = found
 
     inputs = _inputs(recipe)
-    keys = [(line.step, line.output) for line in story.lines]
+    keys = [(line.step, line.output) for line in history.lines]
     assigned = _assigned(made, names)
     if made.backward:
         enter(made.variable, ("out" if recipe.name in inputs else recipe.name) + BAR)
@@ -367,7 +367,7 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
         if key not in called:
             number += 1
             enter(key, f"t{number}")
-    for cut, origin in story.cuts.items():
+    for cut, origin in history.cuts.items():
         called[cut] = called.get(origin, "")
     return called
 
@@ -384,7 +384,7 @@ def _inputs(recipe: Recipe) -> list[str]:
 
 def _assigned(made: JacobianRun, names: Names) -> list[str]:
     """Return for each step the variable that its result is assigned to; '' for an intermediate value."""
-    steps = [line.step for line in made.story.lines]
+    steps = [line.step for line in made.history.lines]
     found = [""] * len(steps)
     done: dict[Any, set[int]] = {}  # statement -> its instructions after the last result that was assigned
     known: dict[Any, tuple[Any, str]] = {}  # location -> its statement, and the variable that it assigns

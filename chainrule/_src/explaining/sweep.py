@@ -1,4 +1,4 @@
-"""Run a backward pass and record the arguments and results of every rule. ``entry.explained`` calls ``swept``."""
+"""Run a backward pass and record the arguments and results of every rule. ``entry.explained`` calls ``record_sweep``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _arrays(parts: tuple[NumpyArray, ...]) -> tuple[NumpyArray, ...]:
     return tuple(None if part is None else np.asarray(part) for part in parts)
 
 
-def swept(
+def record_sweep(
     roots: Sequence[Edge], starts: Sequence[NumpyArray], targets: Sequence[Edge]
 ) -> tuple[list[RuleRecord], list[NumpyArray | None]]:
     """Run a sweep; return its records in order, and the targets' cotangents (None if no path leads to a target)."""

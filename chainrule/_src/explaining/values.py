@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, Saved
-from chainrule._src.explaining.calls import remembered
+from chainrule._src.explaining.calls import assigned_names
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.notation import bar
@@ -129,7 +129,7 @@ class Values:
         made = sorted(self.by_edge.values(), key=lambda v: (v.edge.seq, getattr(v.edge, "index", 0)))
         held = {e: name for e in self.by_edge if (name := self.given.get(e) or self.names.of(e))}
         leaves = [edge for edge in self.by_edge if type(edge) is Leaf]
-        kept = remembered([record.node for record in reversed(records)], leaves, held, self.stacks)
+        kept = assigned_names([record.node for record in reversed(records)], leaves, held, self.stacks)
         self.held = {*held, *(edge for edge, (_, once) in kept.items() if once)}
         for value in made:
             value.name = held.get(value.edge) or kept.get(value.edge, ("",))[0]

@@ -17,7 +17,7 @@ from chainrule._src.tape.node import Edge, Node
 from chainrule._src.tape.tensor import Tensor
 
 
-class Seen(Watch):
+class FunctionWatch(Watch):
     """Records the value and the frames of each node that a function records."""
 
     def __init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Structured Jacobians: the entries that exist, at the cost of those entries."""
+"""Structured Jacobians: compute only the entries that can be nonzero."""

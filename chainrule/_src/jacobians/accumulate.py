@@ -1,9 +1,8 @@
-"""Jacobians of the results of a trace: terms are carried from the inputs through its steps, oldest first.
+"""Accumulate the Jacobians of a trace's results: propagate terms from the inputs through its steps, oldest first.
 
-A value's terms grow along a program: each step of a time stepping scheme multiplies how many there are. So where they have
-become many and several operations use the value, the computation is *cut* there: the value becomes a variable of its own,
-whose Jacobian is kept aside, and the terms start anew from the identity. The chain rule puts the factors together at the
-end, as products of sparse matrices.
+``ways`` calls ``Accumulation``. The number of a value's terms grows along a program; each step of a time stepping scheme multiplies
+it. If a value has many terms and several operations use it, it is *cut*: it becomes an intermediate variable, whose Jacobian is
+stored, and its terms restart from the identity. ``products.resolve`` multiplies the factors at the end, as sparse matrices.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.rules.structure import structure_of
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 
-#: A value is cut where the slots of its terms are more than so many.
+#: A value is cut if its terms have more slots in total.
 MOST_SLOTS = 64
 
 
 def steps_of(results: Sequence[object]) -> list[JacStep]:
-    """The steps that results came from, oldest first."""
+    """Return the steps that results depend on, oldest first."""
     found: dict[int, JacStep] = {}
     todo = [x.origin[0] for x in results if type(x) is Jac and type(x.origin) is tuple]
     while todo:
@@ -49,11 +48,11 @@ def steps_of(results: Sequence[object]) -> list[JacStep]:
 
 
 class TermOrigins(NamedTuple):
-    """In anomaly mode: for each value whose terms are not finite where that arose.
+    """In anomaly mode: the origins of terms that are not finite, by value.
 
     Attributes:
-        nans: the errors to raise, where such a value is a result.
-        infinities: texts.
+        nans: the errors to raise if the value is a result.
+        infinities: messages about infinite terms.
     """
 
     nans: dict[Any, Exception]
@@ -61,13 +60,13 @@ class TermOrigins(NamedTuple):
 
 
 class Accumulation:
-    """The terms of a trace's values, each known for as long as something is still to be made of it.
+    """Computes the terms of a trace's values; a value's terms are freed after the last step that reads them.
 
     Args:
-        results: the values that terms are wanted of.
-        limit: the number of entries that one step may make.
-        moves: what moves terms, if somebody is to see it.
-        steps: those of the results, if they are known.
+        results: the values whose terms are computed.
+        limit: most entries that one step may make.
+        moves: propagates terms through steps; a subclass can record them.
+        steps: the steps of the results, if known.
     """
 
     def __init__(
@@ -83,18 +82,18 @@ class Accumulation:
                 self.uses[origin] = self.uses.get(origin, 0) + 1
                 if type(origin) is Variable:
                     self.known[origin] = origin.start()
-        self.uses[None] = -1  # constants stay known
+        self.uses[None] = -1  # constants are never freed
         for step in self.steps:
             self._walk(step)
 
     def terms_of(self, result: Jac) -> list[Term]:
-        """The terms of a result."""
+        """Return the terms of a result."""
         if result.origin in self.origins.nans:
             raise self.origins.nans[result.origin]
         return self.known[result.origin]
 
     def _walk(self, step: JacStep) -> None:
-        """Carry the terms of a step's operands to its outputs, and let go of what nothing else needs."""
+        """Propagate the terms of a step's operands to its outputs, and free the terms that no later step reads."""
         step.check_unwritten()
         known, uses = self.known, self.uses
         operands = [known[origin] for origin in step.origins]
@@ -116,9 +115,9 @@ class Accumulation:
                 known[origin] = _settled(terms, step.outs[index], count)
 
     def _mixable(self, step: JacStep, i: int, terms: list[Term]) -> list[Term]:
-        """The terms of an operand whose elements a step mixes: each has a row for every element.
+        """Prepare the terms of an operand whose elements a step mixes, so that each has a row for every element.
 
-        Where mixing would give an element more entries than there are columns, there is a slot for every column already.
+        If mixing would give an element more entries than there are columns, make the terms dense first.
         """
         shape = shape_of(step.operands[i])
         size = math.prod(shape)
@@ -145,7 +144,7 @@ class Accumulation:
 
 
 def _settled(terms: list[Term], value: AnyArray, uses: int) -> list[Term]:
-    """The terms that operations on a value go on with: fewer ones where there have come to be many."""
+    """Return the terms with which later steps continue: compacted or cut if there are many."""
     slots = 0
     plain = len(terms) <= MOST_TERMS
     for term in terms:
@@ -160,7 +159,7 @@ def _settled(terms: list[Term], value: AnyArray, uses: int) -> list[Term]:
 
 
 def _cut(terms: list[Term], value: Any) -> list[Term]:
-    """The terms of a value that becomes a variable of its own; a complex one becomes two, of its parts."""
+    """Make a value an intermediate variable (a complex value two, its parts), and return its identity terms."""
     shape, dtype = shape_of(value), dtype_of(value)
     if dtype.kind != "c":
         return [Variable(shape, dtype, terms).identity()]
@@ -171,7 +170,7 @@ def _cut(terms: list[Term], value: Any) -> list[Term]:
 
 
 def _many(terms: list[Term]) -> bool:
-    """Whether each further operation on terms costs more than starting anew."""
+    """Return whether propagating the terms further costs more than cutting."""
     if len(terms) < 2 or sum([term.cols.size for term in terms]) <= SMALL:
         return False
     with_rows = sum([term.rows is not None for term in terms])
@@ -182,5 +181,5 @@ _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean"}
 
 
 def _mixes(step: JacStep, i: int) -> bool:
-    """Whether a step combines elements of operand i, so that terms need a row for each."""
+    """Return whether a step combines elements of operand i, so that its terms need a row for each."""
     return structure_of(step.prim, i, step.params) not in _KEEPS_ROWS

@@ -1,4 +1,4 @@
-"""``jacobian`` and ``hessian``: dense, sparse, or as the structure they have."""
+"""``jacobian``, ``hessian`` and ``jacobian_plan``: check arguments, trace the function, choose a strategy and a layout."""
 
 from __future__ import annotations
 
@@ -43,42 +43,41 @@ def jacobian(
     check: bool = False,
     memory: int = MEMORY,
 ) -> Any:
-    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed.
+    """Compute the generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``, of a function or of computed tensors.
 
     Args:
-        y: a function of ``x``; or a tensor that was computed from ``x`` (or a tree of them), whose graph is kept and whose
-            ``.grad`` is left alone.
-        x: with a function: an array, tensor or number, or a tree of them; a tuple holds several arguments. With tensors:
-            one that requires grad, or a tree of them. Without it, the result is the function of ``x`` that computes the Jacobian.
-        layout: what the result is, where ``y`` is a function. "dense": an array or tensor. "csr", "csc", "coo": a sparse
-            array of SciPy's, of shape (elements of y, elements of x), with the entries that the program can make nonzero.
-            "structured": a :class:`Jacobian`, which knows how its entries came about and computes with them. "operator":
-            products with vectors alone, nothing else is computed. "auto": "csr" where less than a third are entries,
-            else "dense".
-        strategy: "forward terms", "reverse terms" (structure is carried along the program), "jvps" or "vjps" (column by
-            column, row by row); without it, whatever is expected to cost least.
-        create_graph: record the result, so that it can be differentiated itself. By default a dense one of a function is
-            where ``x``, or anything else that the function uses, is on the tape.
-        hstack: one matrix for all outputs and all inputs, in the order of their leaves, as solvers take it.
-        mode: with ``layout="dense"``: "forward" is column by column, "reverse" row by row, "auto" what there are fewer of.
-        chunk_size: how many rows or columns to compute in one batched pass.
-        sparsity: where the matrix of one output and one input has entries, if you know it: a sparse array, or an array, of
-            shape (elements of y, elements of x). Few products with vectors are computed then, and nothing is asked of the
-            program's structure: for custom functions that are sparse and do not say so.
+        y: a function of ``x``; or a tensor that was computed from ``x`` (or a tree of them). The tensor's graph is retained, and
+            ``.grad`` is not written.
+        x: with a function: an array, tensor or number, or a tree of them; a tuple holds several arguments. With tensors: a
+            tensor that requires grad, or a tree of them. Without ``x``, return the function of ``x`` that computes the Jacobian.
+        layout: the type of the result, if ``y`` is a function. "dense": an array or tensor. "csr", "csc", "coo": a SciPy sparse
+            array of shape (elements of y, elements of x), with the entries that the program can make nonzero. "structured": a
+            :class:`Jacobian`, which stores its entries as terms and computes with them. "operator": products with vectors,
+            computed on demand. "auto": "csr" if less than 30 % of the elements are entries, else "dense".
+        strategy: "forward terms" or "reverse terms" (propagate the structure through the program), "jvps" or "vjps" (column by
+            column, row by row). Default: the strategy with the lowest estimated cost.
+        create_graph: record the result, so that it can be differentiated. Default: a dense Jacobian of a function is recorded
+            if ``x``, or another value that the function uses, is on the tape.
+        hstack: return one matrix for all outputs and all inputs, in the order of their leaves, as solvers expect.
+        mode: with ``layout="dense"``: "forward" is column by column, "reverse" row by row, "auto" the smaller number of passes.
+        chunk_size: number of rows or columns in one batched pass. Default: as many as fit into ``memory``.
+        sparsity: the sparsity pattern of the matrix of one output and one input, if known: a sparse array, or an array, of
+            shape (elements of y, elements of x). The entries are then computed by few products with vectors, without using the
+            program's structure: for custom functions that are sparse but do not declare a structure.
         check: compare the result's products with a random vector, from both sides, with a JVP and a VJP.
-        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra;
-            a dense one may take 4 GiB, or 16 times as much as this.
+        memory: most bytes that one pass may produce. The result itself is extra; a dense result may take 4 GiB, or 16 times
+            this number.
 
     Returns:
-        As ``layout`` says; arrays where a function was given only arrays, else tensors. With several outputs or inputs, in
-        the outputs' tree one Jacobian for each input in the inputs' tree. For complex ``x`` and ``y`` it is the complex
-        derivative, which the function must have; for complex ``x`` and real ``y`` the gradient of each element, as
-        ``backward`` defines it.
+        The Jacobian in the given layout; arrays if a function was given only arrays, else tensors. With several outputs or
+        inputs: the outputs' tree, with the inputs' tree of Jacobians for each output. For complex ``x`` and ``y`` it is the
+        complex derivative, which must exist; for complex ``x`` and real ``y`` the gradient of each element, as defined by
+        ``backward``.
 
     Raises:
-        RuntimeError: ``y`` does not depend on anything that requires grad, or ``x`` does not require grad.
-        TypeError: integers.
-        ValueError: options that do not go together; a dense result that is too large.
+        RuntimeError: ``y`` does not depend on a tensor that requires grad, or ``x`` does not require grad.
+        TypeError: ``x`` or ``y`` has an integer dtype.
+        ValueError: options that cannot be combined, or a dense result that is too large.
 
     >>> import chainrule as cr
     >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
@@ -134,15 +133,15 @@ def jacobian(
         terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
     if check:
         check_terms(trace, y, x, terms)
-    return _noted(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
+    return _with_recipes(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
 
 
 def jacobian_plan(
     function: AnyFunction, x: object, *, layout: str = "dense", strategy: str | None = None, memory: int = MEMORY
 ) -> Plan:
-    """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it.
+    """Return the plan of ``jacobian(function, x, layout=..., strategy=...)`` and the costs of other strategies; print it.
 
-    The function is called once, for its steps; no derivative is computed.
+    The function is called once to trace its steps; no derivative is computed.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -156,21 +155,13 @@ def jacobian_plan(
 
 
 def check_strategy(api: str, strategy: str | None) -> None:
-    """Raise for a strategy that there is none of.
-
-    Raises:
-        ValueError: it is such a one.
-    """
+    """Raise ValueError for an unknown strategy."""
     if strategy is not None and strategy not in STRATEGIES:
         raise ValueError(f"{api}(): strategy is one of {', '.join(map(repr, STRATEGIES))}, not {strategy!r}")
 
 
 def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
-    """Raise for a layout that there is none of, or that cannot be recorded.
-
-    Raises:
-        ValueError: it is such a one.
-    """
+    """Raise ValueError for an unknown layout, or for a layout that cannot be recorded with ``create_graph``."""
     if layout not in LAYOUTS:
         raise ValueError(f"{api}(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
     if layout in SPARSE and create_graph:
@@ -178,7 +169,7 @@ def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
 
 
 def _check_unrecorded(api: str, layout: str, x: TensorLike) -> None:
-    """Raise inside a function that is being differentiated, which would take SciPy's arrays for constants."""
+    """Raise inside a function that is being differentiated, which would treat SciPy's arrays as constants."""
     if recording() and any([type(leaf) is Array and leaf._tensor._edge is not None for leaf in tree_leaves(x)]):
         raise errors.jacobian_layout_create_graph(api, layout)
 
@@ -186,17 +177,17 @@ def _check_unrecorded(api: str, layout: str, x: TensorLike) -> None:
 def _laid_out(
     trace: JacobianTrace, found: TermGrid, layout: str, hstack: bool, memory: int, symmetric: bool = False
 ) -> Any:
-    """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
+    """Return the Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
     made = (found, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory)
     if hstack:
         return matrix(*made)
     return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
 
 
-def _noted(
+def _with_recipes(
     made: AnyArray, trace: JacobianTrace, function: AnyFunction, x: TensorLike, memory: int, name: str
 ) -> AnyArray:
-    """Jacobians that know where they come from, for who asks how they came about."""
+    """Attach to structured Jacobians the recipe to compute them again, for ``explain``."""
     found = [J for J in tree_leaves(made) if isinstance(J, Jacobian)]
     width = len(trace.variables)
     if len(found) == width * len(trace.results):
@@ -219,17 +210,17 @@ def hessian(
     check: bool = False,
     memory: int = MEMORY,
 ) -> Any:
-    """The Hessian of a scalar function at a point; or without a point the function that computes it.
+    """Compute the Hessian of a scalar function at a point; without a point, return the function that computes it.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to a scalar.
-        x: the point: as for :func:`jacobian`. An int, or a tuple of ints, is ``argnums``.
-        argnums: without a point: which arguments to differentiate with respect to.
+        func: a function of arrays or tensors (or nested containers of them) that returns a scalar.
+        x: the point, as for :func:`jacobian`. An int, or a tuple of ints, is ``argnums``.
+        argnums: without a point: the arguments to differentiate with respect to.
         layout, strategy, create_graph, hstack, sparsity, check, memory: with a point: as for :func:`jacobian` of the gradient.
 
     Returns:
         With a point, for a function of one array the Hessian of shape ``(*x.shape, *x.shape)``, exactly symmetric; for a
-        tree of arrays a tree of trees. Without one, ``chainrule.func.hessian(func, argnums)``.
+        tree of arrays a tree of trees. Without a point, ``chainrule.func.hessian(func, argnums)``.
 
     Raises:
         RuntimeError: the function's result is not a scalar.
@@ -267,7 +258,7 @@ def hessian(
     if check:
         check_terms(trace, gradient, x, found)
     made = _laid_out(trace, found, layout, hstack, memory, symmetric=True)
-    return _noted(made, trace, gradient, x, memory, "gradient")
+    return _with_recipes(made, trace, gradient, x, memory, "gradient")
 
 
 def _says_argnums(x: object) -> bool:

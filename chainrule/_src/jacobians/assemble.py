@@ -1,12 +1,12 @@
-"""Matrices from terms: dense ones, and the rows of a sparse one.
+"""Assemble matrices from terms: dense matrices, and sparse matrices in CSR format.
 
-A dense Jacobian is zeros that every term is added to. Where the columns of a term are a linear function of its indices,
-so are the places of its entries in the matrix, and the sum is one strided operation; the others go through a ``EntryPattern``.
+A dense Jacobian starts as zeros, and every term is added to it. If the columns of a term are a linear function of its indices,
+the positions of its entries are, too, and the sum is one strided operation. Other terms go through an ``EntryPattern``.
 
-A ``EntryPattern`` is found from the integers of terms alone. It keeps how the numbers in ``vals`` become the entries of a sparse
-matrix: they are laid in one row, each once (the *pool*), and one ``take`` brings them into order. Where entries meet at one
-place, one ``np.add.reduceat`` adds them up. So the numbers can be anything that answers to NumPy, and the same terms with
-other numbers need nothing else.
+An ``EntryPattern`` depends only on the integers of terms. It stores how the numbers in ``vals`` become the entries of a sparse
+matrix. The numbers are concatenated (the *pool*), and one ``take`` sorts them. Entries at the same position are summed with one
+``np.add.reduceat``. So the numbers can be any array-like that implements NumPy's protocols, and a pattern can be reused for terms
+with the same integers and other numbers.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _NUMBERS = (int, float, complex, np.generic)
 
 
 def is_plain(terms: Iterable[Term]) -> bool:
-    """Whether all numbers are NumPy's or Python's, so that matrices can be written into."""
+    """Return whether all numbers are NumPy's or Python's, so that matrices can be written in place."""
     return all([type(term.vals) is ndarray or isinstance(term.vals, _NUMBERS) for term in terms])
 
 
 def dtype_of_terms(terms: Sequence[Term]) -> NumpyDType:
-    """What the numbers of terms promote to, where Python's numbers are weak."""
+    """Return the dtype to which the numbers of terms promote; Python numbers are weakly typed."""
     numbers = [term.vals for term in terms if isinstance(term.vals, (int, float, complex))]
     found = [dtype_of(term.vals) for term in terms if not isinstance(term.vals, (int, float, complex))]
     if not found:
@@ -49,11 +49,7 @@ def dtype_of_terms(terms: Sequence[Term]) -> NumpyDType:
 
 
 def _cast(x: Any, dtype: NumpyDType) -> Any:
-    """An array-like in a dtype that loses nothing but digits.
-
-    Raises:
-        TypeError: complex numbers would become real ones.
-    """
+    """Cast an array-like to a dtype; raise TypeError if complex numbers would become real."""
     have = dtype_of(x)
     if have == dtype:
         return x
@@ -66,7 +62,7 @@ def _cast(x: Any, dtype: NumpyDType) -> Any:
 
 
 class Sparse(NamedTuple):
-    """A matrix, by its rows, as ``scipy.sparse.csr_array`` has them; the columns of a row ascend, and none comes twice."""
+    """A matrix in CSR format, as in ``scipy.sparse.csr_array``; the columns of a row ascend, without duplicates."""
 
     indptr: IndexArray
     indices: IndexArray
@@ -75,11 +71,11 @@ class Sparse(NamedTuple):
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored; zeros among them count."""
+        """Number of stored entries, explicit zeros included."""
         return len(self.indices)
 
     def row_numbers(self) -> IndexArray:
-        """The row of each entry."""
+        """Return the row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     @property
@@ -108,7 +104,7 @@ class Sparse(NamedTuple):
         return Sparse(indptr, rows, np.take(self.data, order), self.shape[::-1])
 
     def symmetrized(self) -> Sparse:
-        """``(A + Aᵀ) / 2``: its entries are where A or Aᵀ has one, and equal in pairs to the last bit."""
+        """Return ``(A + Aᵀ) / 2``: its entries are those of A and Aᵀ, and exactly symmetric."""
         turned = self.transposed()
         if np.array_equal(turned.indptr, self.indptr) and np.array_equal(turned.indices, self.indices):
             return self._replace(data=(self.data + turned.data) / 2)
@@ -119,7 +115,7 @@ class Sparse(NamedTuple):
 
 
 def placed(rows: AnyArray, where: IndexArray, count: int) -> Any:
-    """Rows at their places among ``count``; the others are zero."""
+    """Scatter rows to the positions ``where`` of a matrix with ``count`` rows; other rows are zero."""
     if len(where) == count and bool((where[1:] > where[:-1]).all()):
         return rows
     source = np.full(count, len(where))
@@ -130,15 +126,14 @@ def placed(rows: AnyArray, where: IndexArray, count: int) -> Any:
 
 
 class EntryPattern:
-    """Where the entries of a sparse matrix are, and how they come from the numbers of terms.
+    """The positions of a sparse matrix's entries, and the indices of their numbers in the pool.
 
     Attributes:
         shape: of the matrix.
-        indptr, indices: as in ``scipy.sparse.csr_array``; the columns of a row ascend, and none comes twice.
-        pool: how long the pool of numbers is.
-        order: for each entry, in the order of its place, where in the pool it is; None if they lie in order. Entries
-            that are added up come one after the other.
-        starts: the first of those that are added up, for each entry of the matrix; None if no two entries meet.
+        indptr, indices: as in ``scipy.sparse.csr_array``; the columns of a row ascend, without duplicates.
+        pool: length of the pool of numbers.
+        order: for each summand, in the order of positions, its index in the pool; None if the pool is in order.
+        starts: for each entry of the matrix, the index of its first summand; None if no two entries share a position.
     """
 
     __slots__ = ("indices", "indptr", "order", "pool", "shape", "starts")
@@ -161,34 +156,34 @@ class EntryPattern:
 
     @classmethod
     def of(cls, terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> EntryPattern:
-        """The pattern of the Jacobian of a value with respect to a variable of ``size`` elements."""
+        """Return the pattern of the Jacobian of a value with respect to a variable of ``size`` elements."""
         m = math.prod(out_shape)
         return cls([(terms, m, 0, 0)], (m, size))
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored; zeros among them count."""
+        """Number of stored entries, explicit zeros included."""
         return len(self.indices)
 
     def data(self, terms: Sequence[Term], dtype: DTypeLike = None) -> Any:
-        """The entries in the order of ``indices``, from terms with the indices that the pattern was made of.
+        """Return the entries in the order of ``indices``, from terms with the integers of the pattern.
 
         Args:
-            terms: all terms of all blocks, one after the other.
-            dtype: of the result; without it, what the numbers promote to.
+            terms: all terms of all blocks, in order.
+            dtype: of the result; by default, the promoted dtype of the numbers.
 
         Returns:
-            An array of shape ``(nnz,)``, or a tensor or a value of a transformation where terms hold one.
+            An array of shape ``(nnz,)``, or a tensor or a value of a transformation if terms contain one.
         """
         pool = _pool(terms, dtype_of_terms(terms) if dtype is None else np.dtype(dtype))
         if shape_of(pool) != (self.pool,):
-            raise ValueError(f"the pattern is one of {self.pool} numbers, and these terms have {shape_of(pool)[0]}")
+            raise ValueError(f"the pattern has {self.pool} numbers, but the terms have {shape_of(pool)[0]}")
         ordered = pool if self.order is None else np.take(pool, self.order)
         data = ordered if self.starts is None else np.add.reduceat(ordered, self.starts)
         return data.copy() if data is pool and type(pool) is ndarray and len(terms) == 1 else data
 
     def row_numbers(self) -> IndexArray:
-        """The row of each entry."""
+        """Return the row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     @property
@@ -197,7 +192,7 @@ class EntryPattern:
         return self.row_numbers() * self.shape[1] + self.indices
 
     def matrix(self, terms: Sequence[Term], dtype: DTypeLike = None) -> Sparse:
-        """The matrix with the numbers of terms. (Arguments: see ``data``.)"""
+        """Return the matrix with the numbers of terms. (Arguments: see ``data``.)"""
         return Sparse(self.indptr, self.indices, self.data(terms, dtype), self.shape)
 
     def __repr__(self) -> str:
@@ -205,7 +200,7 @@ class EntryPattern:
 
 
 def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
-    """All numbers of terms in one row, each once."""
+    """Concatenate the numbers of all terms."""
     parts = [_cast(flat(np.asarray(v) if isinstance(v, _NUMBERS) else v), dtype) for v in [t.vals for t in terms]]
     if len(parts) == 1:
         return parts[0]
@@ -218,10 +213,9 @@ def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
 def dense(
     terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: NumpyDType | None = None
 ) -> AnyArray:
-    """The Jacobian of shape ``(*out_shape, *variable_shape)``.
+    """Return the Jacobian of shape ``(*out_shape, *variable_shape)``.
 
-    Returns:
-        An array of its own, or a tensor or a value of a transformation where terms hold one.
+    It is a new array, or a tensor or a value of a transformation if terms contain one.
     """
     shape = (*out_shape, *variable_shape)
     m, n = math.prod(out_shape), math.prod(variable_shape)
@@ -234,7 +228,7 @@ def dense(
 
 
 def add_into(J: Matrix, block: TermBlock) -> None:
-    """Add terms of plain numbers to a contiguous matrix, at a block that is zero."""
+    """Add terms of plain numbers to a block of zeros in a contiguous matrix."""
     terms, m, first_row, first_column = block
     untouched = True
     others = []
@@ -244,7 +238,7 @@ def add_into(J: Matrix, block: TermBlock) -> None:
             others.append(term)
             continue
         vals = _cast(np.asarray(term.vals), J.dtype)
-        if view.strides[0] == 0 and term.slots > 1:  # all slots of a row are one place
+        if view.strides[0] == 0 and term.slots > 1:  # all slots of a row have the same position
             vals = np.add.reduce(np.broadcast_to(vals, term.cols.shape), 0, keepdims=True)
             view = view[:1]
         if untouched:
@@ -262,7 +256,7 @@ def add_into(J: Matrix, block: TermBlock) -> None:
 
 
 def _places_in(J: Matrix, term: Term, first_row: int, first_column: int) -> Matrix | None:
-    """The places of a term's entries as a strided view of the matrix; None where they are not."""
+    """Return the positions of a term's entries as a strided view of the matrix; None if they are not."""
     cols, rows = term.cols, term.rows
     if not term.affine or not cols.size:
         return None

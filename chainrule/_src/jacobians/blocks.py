@@ -1,7 +1,7 @@
-"""Matrices that are block diagonal once their rows and columns are put in order, with blocks of one size.
+"""``Blocks``: matrices that are block diagonal after a permutation of rows and columns, with blocks of equal size.
 
-Diagonal matrices (blocks of one entry), dense ones (one block) and what happens to each example of a batch alike. Products,
-solutions and transposes of them are those of their blocks.
+Examples are diagonal matrices (blocks of one entry), dense matrices (one block), and operations applied to each example of a
+batch. Products, solutions and transposes are computed block by block. ``products`` and ``solve`` use them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Blocks:
 
     Attributes:
         vals: the entries, ``(k, p, q)``.
-        rows: where the blocks' rows are in the matrix, ``(k, p)``, each row once.
-        cols: likewise their columns, ``(k, q)``.
-        shape: of the matrix. What is in no block is zero.
+        rows: the matrix rows of the blocks, ``(k, p)``, without duplicates.
+        cols: the matrix columns of the blocks, ``(k, q)``, without duplicates.
+        shape: of the matrix. Elements outside of the blocks are zero.
     """
 
     __slots__ = ("cols", "rows", "shape", "vals")
@@ -44,17 +44,17 @@ class Blocks:
 
     @property
     def diagonal(self) -> bool:
-        """Whether it is a diagonal matrix whose entries are all there."""
+        """Whether it is a diagonal matrix with all diagonal entries."""
         m, n = self.shape
         return self.rows.shape == self.cols.shape == (m, 1) and m == n and bool((self.rows == self.cols).all())
 
     @property
     def dense(self) -> bool:
-        """Whether it is one block, the matrix itself."""
+        """Whether it is a single block that covers the matrix."""
         return self.rows.shape == (1, self.shape[0]) and self.cols.shape == (1, self.shape[1])
 
     def matrix(self) -> Any:
-        """The matrix, if it is dense."""
+        """Return the matrix of a single block."""
         vals = np.reshape(self.vals, self.shape)
         for axis, places in enumerate((self.rows, self.cols)):
             if not _in_order(places):
@@ -65,12 +65,12 @@ class Blocks:
         return Blocks(np.swapaxes(self.vals, 1, 2), self.cols, self.rows, self.shape[::-1])
 
     def times(self, x: Any) -> Any:
-        """The product with a matrix ``(n, c)``."""
+        """Return the product with a matrix ``(n, c)``."""
         found = np.matmul(self.vals, np.take(x, self.cols, 0))
         return _spread(found, self.rows, self.shape[0])
 
     def solution(self, b: Any) -> Any:
-        """The solution of a system with right sides ``(m, c)``, where all blocks are square and cover the matrix.
+        """Return the solution of a system with right-hand sides ``(m, c)``; the blocks must be square and cover the matrix.
 
         Raises:
             numpy.linalg.LinAlgError: a block is singular.
@@ -83,7 +83,7 @@ class Blocks:
         return _spread(found, self.cols, self.shape[1])
 
     def product(self, other: Blocks) -> Blocks | None:
-        """The product with another such matrix, if it has blocks where this one's columns are."""
+        """Return the product with another such matrix; None if its blocks do not match this one's columns."""
         shape = (self.shape[0], other.shape[1])
         if self.cols.shape[1] == other.rows.shape[1] == 1:
             partner = np.full(other.shape[0], -1)
@@ -104,7 +104,7 @@ class Blocks:
         return None
 
     def term(self, source: Variable, out_shape: tuple[int, ...]) -> Term:
-        """The matrix as one term, with a row for each element of a value of shape ``out_shape`` if all have one."""
+        """Return the matrix as one term of a value of shape ``out_shape``; the term has explicit rows if some are missing."""
         p, q = self.rows.shape[1], self.cols.shape[1]
         order = self.rows.reshape(-1)
         covers = order.size == self.shape[0]
@@ -121,7 +121,7 @@ class Blocks:
 
 
 def affine_view(cols: IndexArray, source: Variable) -> IndexArray:
-    """Columns as a strided view of the variable's seed, if they are one; otherwise as they are."""
+    """Return columns as a strided view of the variable's seed if possible; else unchanged."""
     if not cols.size:
         return cols
     own = source.seed if source.seed.base is None else source.seed.base
@@ -145,7 +145,7 @@ def _in_order(places: IndexArray) -> bool:
 
 
 def _spread(found: AnyArray, places: IndexArray, length: int) -> Any:
-    """The rows of blocks' results ``(k, p, c)`` at their places among ``length``."""
+    """Scatter the rows of blocks' results ``(k, p, c)`` to a matrix with ``length`` rows."""
     return placed(np.reshape(found, (places.size, shape_of(found)[-1])), places.reshape(-1), length)
 
 
@@ -153,9 +153,9 @@ def _spread(found: AnyArray, places: IndexArray, length: int) -> Any:
 
 
 def blocks_of_terms(terms: Sequence[Term], out_shape: tuple[int, ...], size: int, dtype: NumpyDType) -> Blocks | None:
-    """The blocks that terms are, if their columns are the same linear function of the indices; else None.
+    """Return terms as blocks if their columns are the same linear function of the indices; else None.
 
-    It looks at strides alone, so it costs next to nothing, and doesn't find all there are.
+    Only strides are inspected. This is cheap, but does not find all blocks.
     """
     if not terms or any([t.rows is not None or not t.affine or _layout(t) != _layout(terms[0]) for t in terms]):
         return None
@@ -184,7 +184,7 @@ def _layout(term: Term) -> tuple[Any, ...]:
 
 
 def _apart(axes: list[tuple[int, int]]) -> bool:
-    """Whether indices along axes with these (lengths, steps) all lead to different places."""
+    """Return whether axes with these (lengths, steps) address distinct offsets."""
     reach = 0
     for length, step in sorted([(n, abs(s)) for n, s in axes if n > 1], key=lambda axis: axis[1]):
         if step <= reach:
@@ -205,7 +205,7 @@ def _added(numbers: list[Any], shape: tuple[int, ...], dtype: NumpyDType) -> Any
 
 
 def blocks_of_sparse(matrix: Sparse) -> Blocks | None:
-    """The blocks that the entries of a sparse matrix form: rows with the same columns, that no other row has."""
+    """Return the entries of a sparse matrix as blocks: rows with the same columns, which no other row has. Else None."""
     m, n = matrix.shape
     if not matrix.nnz or matrix.nnz % m or (np.diff(matrix.indptr) != matrix.nnz // m).any():
         return None

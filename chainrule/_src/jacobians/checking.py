@@ -1,4 +1,4 @@
-"""A Jacobian against one product from the right and one from the left, with random vectors: a JVP and a VJP of the function."""
+"""``jacobian(check=True)``: compare products of a Jacobian with random vectors with a JVP and a VJP of the function."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.jvp import jvp
 
 ndarray = np.ndarray
-#: multiples of the machine's precision by which a sum may be off, for the square root of the number of its summands
+#: tolerance of a sum, in units of the machine precision times the square root of the number of summands
 TOLERANCE = 1e3
 
 
 def of_leaves(trace: JacobianTrace, function: AnyFunction, x: object) -> tuple[AnyFunction, list[Any]]:
-    """A function of the leaves of ``x`` that returns those of the result, and its arguments."""
+    """Return a function from the leaves of ``x`` to the leaves of the result, and its arguments."""
     call = Called(function, x)
 
     def flat(*leaves: Any) -> tuple[Any, ...]:
@@ -36,13 +36,13 @@ def of_leaves(trace: JacobianTrace, function: AnyFunction, x: object) -> tuple[A
 
 
 def check(trace: JacobianTrace, function: AnyFunction, x: object, found: Sequence[Sequence[list[Term]]]) -> None:
-    """Raise if a Jacobian does not give the products that the function's rules give.
+    """Raise if products with a Jacobian differ from the JVP or the VJP of the function.
 
     Args:
         found: the terms, for each output, for each input.
 
     Raises:
-        RuntimeError: it does not: entries are missing, or wrong.
+        RuntimeError: the products differ: entries are missing or wrong.
         ValueError: the function is complex.
     """
     shapes = [(tuple(y.shape), y.dtype) for y in trace.results], [(v.shape, v.dtype) for v in trace.variables]
@@ -54,7 +54,7 @@ def check(trace: JacobianTrace, function: AnyFunction, x: object, found: Sequenc
     flat, points = of_leaves(trace, function, x)
     try:
         _, tangents = jvp(flat, tuple(points), tuple(_like(points, xs)))
-    except NoForwardMode:  # a custom function has none, and the VJP sees as much
+    except NoForwardMode:  # a custom function without JVP; the VJP checks the same entries
         tangents = None
     if tangents is not None:
         for i, (wanted, row) in enumerate(zip(tangents, found, strict=True)):
@@ -68,7 +68,7 @@ def check(trace: JacobianTrace, function: AnyFunction, x: object, found: Sequenc
 
 
 def _like(points: Sequence[object], arrays: Sequence[object]) -> list[Any]:
-    """Arrays as tensors where these are."""
+    """Convert arrays to tensors where the points are tensors."""
     return [wrap(array) if isinstance(point, Tensor) else array for point, array in zip(points, arrays, strict=True)]
 
 
@@ -77,7 +77,7 @@ def _numbers(x: object) -> Any:
 
 
 def _product(terms: list[Term], v: AnyArray, size: int, transposed: bool = False) -> tuple[Any, Any]:
-    """The product of a Jacobian and a vector, and the same of their absolute values."""
+    """Return the product of a Jacobian and a vector, and the product of their absolute values."""
     total, scale = np.zeros(size), np.zeros(size)
     for term in terms:
         rows, cols, vals = term.entries()
@@ -89,7 +89,7 @@ def _product(terms: list[Term], v: AnyArray, size: int, transposed: bool = False
 
 
 def _floor(trace: JacobianTrace) -> float:
-    """How large derivatives are, about, before some cancel: the largest summand of a result over the largest argument."""
+    """Estimate the size of derivatives before cancellation: the largest summand of a result over the largest argument."""
     summands, todo, seen = [y.primal for y in trace.results], [y.origin for y in trace.results], set()
     while todo:
         origin = todo.pop()

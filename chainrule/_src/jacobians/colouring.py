@@ -1,8 +1,8 @@
-"""Jacobians from few products with vectors, where it is known which entries there can be.
+"""Compute sparse Jacobians with a known pattern by graph colouring: few products with vectors.
 
-Columns that no row has two of can be computed together: the product with the sum of their unit vectors has the entries of all
-of them, each in a row of its own. So columns are coloured, those that share a row differently, and there is one product for
-each colour. Rows are coloured in the same way, for products from the left.
+Columns that share no row can be computed together: the product with the sum of their unit vectors contains the entries of all of
+them, in different rows. So columns that share a row get different colours, and there is one product (a JVP) for each colour. Rows
+are coloured in the same way, for VJPs. ``ways.terms_by_colours`` calls ``pattern_of``, ``coloured`` and ``entries``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from chainrule._src.arrays.types import AnyArray, DTypeLike
 from chainrule._src.jacobians.terms import IndexArray, Term, Variable, flat
 
 ndarray = np.ndarray
-#: of a batch of vectors (along a leading axis) the batch of products
+#: maps a batch of vectors (along a leading axis) to the batch of products
 Products = Callable[[Any], Any]
 
 
 class Pattern(NamedTuple):
-    """Where a matrix can have entries: each place once, row by row."""
+    """The sparsity pattern of a matrix: the positions of entries, in row-major order, without duplicates."""
 
     rows: IndexArray
     cols: IndexArray
@@ -29,12 +29,12 @@ class Pattern(NamedTuple):
 
 
 class Colouring(NamedTuple):
-    """Colours of columns, or of rows, so that those of one colour share no row, or no column.
+    """Colours of columns (or rows), so that columns of one colour share no row (or rows share no column).
 
     Attributes:
-        colours: a number for each of them; those without entries have 0.
-        number: how many colours there are.
-        of_rows: whether it is rows that are coloured.
+        colours: the colour of each column (or row); 0 for those without entries.
+        number: number of colours.
+        of_rows: whether rows are coloured.
     """
 
     colours: IndexArray
@@ -43,20 +43,20 @@ class Colouring(NamedTuple):
 
 
 def pattern_of(sparsity: Any, shape: tuple[int, int]) -> Pattern:
-    """A pattern that a user gave.
+    """Convert the pattern that the user passed.
 
     Args:
-        sparsity: a sparse array (of ``scipy.sparse``, or with its ``tocoo``), of which every stored entry counts; or an
-            array, of which all that is not 0 counts.
+        sparsity: a sparse array (of ``scipy.sparse``, or with a method ``tocoo``), whose stored entries are the pattern; or an
+            array, whose nonzero elements are the pattern.
         shape: of the matrix: (elements of the output, elements of the input).
 
     Raises:
-        ValueError: it has another shape.
+        ValueError: ``sparsity`` has another shape.
     """
     found = tuple(sparsity.shape) if hasattr(sparsity, "shape") else np.shape(sparsity)
     if found != shape:
         raise ValueError(
-            f"sparsity has the shape {found}, and the Jacobian is a matrix of shape {shape}: a row for each element of the "
+            f"sparsity has shape {found}, but the Jacobian is a matrix of shape {shape}: a row for each element of the "
             "output, a column for each element of the input"
         )
     if hasattr(sparsity, "tocoo"):
@@ -69,7 +69,7 @@ def pattern_of(sparsity: Any, shape: tuple[int, int]) -> Pattern:
 
 
 def coloured(pattern: Pattern, of_rows: bool | None = None) -> Colouring:
-    """A colouring with few colours: of columns or rows as ``of_rows`` says, or of what needs fewer (if equal: columns)."""
+    """Return a colouring of columns or rows (``of_rows``); by default, of the side that needs fewer colours."""
     if of_rows is None:
         columns, rows = coloured(pattern, False), coloured(pattern, True)
         return rows if rows.number < columns.number else columns
@@ -79,13 +79,13 @@ def coloured(pattern: Pattern, of_rows: bool | None = None) -> Colouring:
 
 
 def _greedy(own: IndexArray, other: IndexArray, size: int, others: int, of_rows: bool) -> Colouring:
-    """Give each column (row) the first colour that no column has which it shares a row with, the busiest column first."""
+    """Colour columns (or rows) greedily, with the first colour not used by a column in the same row; most neighbours first."""
     by_column = np.argsort(own, kind="stable")
     met = other[by_column].tolist()
     counts = np.bincount(own, minlength=size)
     ends = np.cumsum(counts).tolist()
     neighbours = np.bincount(own, np.bincount(other, minlength=others)[other], size)
-    taken = [0] * others  # for each row the colours of its columns, as bits
+    taken = [0] * others  # for each row, the colours of its columns as a bit set
     colours = np.zeros(size, np.intp)
     most = 0
     for column in np.argsort(-neighbours, kind="stable").tolist():
@@ -104,12 +104,12 @@ def _greedy(own: IndexArray, other: IndexArray, size: int, others: int, of_rows:
 def entries(
     pattern: Pattern, colouring: Colouring, products: Products, shape: tuple[int, ...], dtype: DTypeLike, step: int
 ) -> Any:
-    """The values of a pattern's entries.
+    """Compute the values of a pattern's entries.
 
     Args:
-        products: of tangents of this shape and dtype, if columns are coloured (a JVP); of cotangents, if rows are (a VJP).
-        shape, dtype: those of one tangent, or cotangent.
-        step: how many products are computed at once.
+        products: the JVP of a batch of tangents if columns are coloured; the VJP of a batch of cotangents if rows are.
+        shape, dtype: of one tangent, or cotangent.
+        step: number of products in one batch.
     """
     own, other = (pattern.rows, pattern.cols) if colouring.of_rows else (pattern.cols, pattern.rows)
     colour_of = colouring.colours[own]
@@ -134,5 +134,5 @@ def entries(
 
 
 def term_of(pattern: Pattern, source: Variable, values: AnyArray) -> Term:
-    """The entries of a pattern as a term of a Jacobian."""
+    """Return the entries of a pattern as a term of a Jacobian."""
     return Term(source, pattern.cols[None], values.reshape(1, -1), pattern.rows)

@@ -1,4 +1,4 @@
-"""Fewer terms for the same Jacobian, where there have come to be many small ones."""
+"""Replace many small terms of a Jacobian by fewer equivalent terms. ``accumulate`` calls ``compacted``."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from chainrule._src.jacobians import assemble
 from chainrule._src.jacobians.components import by_components
 from chainrule._src.jacobians.terms import IndexArray, Term, Variable
 
-#: up to so many entries, it is the number of terms that operations on them take time for
+#: up to this number of entries, the cost of an operation depends on the number of terms, not of entries
 SMALL = 8192
 MOST_TERMS = 16
-#: more slots than this are worth a look whether some of them are the same
+#: with more slots, search for slots with equal columns
 FEW_SLOTS = 8
 MOST_WITH_ROWS = 4
 _FEW_COLUMNS = 16
-_FEW = 256  # entries that one or two terms may have in any case
-_NEARLY_ALL = 0.25  # entries of a matrix, from which on its rows are not worth cutting
+_FEW = 256  # one or two terms with at most this number of entries are never merged
+_NEARLY_ALL = 0.25  # density above which many terms are merged
 
 
 def compacted(terms: list[Term], shape: tuple[int, ...]) -> list[Term]:
-    """Terms of a value of a shape, with respect to any variables, as few where many would cost more."""
+    """Return the terms of a value, with respect to any variables, merged where this reduces the cost."""
     return [term for source, group in by_source(terms).items() for term in _compacted(group, source, shape)]
 
 
 def by_source(terms: list[Term]) -> dict[Variable, list[Term]]:
-    """The terms with respect to each variable."""
+    """Group terms by their variable."""
     groups: dict[Variable, list[Term]] = {}
     for term in terms:
         groups.setdefault(term.source, []).append(term)
@@ -54,7 +54,7 @@ def _compacted(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> l
 
 
 def by_columns(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
-    """One term with a slot for each of a few columns, each of which takes what is in it."""
+    """Merge terms into one term with a slot for each column, for few columns."""
     every = columns(source, shape)
     ndim = len(shape)
     total: Any = 0
@@ -74,7 +74,7 @@ def _ascend(cols: IndexArray) -> bool:
 
 
 def one(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
-    """One term in which no two entries meet."""
+    """Merge terms into one term without duplicate positions."""
     if assemble.is_plain(terms) and any([_is_full(term, source) for term in terms]):
         return dense(terms, source, shape)
     pattern = assemble.EntryPattern.of(terms, shape, source.size)
@@ -87,18 +87,18 @@ def one(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
 
 
 def _is_full(term: Term, source: Variable) -> bool:
-    """Whether every row has each column once."""
+    """Return whether every row has each column once."""
     first, *others = term.cols.strides
     return term.rows is None and term.affine and term.slots == source.size and first != 0 and not any(others)
 
 
 def dense(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
-    """One term with a slot for every column."""
+    """Merge terms into one term with a slot for every column."""
     vals: Any = assemble.dense(terms, shape, (source.size,))
     return Term(source, columns(source, shape), np.moveaxis(vals, -1, 0))
 
 
 def columns(source: Variable, shape: tuple[int, ...]) -> IndexArray:
-    """All columns, in each row of a value."""
+    """Return all columns, for each row of a value."""
     column = source.seed.reshape(source.size, *(1,) * len(shape))
     return np.broadcast_to(column, (source.size, *shape))

@@ -1,8 +1,8 @@
-"""Terms of fields of numbers or small vectors: slots that show the same columns are added up.
+"""Merge terms of fields of numbers or small vectors: add slots with the same columns.
 
-A vector's components are often computed one by one from those of others, as in a rotation. Then many terms have the same
-columns, some of them in one component alone. Columns that came from one gather, or from the variable itself, are the same
-memory: so entries that meet are found by addresses, without sorting them.
+The components of a vector are often computed separately, as in a rotation. Then many terms have the same columns, some of them for
+only one component. Columns from the same gather, or from the variable itself, are the same memory. So equal columns are found by
+address, without sorting. ``compaction`` calls ``by_components``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.jacobians.terms import IndexArray, Term, Variable
 
-#: Vectors of more components than this are no small ones.
+#: Most components of a small vector.
 _MOST_COMPONENTS = 8
-#: It must leave less than so much of the entries.
+#: The merged terms must have fewer slots than this fraction of the original ones.
 _WORTH = 0.8
 
 
 class _Place(NamedTuple):
-    """Where columns are in memory: equal ones are the same columns."""
+    """The memory location of columns; columns with equal locations are equal."""
 
     address: int
     strides: tuple[int, ...]
@@ -54,12 +54,12 @@ def _owner(x: IndexArray) -> IndexArray:
 
 
 def by_components(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> list[Term] | None:
-    """Terms in which slots with the same columns are one; None where that leaves not much less of them.
+    """Merge slots with the same columns; return None if this does not remove enough of them.
 
     Args:
         terms: of a value, with respect to one variable.
         source: the variable.
-        shape: the value's. If its last axis is short, it is that of components.
+        shape: the value's shape. If its last axis is short, it is the component axis.
     """
     lead, count = (shape[:-1], shape[-1]) if len(shape) > 1 and shape[-1] <= _MOST_COMPONENTS else (shape, 1)
     found = _by_place(terms, shape, lead, count)
@@ -84,7 +84,7 @@ def by_components(terms: list[Term], source: Variable, shape: tuple[int, ...]) -
 def _by_place(
     terms: list[Term], shape: tuple[int, ...], lead: tuple[int, ...], count: int
 ) -> list[dict[_Place, list[_ComponentSlot]]] | None:
-    """For each component, the slots by their columns; None where a term has other rows than those of one component, or all."""
+    """Return for each component the slots by their columns; None if a term's rows are neither one component nor all rows."""
     found: list[dict[_Place, list[_ComponentSlot]]] = [{} for _ in range(count)]
     known: dict[int, int | None] = {}
     for term in terms:
@@ -104,7 +104,7 @@ def _by_place(
 
 
 def _component(rows: IndexArray, shape: tuple[int, ...], count: int) -> int | None:
-    """Which component of all vectors rows are."""
+    """Return the component whose rows these are; None if they are not exactly one component of all vectors."""
     if count == 1:
         return None
     first = int(rows[0])
@@ -112,7 +112,7 @@ def _component(rows: IndexArray, shape: tuple[int, ...], count: int) -> int | No
 
 
 def _slots(term: Term, component: int | None) -> Iterator[_ComponentSlot]:
-    """The slots of a term that has a row for every element, in one component."""
+    """Yield the slots of a term with a row for every element, restricted to one component."""
     cols, vals = term.cols, term.vals
     known = shape_of(vals)
     if component is not None:
@@ -123,7 +123,7 @@ def _slots(term: Term, component: int | None) -> Iterator[_ComponentSlot]:
 
 
 def _slots_of_one(term: Term, lead: tuple[int, ...]) -> Iterator[_ComponentSlot]:
-    """The slots of a term that has the rows of one component."""
+    """Yield the slots of a term with the rows of one component."""
     known = shape_of(term.vals)
     for slot in range(term.slots):
         vals = term.vals[slot if known[0] > 1 else 0] if known else term.vals
@@ -142,7 +142,7 @@ def _sum(same: list[_ComponentSlot], lead: tuple[int, ...]) -> Any:
 
 
 def _runs(places: list[_Place]) -> Iterator[tuple[int, int]]:
-    """Slots whose columns lie at even distances in one array's memory."""
+    """Yield ranges of slots whose columns are at equal distances in one array's memory."""
     begin = 0
     for end in range(1, len(places) + 1):
         if end < len(places) and places[end][1:] == places[begin][1:]:
@@ -154,7 +154,7 @@ def _runs(places: list[_Place]) -> Iterator[tuple[int, int]]:
 
 
 def _side_by_side(columns: list[IndexArray], places: list[_Place]) -> IndexArray:
-    """Columns at even distances as one array: a view, so that they are known as the same later."""
+    """Return columns at equal distances as one strided view, so that later merges recognize them by address."""
     first = columns[0]
     if len(columns) == 1:
         return first[None]

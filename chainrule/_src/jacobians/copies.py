@@ -1,4 +1,4 @@
-"""Terms with numbers of their own, with another variable, and as something that can be pickled."""
+"""Copy terms: with copied numbers, with another variable, and in a form that can be pickled. ``Jacobian`` uses it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ ndarray = np.ndarray
 
 
 def own(vals: object) -> Any:
-    """Numbers in memory of their own; what is repeated along an axis, once."""
+    """Copy numbers; copy values that are repeated along an axis only once."""
     if type(vals) is ndarray:
         return vals[tuple([slice(None) if step else slice(1) for step in vals.strides])].copy()
     return vals.clone() if isinstance(vals, Tensor) else vals
 
 
 def of_variable(term: Term, variable: Variable) -> Term:
-    """A term that counts the elements of another variable of the same shape."""
+    """Return a term with respect to another variable of the same shape."""
     return term if term.source is variable else read(written(term), term.vals, term.rows, variable)
 
 
 def written(term: Term) -> Any:
-    """A term's columns; if they are affine, as an offset, steps and a shape."""
+    """Return a term's columns in a form to pickle: an offset, steps and a shape if they are affine, else an array."""
     cols = term.cols
     if not term.affine or not cols.size:
         return np.ascontiguousarray(cols)
@@ -34,7 +34,7 @@ def written(term: Term) -> Any:
 
 
 def read(columns: Any, vals: object, rows: NumpyArray | None, variable: Variable) -> Term:
-    """The term whose columns were ``written``, with respect to a variable."""
+    """Return the term with the columns of ``written``, with respect to a variable."""
     if isinstance(columns, ndarray):
         return Term(variable, columns, vals, rows)
     offset, steps, shape = columns

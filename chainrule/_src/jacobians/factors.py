@@ -1,4 +1,4 @@
-"""A square matrix, dense or sparse, that systems are solved with again and again."""
+"""``Factors``: factorize a square matrix, dense or sparse, to solve several systems with it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ ndarray = np.ndarray
 
 
 class Factors:
-    """What is computed of a square matrix once, so that solving with it and with its transpose is cheap.
+    """The factorization of a square matrix, for systems with the matrix and with its transpose.
 
-    Rows and columns are scaled first, so that the units of equations and unknowns do not matter.
+    Rows and columns are scaled first, so that the result does not depend on the units of equations and unknowns.
 
     Args:
-        matrix: an array, or a sparse array of SciPy's.
-        singular: what to say if it is singular.
+        matrix: an array, or a SciPy sparse array.
+        singular: the error message for a singular matrix.
 
     Raises:
-        numpy.linalg.LinAlgError: it is singular, as far as the precision of its numbers tells.
+        numpy.linalg.LinAlgError: the matrix is singular to working precision.
     """
 
     __slots__ = ("_factors", "_transposed", "by_columns", "by_rows", "matrix", "singular")
@@ -62,23 +62,23 @@ class Factors:
         return factors
 
     def _check(self, condition: float) -> None:
-        """Raise where the matrix cannot be told from a singular one: by its condition number."""
+        """Raise if the condition number shows that the matrix is singular to working precision."""
         if not condition * np.finfo(self.matrix.dtype).eps < 1:
             raise np.linalg.LinAlgError(f"{self.singular} (its condition number is {condition:.0e})")
 
     @property
     def T(self) -> Factors:
-        """Those of the transpose."""
+        """The factors of the transpose."""
         other = copy.copy(self)
         other._transposed = not self._transposed
         return other
 
     def solve(self, b: ndarray, transposed: bool = False) -> ndarray:
-        """x with ``matrix @ x = b`` (or ``matrix.T @ x = b``), for a vector."""
+        """Solve ``matrix @ x = b`` (or ``matrix.T @ x = b``), for a vector."""
         transposed ^= self._transposed
         x = self._solve_once(b, transposed)
         matrix = self.matrix.T if transposed else self.matrix
-        return x + self._solve_once(b - matrix @ x, transposed)  # what was lost to rounding
+        return x + self._solve_once(b - matrix @ x, transposed)  # one step of iterative refinement
 
     def _solve_once(self, b: ndarray, transposed: bool) -> ndarray:
         before, after = (self.by_columns, self.by_rows) if transposed else (self.by_rows, self.by_columns)
@@ -91,9 +91,9 @@ class Factors:
 
 
 def _norm_of_inverse(factors: Any, n: int) -> float:
-    """An estimate of the 1-norm of a matrix's inverse, from a few solutions, by Hager's and Higham's method.
+    """Estimate the 1-norm of a matrix's inverse from a few solutions, by Hager's and Higham's method.
 
-    (SciPy's draws from NumPy's generator, whose numbers are the user's.)
+    (SciPy's function draws from NumPy's global generator, which would change the user's random numbers.)
     """
     x = np.full(n, 1 / n)
     largest = 0.0
@@ -114,7 +114,7 @@ def _norm_of_inverse(factors: Any, n: int) -> float:
 
 
 def _largest(matrix: Any, axis: int) -> ndarray:
-    """The largest absolute value along an axis."""
+    """Return the largest absolute value along an axis."""
     if type(matrix) is ndarray:
         found: ndarray = np.max(np.abs(matrix), axis)
         return found

@@ -1,4 +1,4 @@
-"""What a solver is given: containers of arrays as one vector, and the arguments that its solution depends on."""
+"""Convert between the user's containers of arrays and the vector of a solver (``Form``), and collect ``Arguments``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ndarray = np.ndarray
 
 
 class Form:
-    """The structure of x: how one vector is made of its arrays, and they of the vector."""
+    """The structure of x: packs its arrays into one vector, and unpacks them."""
 
     def __init__(self, x0: Any, what: str, api: str) -> None:
         self.api = api
@@ -30,35 +30,31 @@ class Form:
         for x, path in zip(self.start, leaf_paths(self.spec), strict=True):
             if x._raw.dtype.kind != "f":
                 raise TypeError(
-                    f"{api}(): {what}{path} is of dtype {x.dtype}: a solution that can be differentiated is of floating point "
-                    "numbers" + (" (complex ones as two)" if x._raw.dtype.kind == "c" else "")
+                    f"{api}(): {what}{path} has dtype {x.dtype}: a differentiable solution must have a floating point "
+                    "dtype" + (" (split complex numbers into two parts)" if x._raw.dtype.kind == "c" else "")
                 )
         self.shapes = [tuple(x._raw.shape) for x in self.start]
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self.size = sum(self.sizes)
         if not self.size:
-            raise ValueError(f"{api}(): {what} holds no numbers: there is nothing to solve for")
+            raise ValueError(f"{api}(): {what} contains no numbers: there is nothing to solve for")
         self.dtypes = [x._raw.dtype for x in self.start]
         self.dtype = np.result_type(*self.dtypes)
         self.is_vector = self.spec.num_leaves == 1 and self.spec.kind is None and len(self.shapes[0]) == 1
 
     def pack(self, tree: object, what: str) -> ndarray:
-        """Plain arrays in the structure of x as one vector.
-
-        Raises:
-            ValueError: they have another structure or other shapes.
-        """
+        """Pack plain arrays in the structure of x into one vector; raise ValueError for another structure or shape."""
         leaves, spec = tree_flatten(tree)
         if spec != self.spec:
-            raise ValueError(f"{self.api}(): {what} has the structure {spec}, and x0 has {self.spec}")
+            raise ValueError(f"{self.api}(): {what} has the structure {spec}, but x0 has {self.spec}")
         parts = [data_of(tensor_in(x)) for x in leaves]
         for part, shape, path in zip(parts, self.shapes, leaf_paths(spec), strict=True):
-            if tuple(part.shape) != shape and (shape or part.size != 1):  # SciPy's solvers make a vector of a number
-                raise ValueError(f"{self.api}(): {what}{path} has shape {part.shape}, and x0{path} has {shape}")
+            if tuple(part.shape) != shape and (shape or part.size != 1):  # SciPy's solvers return a number as a vector
+                raise ValueError(f"{self.api}(): {what}{path} has shape {part.shape}, but x0{path} has {shape}")
         return np.concatenate([np.reshape(part, -1) for part in parts]).astype(self.dtype)
 
     def parts(self, x: Tensor) -> list[Tensor]:
-        """The arrays that a vector is made of."""
+        """Split a vector into the arrays of x."""
         if self.is_vector:
             return [x]
         ends = itertools.accumulate(self.sizes)
@@ -66,12 +62,12 @@ class Form:
         return [x[end - size : end].reshape(shape).astype(dtype) for end, size, shape, dtype in along]
 
     def unpack(self, x: object) -> Any:
-        """A vector in the structure of x, as functions of the user's are handed it."""
+        """Return a vector in the structure of x, with the types that the user's functions expect."""
         parts = self.parts(x if type(x) is Tensor else wrapped(x))
         return tree_unflatten([faced(part, leaf) for part, leaf in zip(parts, self.leaves, strict=True)], self.spec)
 
     def flat(self, f: AnyFunction) -> AnyFunction:
-        """A function of x as a function from vector to vector."""
+        """Convert a function of x to a function from vector to vector."""
 
         def function(x: object, *args: object) -> Any:
             leaves = [as_tensor(y) for y in tree_flatten(f(self.unpack(x), *args))[0]]
@@ -82,12 +78,12 @@ class Form:
         return function
 
     def scalar(self, f: AnyFunction) -> AnyFunction:
-        """A function of x to a number as a function of a vector."""
+        """Convert a scalar function of x to a function of a vector."""
         return lambda x, *args: f(self.unpack(x), *args)
 
 
 class Arguments:
-    """What a solution depends on: tensors to differentiate by and to map over, and everything else, which stays as it is."""
+    """The arguments of a solution: ``operands`` can be differentiated and mapped over, other leaves are passed unchanged."""
 
     def __init__(self, args: tuple[object, ...]) -> None:
         self.leaves, self.spec = tree_flatten(args)
@@ -95,7 +91,7 @@ class Arguments:
         self.operands = [as_tensor(self.leaves[i]) for i in self.at]
 
     def with_tensors(self, tensors: Sequence[Any], plain: bool = False) -> Any:
-        """The arguments with tensors in the places of the operands; or with arrays for what was given as arrays."""
+        """Return the arguments with the operands replaced by tensors; with ``plain``, by arrays if arrays were given."""
         leaves = list(self.leaves)
         for i, x in zip(self.at, tensors, strict=True):
             bare = plain and not isinstance(leaves[i], (Tensor, ArrayLike))
@@ -110,7 +106,7 @@ def _is_operand(x: object) -> bool:
 
 
 def as_tensor(x: object) -> Tensor:
-    """An array, tensor or number as a tensor."""
+    """Convert an array, tensor or number to a tensor."""
     tensor = tensor_in(x)
     if isinstance(tensor, Tensor):
         return tensor

@@ -1,4 +1,7 @@
-"""Derivatives of solutions: of roots, fixed points, minima and linear systems, whatever solver found them."""
+"""``chainrule.implicit``: solutions of equations as differentiable functions, by implicit differentiation.
+
+Each function makes an ``Equation`` of roots, fixed points, minima or linear systems, and calls ``solution``, which runs any solver.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +22,32 @@ Solver = Callable[[AnyFunction, Any], Any]
 __all__ = ["custom_fixed_point", "custom_root", "fixed_point", "least_squares", "linear_solve", "minimum", "root"]
 
 
-# -- what users call ---------------------------------------------------------------------------------------------------
+# -- public functions --------------------------------------------------------------------------------------------------
 
 
 def root(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
-    """x with ``f(x, *args) = 0``, as a function of ``args`` that can be differentiated, in both modes and any number of times.
+    """Solve ``f(x, *args) = 0`` for x. The solution is differentiable in ``args``, in both modes and any number of times.
 
     Args:
-        f: from what is like x0 (and ``args``) to as many numbers as x0 has: an array or tensor, or a container of them.
-        x0: where to start: an array or tensor of floating point numbers, or a container of them. The solution does not
-            depend on it.
-        args: what the solution depends on: arrays, tensors, numbers, or containers of them.
-        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``, returns x, or a result that has it as ``x``, as those of
-            ``chainrule.scipy.root`` and SciPy do. It gets plain arrays, and under ``vmap`` one example at a time. Without
-            it: Newton's method.
-        tol: how much, relative to x, Newton's next step may still move it. (The fourth root of the dtype's precision.)
+        f: a function of x (like x0) and ``args`` that returns as many numbers as x0 has: an array or tensor, or a container of
+            them.
+        x0: the starting point: an array or tensor of floating point numbers, or a container of them. The solution has no
+            derivative with respect to it.
+        args: the arguments that the solution depends on: arrays, tensors, numbers, or containers of them.
+        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``, returns x, or a result with an attribute ``x``, like those of
+            ``chainrule.scipy.root`` and SciPy. It gets plain arrays, and under ``vmap`` one example at a time. Default:
+            Newton's method.
+        tol: largest relative change of x by another Newton step. Default: the fourth root of the dtype's precision.
 
     Returns:
         The solution, like x0.
 
     Raises:
-        RuntimeError: Newton's method did not find one.
-        numpy.linalg.LinAlgError: when it is differentiated, and ∂f/∂x is singular there.
+        RuntimeError: Newton's method did not find a solution.
+        numpy.linalg.LinAlgError: when the solution is differentiated, and ∂f/∂x is singular there.
 
     Warns:
-        UserWarning: when it is differentiated, and it is no solution within ``tol``.
+        UserWarning: when the result is differentiated, and it is not a solution within ``tol``.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -58,13 +62,13 @@ def root(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None
 def fixed_point(
     f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None
 ) -> Any:
-    """x with ``f(x, *args) = x``, as a function of ``args`` that can be differentiated.
+    """Solve ``f(x, *args) = x`` for x. The fixed point is differentiable in ``args``.
 
     Args:
-        f: from what is like x0 (and ``args``) to the like.
+        f: a function of x (like x0) and ``args`` that returns an x.
         x0, args, tol: as for :func:`root`.
-        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``: such as one that calls g again and again. Without it:
-            Newton's method, which finds also what such iterations move away from.
+        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``, for example an iteration of g. Default: Newton's method, which
+            also finds fixed points that repel such iterations.
 
     Returns:
         The fixed point, like x0.
@@ -85,20 +89,20 @@ def fixed_point(
 
 
 def minimum(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
-    """A local minimum of ``f(x, *args)`` over x, as a function of ``args`` that can be differentiated.
+    """Find a local minimum of ``f(x, *args)`` over x. The minimizer is differentiable in ``args``.
 
     Args:
         f: returns a real number (an array or tensor without axes).
         x0, args, tol: as for :func:`root`.
-        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``, returns the minimum, such as ``chainrule.scipy.minimize``.
-            Without it: Newton's method, with a Hessian that is damped where it is not positive definite.
+        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``, returns the minimizer, for example
+            ``chainrule.scipy.minimize``. Default: Newton's method; the Hessian is damped if it is not positive definite.
 
     Returns:
-        The x of the minimum, like x0.
+        The minimizer, like x0.
 
     Raises:
-        RuntimeError: Newton's method did not find one.
-        numpy.linalg.LinAlgError: when it is differentiated, and the Hessian of f is singular there.
+        RuntimeError: Newton's method did not find a minimum.
+        numpy.linalg.LinAlgError: when the minimizer is differentiated, and the Hessian of f is singular there.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -117,16 +121,16 @@ def minimum(f: AnyFunction, x0: object, *args: object, solver: Solver | None = N
 def least_squares(
     f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None
 ) -> Any:
-    """The x that minimises the sum of squares of ``f(x, *args)``, as a function of ``args`` that can be differentiated.
+    """Minimize the sum of squares of ``f(x, *args)`` over x. The minimizer is differentiable in ``args``.
 
     Args:
         f: returns the residuals: an array or tensor, or a container of them.
         x0, args, tol: as for :func:`root`.
-        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``, such as ``chainrule.scipy.least_squares``. Without it: as
-            for :func:`minimum`.
+        solver: ``solver(g, x0)``, with ``g(x) = f(x, *args)``, for example ``chainrule.scipy.least_squares``. Default: as for
+            :func:`minimum`.
 
     Returns:
-        The x of the minimum, like x0.
+        The minimizer, like x0.
 
     Raises:
         RuntimeError, numpy.linalg.LinAlgError: as for :func:`minimum`.
@@ -149,16 +153,16 @@ def least_squares(
 
 
 def linear_solve(matvec: AnyFunction, b: object, *args: object, solver: Solver | None = None) -> Any:
-    """x with ``matvec(x, *args) = b``, as a function of ``b`` and ``args`` that can be differentiated.
+    """Solve ``matvec(x, *args) = b`` for x. The solution is differentiable in ``b`` and ``args``.
 
-    The matrix is never asked for: its entries that exist are found from ``matvec``. (``np.linalg.solve`` takes matrices.)
+    Its sparse matrix is computed from ``matvec``. (``np.linalg.solve`` takes matrices.)
 
     Args:
-        matvec: linear in x: from what is like b (and ``args``) to the like.
+        matvec: a function of x (like b) and ``args``, linear in x, that returns the product (like b).
         b: the right-hand side: an array or tensor, or a container of them.
-        args: what the matrix depends on.
-        solver: ``solver(g, b)``, with ``g(x) = matvec(x, *args)``, returns x: for example conjugate gradients. Without it:
-            by factors of the matrix.
+        args: the arguments that the matrix depends on.
+        solver: ``solver(g, b)``, with ``g(x) = matvec(x, *args)``, returns x: for example conjugate gradients. Default: a
+            factorization of the matrix.
 
     Returns:
         The solution, like b.
@@ -187,10 +191,10 @@ def linear_solve(matvec: AnyFunction, b: object, *args: object, solver: Solver |
 def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFunction], AnyFunction]:
     """Make a solver of ``f(x, *args) = 0`` differentiable: a decorator for ``solver(x0, *args)``.
 
-    What the solver does is not recorded. It gets plain arrays, and under ``vmap`` one example at a time.
+    The operations of the solver are not recorded. It gets plain arrays, and under ``vmap`` one example at a time.
 
     Args:
-        f: as for :func:`root`. For a minimum it is the gradient of the function that is minimised.
+        f: as for :func:`root`. For a minimum, the gradient of the minimized function.
         tol: as for :func:`root`.
 
     >>> import numpy as np
@@ -216,7 +220,7 @@ def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFuncti
 
 
 def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFunction], AnyFunction]:
-    """Make a solver of ``f(x, *args) = x`` differentiable: a decorator as :func:`custom_root` is.
+    """Make a solver of ``f(x, *args) = x`` differentiable: a decorator, like :func:`custom_root`.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -242,10 +246,10 @@ def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[An
 
 
 def _moved(image: AnyFunction) -> AnyFunction:
-    """x - f(x), which is 0 at a fixed point of f."""
+    """Return the function x - f(x), which is 0 at a fixed point of f."""
     return lambda x, *args: x - image(x, *args)
 
 
 def _calling(f: AnyFunction, solver: Solver | None) -> AnyFunction | None:
-    """A solver of functions of x alone as one that gets the arguments."""
+    """Convert ``solver(g, x0)`` to a solver that takes x0 and the arguments."""
     return None if solver is None else lambda x0, *args: solver(lambda x: f(x, *args), x0)

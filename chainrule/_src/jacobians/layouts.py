@@ -1,4 +1,4 @@
-"""Terms as what callers asked for: arrays, SciPy's sparse arrays, or structured Jacobians; block by block or as one matrix."""
+"""Convert terms to the requested layout: arrays, SciPy sparse arrays or ``Jacobian`` objects, as blocks or as one matrix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chainrule._src.transforms.dense import MEMORY, check_size, largest
 Grid = list[list[Any]]
 
 SPARSE = ("csr", "csc", "coo")
-#: ``layout="auto"`` is sparse where fewer than so much of a matrix is entries.
+#: ``layout="auto"`` is sparse below this density.
 _SPARSE_BELOW = 0.3
 
 
@@ -35,15 +35,15 @@ def blocks(
     symmetric: bool = False,
     memory: int = MEMORY,
 ) -> Grid:
-    """For each result, with respect to each variable its Jacobian.
+    """Return for each result its Jacobian with respect to each variable.
 
     Args:
         found: the terms of each.
-        results: the values: their shapes and dtypes matter.
+        results: the values; only their shapes and dtypes are used.
         layout: "dense", "csr", "csc", "coo", "structured" or "auto".
         tensors: whether the caller works with tensors.
-        symmetric: they are a Hessian's blocks, and are made exactly symmetric.
-        memory: a dense one may take 16 times as many bytes.
+        symmetric: whether they are a Hessian's blocks, which are made exactly symmetric.
+        memory: a dense Jacobian may take 16 times as many bytes.
     """
     if layout == "dense" and not symmetric:
         return [
@@ -74,7 +74,10 @@ def matrix(
     symmetric: bool = False,
     memory: int = MEMORY,
 ) -> Any:
-    """All of them as one matrix: results below each other, variables beside each other. (Arguments: see ``blocks``.)"""
+    """Return all Jacobians as one matrix: a row block for each result, a column block for each variable.
+
+    (Arguments: see ``blocks``.)
+    """
     every, first_row = [], 0
     for row, y in zip(found, results, strict=True):
         m, first_column = math.prod(shape_of(y)), 0
@@ -96,11 +99,7 @@ def matrix(
 
 
 def check_dense(results: Sequence[object], variables: Sequence[Variable], hstack: bool, memory: int) -> None:
-    """Raise if dense Jacobians of results with respect to variables take too much memory.
-
-    Raises:
-        ValueError: one does, or with ``hstack`` all together do.
-    """
+    """Raise ValueError if a dense Jacobian (with ``hstack``, all together) takes too much memory."""
     if hstack:
         m, n = sum([math.prod(shape_of(y)) for y in results]), sum([v.size for v in variables])
         check_size((m,), (n,), np.result_type(*map(dtype_of, results)), largest(memory))
@@ -110,7 +109,7 @@ def check_dense(results: Sequence[object], variables: Sequence[Variable], hstack
 
 
 def entry_dtype(terms: Sequence[Term], y: object, v: Variable) -> NumpyDType:
-    """Of a Jacobian's entries: that of the value, or complex."""
+    """Return the dtype of a Jacobian's entries: the value's dtype, or complex if terms or variable are complex."""
     kinds = (v.dtype.kind, dtype_of_terms(terms).kind)
     return np.result_type(dtype_of(y), np.complex64) if "c" in kinds else dtype_of(y)
 

@@ -1,6 +1,6 @@
-"""Products of sparse matrices with each other, and with dense ones.
+"""Multiply sparse matrices with each other, and with dense matrices.
 
-In a product of two sparse matrices an entry is wherever factors meet, also where their sum is zero.
+The pattern of a product depends only on the patterns of the factors: entries whose sum is zero are kept.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from chainrule._src.tape.dispatch import bind
 ndarray = np.ndarray
 
 
-#: From so many products of numbers on, SciPy is worth loading.
+#: From this number of multiplications on, SciPy is loaded.
 _MANY = 30_000
 
 
 def times(a: Sparse, x: Any) -> Any:
-    """The product with a dense matrix ``(n, c)``."""
+    """Return the product with a dense matrix ``(n, c)``."""
     count = shape_of(x)[1]
     if type(a.data) is type(x) is ndarray and a.nnz * count >= _MANY and _scipy() is not None:
         return _class(a) @ x
@@ -38,7 +38,7 @@ def times(a: Sparse, x: Any) -> Any:
 
 
 def transposed_times(a: Sparse, x: Any) -> Any:
-    """The product of the transpose with a dense matrix ``(m, c)``."""
+    """Return the product of the transpose with a dense matrix ``(m, c)``."""
     n, count = a.shape[1], shape_of(x)[1]
     if type(a.data) is type(x) is ndarray and a.nnz * count >= _MANY and _scipy() is not None:
         return _class(a).T @ x
@@ -57,12 +57,12 @@ def _class(a: Sparse) -> Any:
 
 
 def multiplied(a: Sparse, b: Sparse) -> Sparse:
-    """The product, with ascending columns in each row."""
+    """Return the product, with ascending columns in each row."""
     return in_order(loosely_multiplied(a, b))
 
 
 def loosely_multiplied(a: Sparse, b: Sparse) -> Sparse:
-    """The product of matrices whose columns may be in any order, as its own may be."""
+    """Return the product; the columns in a row of the factors and of the result may be in any order."""
     tools = _scipy()
     if tools is not None:
         if type(a.data) is ndarray and type(b.data) is ndarray:
@@ -74,7 +74,7 @@ def loosely_multiplied(a: Sparse, b: Sparse) -> Sparse:
 
 
 def in_order(a: Sparse) -> Sparse:
-    """The matrix with ascending columns in each row; its arrays may change."""
+    """Return the matrix with ascending columns in each row; this may sort its arrays in place."""
     tools = _scipy()
     if tools is not None and type(a.data) is ndarray:
         tools.csr_sort_indices(a.shape[0], a.indptr, a.indices, a.data)
@@ -82,7 +82,7 @@ def in_order(a: Sparse) -> Sparse:
 
 
 def _scipy() -> Any:
-    """SciPy's functions on sparse matrices' arrays, or None. (Its classes leave entries out that are zero, and count twice.)"""
+    """Return SciPy's functions on CSR arrays, or None. (SciPy's classes drop zero entries, and count entries twice.)"""
     try:
         from scipy.sparse import _sparsetools
     except ImportError:
@@ -100,13 +100,13 @@ def _by_scipy(tools: object, a: Sparse, b: Sparse) -> Sparse:
 
 
 def _count(tools: Any, a: Sparse, b: Sparse) -> int:
-    """How many entries the product has."""
+    """Return the number of entries of the product."""
     arrays = _alike([a.indptr, a.indices, b.indptr, b.indices], np.int32)
     return int(tools.csr_matmat_maxnnz(a.shape[0], b.shape[1], *arrays))
 
 
 def _run(tools: Any, a: Sparse, b: Sparse, x: Any, y: Any, count: int) -> tuple[Any, Any, Any]:
-    """The product with entries x and y, without those that are zero."""
+    """Return the product with entries x and y, without zero entries."""
     m, n = a.shape[0], b.shape[1]
     ap, aj, bp, bj = _alike([a.indptr, a.indices, b.indptr, b.indices], np.int32 if count < 2**31 else np.int64)
     dtype = np.result_type(x, y)
@@ -118,28 +118,28 @@ def _run(tools: Any, a: Sparse, b: Sparse, x: Any, y: Any, count: int) -> tuple[
 
 
 def _alike(arrays: Sequence[AnyArray], kind: type) -> list[AnyArray]:
-    """Integers of one type, this one or a larger one."""
+    """Cast integer arrays to a common type, at least ``kind``."""
     common = np.result_type(kind, *arrays)
     return [x.astype(common, copy=False) for x in arrays]
 
 
 class FixedProduct:
-    """Products of matrices that have their entries where two matrices have them.
+    """The pattern of the product of two patterns, reused for several products with other numbers.
 
     Attributes:
-        indptr, indices: where the product has entries; the columns of a row are in any order.
-        shape: the product's.
+        indptr, indices: the pattern of the product; the columns of a row are in any order.
+        shape: of the product.
     """
 
     def __init__(self, a: Sparse, b: Sparse) -> None:
         tools = _scipy()
-        x, y = (np.ones(x.nnz, np.float32) for x in (a, b))  # whose sums are not zero
+        x, y = (np.ones(x.nnz, np.float32) for x in (a, b))  # sums of ones are not zero
         self.indptr, self.indices, _ = _run(tools, a, b, x, y, _count(tools, a, b))
         self.shape = a.shape[0], b.shape[1]
         self._factors = a._replace(data=None), b._replace(data=None)
 
     def data(self, x: AnyArray, y: AnyArray) -> Any:
-        """The product's entries, from those of the factors."""
+        """Return the product's entries, from those of the factors."""
         count = len(self.indices)
         indptr, indices, data = _run(_scipy(), *self._factors, x, y, count)
         if indptr[-1] == count:
@@ -157,7 +157,7 @@ def _places(indptr: NumpyArray, indices: NumpyArray, n: int) -> Any:
 
 
 def _by_entries(a: Sparse, b: Sparse) -> Sparse:
-    """Every entry of a with the entries of b's row of its column; then what meets is added up."""
+    """Multiply every entry of a with the entries of the matching row of b, and sum products at the same position."""
     lengths = np.diff(b.indptr)[a.indices]
     ends = np.cumsum(lengths, dtype=np.intp)
     left = np.repeat(np.arange(len(a.indices)), lengths)

@@ -1,4 +1,4 @@
-"""Axes that an operation mixes, or sums over, become slots of terms."""
+"""Turn axes that an operation mixes or sums over into slots of terms. ``moves`` calls these functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chainrule._src.rules.structure import letters_of, structure_of
 
 
 def added_up(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
-    """A term of a sum over axes: where columns don't vary along an axis, values are added up; other axes become slots."""
+    """Return a term of a sum over axes: add values along axes where columns are constant; other axes become slots."""
     alike = tuple([a for a in axes if unvarying(term.cols, (a + 1,))])
     if not alike:
         return bundled(term, axes, keep)
@@ -33,7 +33,7 @@ def added_up(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
 
 
 def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
-    """A term with some axes of its rows made slots."""
+    """Turn some axes of a term's rows into slots."""
 
     def moved(array: Any) -> Any:
         shape = shape_of(array)
@@ -56,7 +56,7 @@ def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
 
 
 def mixing(step: JacStep, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The axes of operand i that a row mixes, and those of each output that they become; all others correspond, in order."""
+    """Return the axes of operand i that an operation mixes, and the resulting axes of each output; other axes correspond."""
     structure = structure_of(step.prim, i, step.params)
     n = len(shape_of(step.operands[i]))
     ranks = [len(shape_of(out)) for out in step.outs]
@@ -69,12 +69,12 @@ def mixing(step: JacStep, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]
 
 
 def unvarying(cols: IndexArray, ins: tuple[int, ...]) -> bool:
-    """Whether the columns of a term don't vary along axes of its rows."""
+    """Return whether the columns of a term are constant along axes of its rows."""
     return all(cols.strides[a] == 0 or cols.shape[a] == 1 for a in ins)
 
 
 def first_along(cols: IndexArray, ins: tuple[int, ...]) -> IndexArray:
-    """cols without axes along which they don't vary."""
+    """Return cols without the axes along which they are constant."""
     index: list[Any] = [slice(None)] * cols.ndim
     for a in ins:
         index[a] = 0
@@ -82,7 +82,7 @@ def first_along(cols: IndexArray, ins: tuple[int, ...]) -> IndexArray:
 
 
 def spread(cols: IndexArray, shape: Shape, axes: tuple[int, ...]) -> IndexArray:
-    """cols of the axes that correspond, repeated along the axes that an operation made."""
+    """Broadcast cols of the corresponding axes along the axes that an operation made."""
     slots = cols.shape[0]
     n = len(shape)
     made = [a + n for a in axes]
@@ -94,13 +94,13 @@ def spread(cols: IndexArray, shape: Shape, axes: tuple[int, ...]) -> IndexArray:
 
 
 def last_axes(vals: Any, axes: tuple[int, ...]) -> Any:
-    """(slots, *out) with some of the output's axes last."""
+    """Move some of the output's axes of (slots, *out) to the end."""
     n = len(shape_of(vals))
     return np.moveaxis(vals, [a + n for a in axes], range(n - len(axes), n)) if axes else vals
 
 
 def through_blocks(term: Term, ins: tuple[int, ...], block: object, shape: Shape, axes: tuple[int, ...]) -> Term:
-    """A term times local Jacobians (in, *rest, *out): the axes that were mixed become slots."""
+    """Multiply a term by local Jacobians (in, *rest, *out): the mixed axes become slots."""
     ndim = term.cols.ndim
     slots = term.slots
     k = math.prod([term.cols.shape[a] for a in ins])
@@ -146,6 +146,6 @@ def through_blocks(term: Term, ins: tuple[int, ...], block: object, shape: Shape
 
 
 def _flat_ins(block: AnyArray, n: int) -> Any:
-    """A block with the axes that were mixed as one."""
+    """Flatten the mixed axes of a block into one."""
     shape = shape_of(block)
     return np.reshape(block, (math.prod(shape[: len(shape) - n]), *shape[len(shape) - n :]))

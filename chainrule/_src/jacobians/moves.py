@@ -1,23 +1,25 @@
-"""How an operation moves the terms of its operands' Jacobians, by what the row says its local Jacobian looks like.
+"""Propagate the terms of Jacobians through operations, by the structure of the local Jacobian (see ``rules.structure``).
+
+``Accumulation`` calls ``Moves.through`` for each step of a trace.
 
 =============  =======================================================================================================
-structure      what happens to a term
+structure      effect on a term
 =============  =======================================================================================================
 diagonal       vals are multiplied by the partial derivative
-selection      the row itself is applied to cols and vals (mostly views); or, where some elements are constants, the row
-               applied to the positions of the operand's elements says where each one goes
-scatter        the row's transpose, applied to the positions of the result's elements, says where each one of the
-               operand's is added
-sum, mean      the axes that are summed become slots
-"ik,kj->ij"    the subscript that is summed becomes slots, whose vals are the other operand's
-axis, "ab:ij"  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
+selection      the primitive is applied to cols and vals (mostly views); if some elements are constants, it is applied to
+               the positions of the operand's elements, which gives the destination of each element
+scatter        the primitive's transpose, applied to the positions of the result's elements, gives for each element of
+               the operand the element that it is added to
+sum, mean      the summed axes become slots
+"ik,kj->ij"    the summed subscript becomes slots, whose vals are those of the other operand
+axis, "ab:ij"  the axes that the operation mixes become slots, whose vals are those of the local Jacobian: the JVP along
                unit tangents in these axes
-windows, scan, the products that are summed become entries, whose vals are the other operand's; or those of the local
-entries        Jacobian
+windows, scan, the summed products become entries, whose vals are those of the other operand or of the local Jacobian
+entries
 =============  =======================================================================================================
 
-Where a term's columns don't vary along the axes that are mixed, its vals are tangents like any others: the row's JVP moves
-them, in one batch.
+If a term's columns are constant along the mixed axes, its vals are ordinary tangents: the JVP of the primitive propagates
+them in one batch.
 """
 
 from __future__ import annotations
@@ -60,10 +62,10 @@ ndarray = np.ndarray
 
 
 class Moves:
-    """Moves terms through the steps of one trace.
+    """Propagates terms through the steps of one trace.
 
     Args:
-        limit: the number of entries that one step may make.
+        limit: most entries that one step may make.
     """
 
     def __init__(self, limit: int) -> None:
@@ -72,7 +74,7 @@ class Moves:
         self._places: dict[Any, IndexArray] = {}
 
     def through(self, step: JacStep, operands: Sequence[list[Term]]) -> list[list[Term]]:
-        """The terms of each output of a step, from those of its operands."""
+        """Return the terms of each output of a step, from those of its operands."""
         prim = step.prim
         if prim.kind == "elementwise":
             found: list[Term] = []
@@ -93,18 +95,14 @@ class Moves:
         return [merged(out) for out in outs]
 
     def check_count(self, step: JacStep, entries: int) -> None:
-        """Raise where a step would make more entries than there may be.
-
-        Raises:
-            Unstructured: it would.
-        """
+        """Raise Unstructured if a step would make more entries than the limit."""
         if entries > self.limit:
             raise Unstructured(f"{step.prim.name} makes {entries:,} entries")
 
     # -- diagonal --------------------------------------------------------------------------------------------------------
 
     def _scale(self, step: JacStep, i: int, terms: list[Term], found: list[Term]) -> None:
-        """Elementwise: every value times the partial with respect to operand i, after broadcasting."""
+        """Multiply values by the partial derivative of an elementwise operation with respect to operand i."""
         factor = partial_of(step, i)
         if factor is None:
             return
@@ -122,7 +120,7 @@ class Moves:
             found.append(scaled(term, factor, shape, out))
 
     def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:
-        """A term of an operand that is broadcast to a shape."""
+        """Broadcast a term of an operand to a shape."""
         if term.rows is not None:
             return Selection(np.broadcast_to(positions(have), shape), have).of(term)
         slots = term.slots
@@ -138,7 +136,7 @@ class Moves:
     # -- selections ------------------------------------------------------------------------------------------------------
 
     def _moved(self, step: JacStep, terms: list[Term]) -> list[Term]:
-        """A row whose value only moves elements, applied to cols and vals."""
+        """Apply a primitive that only moves elements to cols and vals."""
         prim = step.prim
         if prim.name in ("alias", "clone"):
             return terms
@@ -156,31 +154,31 @@ class Moves:
         return found
 
     def _moved_cols(self, step: JacStep, cols: IndexArray) -> IndexArray:
-        """cols after a move; equal moves of the same cols give the same array, so that their terms can be merged."""
+        """Move cols; cache the result, so that equal moves of the same cols return one array and terms can be merged."""
         key = _hashable(step.params)
         if key is None:
             return _batched(step, cols)
         return self._once(cols, (step.prim.name, key), lambda: _batched(step, cols))
 
     def _once(self, cols: IndexArray, key: object, make: Callable[[], IndexArray]) -> IndexArray:
-        """What is made of cols, made once: cols that are equal because they came about alike are one object."""
+        """Cache an array made from cols, so that equal arrays of the same origin are one object."""
         known = self._cols.get((id(cols), key))
         if known is None:
             made = self._one_of_equal(make())
-            self._cols[id(cols), key] = known = (cols, made)  # which keeps cols, and its id
+            self._cols[id(cols), key] = known = (cols, made)  # keep cols alive, so that its id stays valid
         return known[1]
 
     def _one_of_equal(self, cols: IndexArray) -> IndexArray:
-        """The first of all arrays of columns that show the same memory in the same way."""
+        """Return the first array of columns with the same memory, shape and strides."""
         return self._places.setdefault((cols.__array_interface__["data"][0], cols.shape, cols.strides), cols)
 
     def _selected(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """Elements of the operand among others and constants: the row, applied to positions, says where each one goes."""
+        """Propagate terms through a selection with other operands or constants: apply the primitive to positions."""
         gather = Selection(sources(step, i), shape_of(step.operands[i]))
         return [[gather.of(term) for term in terms]]
 
     def _side_by_side(self, step: JacStep, operands: Sequence[list[Term]]) -> list[Term]:
-        """Operands that are put next to each other, all of them: every element goes to one place."""
+        """Propagate terms through a concatenation or stack: every element of each operand has one destination."""
         sizes = [math.prod(shape_of(x)) for x in step.operands]
         ends = np.cumsum(sizes)
         parts = [
@@ -197,14 +195,14 @@ class Moves:
         return found
 
     def _diagonal(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """What is no elementwise row, and yet has a diagonal Jacobian with respect to this operand."""
+        """Propagate terms through an operation that is not elementwise but has a diagonal Jacobian for this operand."""
         if step.prim.kind == "linear":
             return [terms]
         factor = push(step, i, np.ones((1, *shape_of(step.operands[i])), dtype_of(step.operands[i])))[0][0]
         return [[scaled(t, factor, shape_of(factor), step.outs[0]) for t in terms]]
 
     def _scattered(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """Every element of the operand is added to one of the result."""
+        """Propagate terms through a scatter: every element of the operand is added to one element of the result."""
         to = destinations(step, i)
         if step.prim.kind != "linear":
             factor = pull_ones(step, i)
@@ -212,7 +210,7 @@ class Moves:
         return [[scattered(t, to) for t in terms]]
 
     def _put(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """Values that are written into an array at an index, or added to what is there."""
+        """Propagate terms through a write (or an addition) at an index."""
         if not step.params.get("accumulate"):
             return self._selected(step, i, terms)
         if i == 0:
@@ -226,7 +224,7 @@ class Moves:
     # -- sums ------------------------------------------------------------------------------------------------------------
 
     def _summed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """The axes that are summed become slots."""
+        """Propagate terms through a sum or mean: the summed axes become slots."""
         x, params = step.operands[0], step.params
         shape = shape_of(x)
         axes = tuple(sorted([a % len(shape) for a in params["axis"]]))
@@ -246,12 +244,12 @@ class Moves:
     # -- windows ---------------------------------------------------------------------------------------------------------
 
     def _windowed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """A convolution: sums of products of elements that meet in a window."""
+        """Propagate terms through a convolution: sums of products of elements in a window."""
         met = meeting(step, i)
         return self._by_entries(step, i, terms, met.size, lambda: meeting_entries(step, i, met))
 
     def _scanned(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """A running sum or product: an element comes from those up to its own place."""
+        """Propagate terms through a cumulative sum or product: an element depends on those up to its own index."""
         shape = shape_of(step.operands[i])
         (axis,) = mixing(step, i)[0]
         count = math.prod(shape) * (shape[axis] + 1) // 2
@@ -265,7 +263,7 @@ class Moves:
         at = places[..., earlier]
         factors: Any = 1
         if step.prim.kind != "linear":
-            most = max(1, self.limit // (size * n))  # rules may make an array of n numbers for each element
+            most = max(1, self.limit // (size * n))  # a rule may make an array of n numbers for each element
             units = np.moveaxis(np.eye(n, dtype=step.outs[0].dtype).reshape(n, n, *(1,) * (len(shape) - 1)), 1, axis)
             rows = [
                 pull(step, i, np.broadcast_to(units[k : k + most], (len(units[k : k + most]), *shape)))
@@ -275,7 +273,7 @@ class Moves:
         return Entries(shape, at.reshape(-1), places[..., later].reshape(-1), factors)
 
     def _through_entries(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """A product of a sparse matrix and columns: each entry meets an element of each column."""
+        """Propagate terms through a product of a sparse matrix and columns: an entry multiplies an element of each column."""
         data, x = step.operands
         rows, columns = step.params["places"].coordinates(step.params["transposed"])
         width = math.prod(shape_of(x)[1:])
@@ -291,7 +289,7 @@ class Moves:
         return self._by_entries(step, i, terms, to.size, entries)
 
     def _picked(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """A weighted element of each row, which its class picks."""
+        """Propagate terms through nll_loss: a weighted element of each row, selected by its class."""
         x, index, coef = step.operands
         places = positions(shape_of(x))
         at = np.take_along_axis(places, plain(index)[..., None], -1)[..., 0]
@@ -310,12 +308,12 @@ class Moves:
         entries_of: Callable[[], Entries],
         most_met: float = math.inf,
     ) -> list[list[Term]]:
-        """Terms through a local Jacobian with some entries; those of a dense Jacobian are tangents.
+        """Propagate terms through a sparse local Jacobian; propagate dense terms as tangents.
 
         Args:
-            count: of the entries.
-            entries_of: makes them.
-            most_met: how many of them may meet at one place, on average: the Jacobian is rather dense from there on.
+            count: number of entries of the local Jacobian.
+            entries_of: returns the entries.
+            most_met: most products per position of the result, on average; above it, the terms are made dense.
         """
         axes, _ = mixing(step, i)
         shape, out_shape = shape_of(step.operands[i]), shape_of(step.outs[0])
@@ -338,10 +336,10 @@ class Moves:
             results[0] += [entries.of(term) for term in others]
         return results
 
-    # -- everything that mixes elements ----------------------------------------------------------------------------------
+    # -- operations that mix elements ------------------------------------------------------------------------------------
 
     def _contracted(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """A product of two operands that is summed over a subscript; further operands are added to it."""
+        """Propagate terms through a contraction of two operands, with an optional bias as the third."""
         if i > 1:
             have, shape = shape_of(step.operands[i]), shape_of(step.outs[0])
             return [[self._stretched(t, have, shape) for t in terms]]
@@ -355,7 +353,7 @@ class Moves:
         lead = max(n - len(mine), m - len(other))
 
         def local() -> list[AnyArray]:
-            """The other operand, as (summed, *leading axes, *kept ones of this operand, *its own kept ones)."""
+            """Return the other operand, with axes (summed, *leading, *kept ones of this operand, *its own kept ones)."""
             order = [c for c in other if c not in out] + [c for c in other if c in out]
             axes = [other.index(c) - len(other) for c in order]
             summed = len(order) - len(outs)
@@ -377,7 +375,7 @@ class Moves:
         return self._along(step, i, terms, ins, [outs], local)
 
     def _mixed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-        """An operation that mixes the elements along some axes, and does the same along all others."""
+        """Propagate terms through an operation that mixes elements along some axes, and is batched along all others."""
         ins, outs = mixing(step, i)
 
         def local() -> list[Any]:
@@ -394,12 +392,12 @@ class Moves:
         outs: list[tuple[int, ...]],
         local: Callable[[], list[Any]],
     ) -> list[list[Term]]:
-        """Terms through an operation that mixes axes ``ins`` of operand i, giving axes ``outs`` of each output."""
+        """Propagate terms through an operation that mixes axes ``ins`` of operand i into axes ``outs`` of each output."""
         results: list[list[Term]] = [[] for _ in step.outs]
         blocks: list[Any] | None = None
         for term in terms:
             if term.rows is not None:
-                raise Unstructured(f"{step.prim.name} mixes elements of which only some have an entry")
+                raise Unstructured(f"{step.prim.name} mixes elements, but only some of them have an entry")
             if unvarying(term.cols, ins):
                 found = push(step, i, tangents_of(term, step.operands[i]))
                 for result, vals, out, axes in zip(results, found, step.outs, outs, strict=True):
@@ -427,9 +425,9 @@ class Moves:
             )
 
     def _local(self, step: JacStep, i: int, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> list[Any]:
-        """The local Jacobian along the axes that are mixed: for each output (in, *rest, *out).
+        """Return the local Jacobian along the mixed axes: for each output (in, *rest, *out).
 
-        Of a reduction one VJP tells it; else the JVPs of unit tangents do.
+        For a reduction it is one VJP; otherwise, the JVPs of unit tangents.
         """
         x = step.operands[i]
         shape = shape_of(x)
@@ -455,7 +453,7 @@ class Moves:
 
 
 def _reduces(step: JacStep, x: object, k: int) -> bool:
-    """Whether each of k elements that are mixed goes to one and the same element of the one output."""
+    """Return whether the single output has one element for each group of k mixed elements."""
     out = step.outs[0]
     if len(step.outs) > 1 or "c" in (dtype_of(x).kind, dtype_of(out).kind):
         return False
@@ -475,7 +473,7 @@ _BY_STRUCTURE: dict[str, Callable[..., list[list[Term]]]] = {
 
 
 def _move(step: JacStep, i: int) -> Callable[..., list[list[Term]]]:
-    """What moves the terms of operand i."""
+    """Return the method that propagates the terms of operand i."""
     move = _BY_NAME.get(step.prim.name)
     if move is None:
         structure = structure_of(step.prim, i, step.params)
@@ -484,7 +482,7 @@ def _move(step: JacStep, i: int) -> Callable[..., list[list[Term]]]:
 
 
 def _cast(moves: Moves, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
-    """Another dtype."""
+    """Propagate terms through a cast."""
     return [[Term(t.source, t.cols, real_if(t.vals, step.outs[0]), t.rows) for t in terms]]
 
 
@@ -499,7 +497,7 @@ _BY_NAME: dict[str, Callable[..., list[list[Term]]]] = {
 
 
 def _hashable(params: Params) -> tuple[int, ...] | None:
-    """What tells parameters apart; None where that takes a look into arrays."""
+    """Return a hashable key of parameters; None if they contain arrays or other unhashable values."""
     found: list[Any] = []
     for value in params.values():
         if type(value) is tuple:
@@ -528,13 +526,13 @@ _HASHABLE = (int, float, str, bool, tuple)
 
 
 def _batched(step: JacStep, array: object) -> Any:
-    """The row applied to what has an axis of slots in front."""
+    """Apply the primitive to an array with a leading axis of slots."""
     prim = step.prim
     return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)
 
 
 def _moved_vals(step: JacStep, term: Term, cols: IndexArray) -> Any:
-    """vals after a move that took the term's cols to ``cols``; along axes in which they did not vary they still don't."""
+    """Move vals like the cols that became ``cols``; axes along which vals are constant keep length 1."""
     vals = term.vals
     known = shape_of(vals)
     if not known or max(known) == 1:

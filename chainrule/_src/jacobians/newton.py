@@ -1,4 +1,4 @@
-"""Newton's method, for roots and for minima of functions of one vector."""
+"""Newton's method for roots and minima of functions of one vector; ``solution`` calls it if there is no other solver."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HALVINGS = 40
 def newton_root(
     residual: Callable[[NumpyArray], NumpyArray], jacobian: Callable[[NumpyArray], Any], x: NumpyArray, api: str
 ) -> NumpyArray:
-    """x where the residual is 0: each step solves the linearised equation, and is halved until the residual shrinks.
+    """Find x where the residual is 0: each step solves the linearized equation, and is halved until the residual shrinks.
 
     Raises:
-        RuntimeError: it does not shrink any more, or not fast enough.
-        numpy.linalg.LinAlgError: the Jacobian is singular on the way.
+        RuntimeError: the residual no longer shrinks, or not fast enough.
+        numpy.linalg.LinAlgError: the Jacobian is singular at an iterate.
     """
     singular = (
-        f"{api}(): the Jacobian is singular at a point that Newton's method came to. Start elsewhere, or pass a solver"
+        f"{api}(): the Jacobian is singular at a point that Newton's method reached. Start elsewhere, or pass a solver"
     )
     r = residual(x)
     for _ in range(STEPS):
@@ -40,14 +40,14 @@ def newton_root(
             size /= 2
         else:
             if _is_small(step, x):
-                return x  # as near as rounding lets it come
+                return x  # converged to the precision that rounding allows
             break
         x = x + size * step
         if size == 1 and _is_rounding(step, x):
             return x
     raise RuntimeError(
         f"{api}(): Newton's method did not find a solution: the residual is {np.max(np.abs(r)):.1e} where it stopped. Start "
-        "nearer to one, or pass a solver"
+        "closer to a solution, or pass a solver"
     )
 
 
@@ -58,10 +58,10 @@ def newton_minimum(
     x: NumpyArray,
     api: str,
 ) -> NumpyArray:
-    """A local minimum: Newton's steps, with a multiple of the identity added to a Hessian that is not positive definite.
+    """Find a local minimum by Newton's method; add a multiple of the identity to a Hessian that is not positive definite.
 
     Raises:
-        RuntimeError: the function does not get smaller any more, or not fast enough; it came to a maximum or a saddle.
+        RuntimeError: the function no longer decreases, or not fast enough; or the method reached a maximum or a saddle.
     """
     identity = np.eye(x.size, dtype=x.dtype)
     value, damping = function(x), 0.0
@@ -71,8 +71,8 @@ def newton_minimum(
         if not np.any(g):
             if _is_indefinite(matrix):
                 raise RuntimeError(
-                    f"{api}(): Newton's method came to a point where the gradient is 0 and that is no minimum, but a maximum or a "
-                    "saddle: the Hessian has a negative eigenvalue there. Start elsewhere, or pass a solver"
+                    f"{api}(): Newton's method reached a maximum or a saddle point: the gradient is 0 and the Hessian has a "
+                    "negative eigenvalue there. Start elsewhere, or pass a solver"
                 )
             return x
         for _ in range(HALVINGS):
@@ -81,9 +81,7 @@ def newton_minimum(
                 new = function(x + step)
                 if new <= value + 1e-4 * np.dot(g, step):
                     break
-                if _is_small(
-                    step, x
-                ):  # so near that the function's rounding hides what is gained: the gradient shows it
+                if _is_small(step, x):  # rounding of the function hides the decrease: compare gradients
                     if np.linalg.norm(gradient(x + step)) < np.linalg.norm(g):
                         break
                     return x
@@ -96,12 +94,12 @@ def newton_minimum(
         damping = damping / 8 if damping > 1e-12 else 0.0
     raise RuntimeError(
         f"{api}(): Newton's method did not find a minimum: the gradient is {np.max(np.abs(g)):.1e} where it stopped. Start "
-        "nearer to one, or pass a solver, such as chainrule.scipy.minimize"
+        "closer to a minimum, or pass a solver, such as chainrule.scipy.minimize"
     )
 
 
 def _step(matrix: AnyArray, g: NumpyArray) -> NumpyArray | None:
-    """Newton's step, or None if the matrix is not positive definite."""
+    """Return Newton's step, or None if the matrix is not positive definite."""
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -110,7 +108,7 @@ def _step(matrix: AnyArray, g: NumpyArray) -> NumpyArray | None:
 
 
 def _is_indefinite(matrix: AnyArray) -> bool:
-    """Whether a symmetric matrix has a negative eigenvalue, beyond rounding."""
+    """Return whether a symmetric matrix has a negative eigenvalue, beyond rounding."""
     values = np.linalg.eigvalsh(matrix) if matrix.size else np.zeros(1)
     return bool(values[0] < -np.sqrt(np.finfo(values.dtype).eps) * np.max(np.abs(values)))
 
@@ -124,5 +122,5 @@ def _is_rounding(step: NumpyArray, x: NumpyArray) -> bool:
 
 
 def _relative(step: NumpyArray, x: NumpyArray) -> float:
-    """How large a step is, beside x (or beside 1 where x is near 0)."""
+    """Return the size of a step relative to x (or to 1 if x is near 0)."""
     return float(np.max(np.abs(step)) / max(1.0, np.max(np.abs(x))))

@@ -1,4 +1,4 @@
-"""What is multiplied with a Jacobian: arrays of the shape of x or of y, or with all elements along one axis."""
+"""Check the operands of products with Jacobians: arrays of the shape of x or y, or flat, with further axes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from chainrule._src.transforms.arguments import is_array, untracked
 
 
 def operand(x: object) -> Any:
-    """The array-like that something stands for; None for what is no array, list or number."""
+    """Convert an array, list or number to an array-like; return None for other objects."""
     if isinstance(x, (list, tuple)):
         x = np.asarray(x)
     return untracked(x) if is_array(x) or isinstance(x, (int, float, complex)) else None
 
 
 def matched(have: Shape, want: Shape) -> tuple[bool | None, Shape]:
-    """Whether a shape begins with the one that is wanted (False), or with all its elements along one axis (True); the rest.
+    """Return whether a shape starts with ``want`` flattened (True) or unflattened (False), and its further axes.
 
-    None if it does neither.
+    Return (None, ()) if it does neither.
     """
     have = tuple(have)
     if have[: len(want)] == want:

@@ -1,4 +1,4 @@
-"""``JacobianOperator``: products with a Jacobian that is never computed."""
+"""``JacobianOperator``: products with a Jacobian, by forward and reverse mode, without computing it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from chainrule._src.transforms.vmap import vmap
 class JacobianOperator:
     """The derivative of y = f(x) at a point as a linear map, by forward and reverse mode.
 
-    The function runs once, when the operator is made. Each product with a vector costs about as much as that, and no more
-    memory. ``jacobian(f, x, layout="operator")`` makes it.
+    The function runs once, when the operator is made. Each product with a vector costs about as much as one run, and needs no
+    further memory. ``jacobian(f, x, layout="operator")`` makes it.
 
     Args:
-        function: from one array or tensor to one.
+        function: from one array or tensor to one array or tensor.
         x: the point.
-        create_graph: record products, so that they can be differentiated with respect to what the function has used; by
-            default they are where ``x`` is on the tape.
+        create_graph: record products, so that they can be differentiated with respect to the values that the function uses.
+            Default: record them if f(x) is on the tape.
 
     Attributes:
         shape: ``(*y.shape, *x.shape)``; ``out_shape`` and ``in_shape`` are its parts.
@@ -51,11 +51,11 @@ class JacobianOperator:
     """
 
     __module__ = "chainrule.jacobians"
-    __array_ufunc__ = None  # so that ``array @ A`` comes here
+    __array_ufunc__ = None  # so that ``array @ A`` calls __rmatmul__
 
     def __init__(self, function: Callable[[Any], object], x: Any, create_graph: bool | None = None) -> None:
         self.value, pull = vjp(function, x)
-        if create_graph is None:  # the value is on the tape if it depends on anything that is
+        if create_graph is None:  # the value is on the tape if one of its operands is
             create_graph = isinstance(untracked(self.value), Tensor)
         self._pull = functools.partial(pull, create_graph=create_graph)
         y, point = data_of(self.value), data_of(x)
@@ -77,7 +77,7 @@ class JacobianOperator:
         return math.prod(self.out_shape), math.prod(self.in_shape)
 
     def matvec(self, v: object) -> Any:
-        """``J @ v`` for v of x's shape, or flat: an array or tensor like y, or flat.
+        """Return ``J @ v`` for v of x's shape, or flat: an array or tensor like y, or flat.
 
         Raises:
             ValueError: v has another shape.
@@ -85,7 +85,7 @@ class JacobianOperator:
         return self._checked(v, "A.matvec(v)", reverse=False, batch=False)
 
     def rmatvec(self, u: object) -> Any:
-        """``Jᴴ @ u`` for u of y's shape, or flat: an array or tensor like x, or flat. (For real numbers Jᴴ is Jᵀ.)
+        """Return ``Jᴴ @ u`` for u of y's shape, or flat: an array or tensor like x, or flat. (For real numbers Jᴴ is Jᵀ.)
 
         Raises:
             ValueError: u has another shape.
@@ -93,7 +93,7 @@ class JacobianOperator:
         return self._checked(u, "A.rmatvec(u)", reverse=True, batch=False)
 
     def matmat(self, V: object) -> Any:
-        """``J @ V`` for V of x's shape, or flat, with further axes behind: all products in one batch.
+        """Return ``J @ V`` for V of x's shape, or flat, with further trailing axes: all products in one batch.
 
         Raises:
             ValueError: V has another shape.
@@ -101,7 +101,7 @@ class JacobianOperator:
         return self._checked(V, "A.matmat(V)", reverse=False)
 
     def rmatmat(self, U: object) -> Any:
-        """``Jᴴ @ U`` for U of y's shape, or flat, with further axes behind: all products in one batch.
+        """Return ``Jᴴ @ U`` for U of y's shape, or flat, with further trailing axes: all products in one batch.
 
         Raises:
             ValueError: U has another shape.
@@ -109,11 +109,11 @@ class JacobianOperator:
         return self._checked(U, "A.rmatmat(U)", reverse=True)
 
     def __matmul__(self, v: object) -> Any:
-        """``matvec``, or with further axes behind ``matmat``."""
+        """Return ``matvec(v)``, or ``matmat(v)`` if v has further trailing axes."""
         return NotImplemented if operand(v) is None else self._checked(v, "A @ v", reverse=False)
 
     def __rmatmul__(self, u: object) -> Any:
-        """``u @ J``, for u of y's shape, or flat."""
+        """Return ``u @ J``, for u of y's shape, or flat."""
         x = operand(u)
         if x is None:
             return NotImplemented
@@ -121,7 +121,7 @@ class JacobianOperator:
         return as_caller_type(np.conjugate(operand(found)), self.tensors or isinstance(u, Tensor))
 
     def to_scipy(self) -> Any:
-        """The operator as a ``scipy.sparse.linalg.LinearOperator`` on vectors of ``matrix_shape``.
+        """Return the operator as a ``scipy.sparse.linalg.LinearOperator`` of shape ``matrix_shape``.
 
         Raises:
             ImportError: SciPy is not installed.
@@ -146,21 +146,21 @@ class JacobianOperator:
         return f"<JacobianOperator {self.out_shape} by {self.in_shape}, {self.dtype}>"
 
     def _checked(self, v: object, call: str, reverse: bool, batch: bool = True) -> Any:
-        """The product with v, which the shape of x (or of y) leads, in the caller's form."""
+        """Return the product with v, whose shape starts with that of x (or y), in the caller's form."""
         takes, gives = (self.out_shape, self.in_shape) if reverse else (self.in_shape, self.out_shape)
         x = operand(v)
         flat, more = (None, ()) if x is None else matched(shape_of(x), takes)
         if flat is None or (more and not batch):
             have = type(v).__name__ if x is None else shape_of(x)
             raise errors.jacobian_operand(
-                call, have, takes, "y" if reverse else "x", gives, "behind" if batch else "only in A @ v"
+                call, have, takes, "y" if reverse else "x", gives, "at the end" if batch else "only in A @ v"
             )
         found = self._products(np.reshape(x, (*takes, *more)), len(takes), more, reverse)
         found = np.reshape(found, (*((math.prod(gives),) if flat else gives), *more))
         return as_caller_type(found, self.tensors or isinstance(v, Tensor))
 
     def _products(self, x: Any, ndim: int, more: Shape, reverse: bool) -> Any:
-        """The product with one vector, or with each along further axes."""
+        """Return the product with one vector, or with each vector along further axes."""
         dtype = self._dtypes[0 if reverse else 1]
         if dtype_of(x).kind == "c" and dtype.kind != "c":
             real, imag = (self._products(part, ndim, more, reverse) for part in (np.real(x), np.imag(x)))
@@ -179,13 +179,13 @@ class JacobianOperator:
 
 
 def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool | None = None) -> Any:
-    """The derivatives of a function of a tree, in the results' tree of the arguments' trees; or all as one operator.
+    """Return the derivatives of a function of a tree, in the results' tree of the arguments' trees; or one operator.
 
     Args:
         function: from arrays or tensors, or trees of them, to the same.
         x: its argument; a tuple holds several.
         create_graph: as for ``JacobianOperator``.
-        hstack: one operator on all elements of the arguments, along one axis, to all of the results.
+        hstack: return one operator from all elements of the arguments (flat) to all elements of the results.
     """
     call = Called(function, x)
     points = call.points

@@ -1,8 +1,8 @@
-"""The entries of terms in the order of rows and columns, by integers alone.
+"""Sort the entries of terms by row and column. ``EntryPattern`` calls ``entries_in_order``; only integers are used.
 
-Mostly several terms have their entries in the same rows, one slot below the other, and most rows have their columns in one
-order: that of a row from the middle. So the slots are put in this order, all rows at once, and the few rows where it is
-another (at the edges of a grid) are sorted by themselves. What is not so is sorted as a whole.
+Usually several terms have entries in the same rows, and in most rows the columns of the slots have the same order. So the slots
+are sorted by a typical row, for all rows at once, and the few rows with another order (at the edges of a grid) are sorted
+separately. If the terms have different rows, all entries are sorted together.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TermBlock = tuple[Sequence[Term], int, int, int]
 
 
 class SortedEntries(NamedTuple):
-    """SortedEntries row by row, with ascending columns, of which some may be equal.
+    """Entries in row order, with ascending columns in each row; columns of a row may be equal.
 
     Attributes:
-        columns: the column of each.
-        sources: where in the pool of numbers each is; None if that is their own order.
-        indptr: the first entry of each row, and the number of all.
-        pool: how many numbers there are.
+        columns: the column of each entry.
+        sources: the index of each entry's number in the pool; None if the pool is in order.
+        indptr: the index of the first entry of each row, and the number of entries.
+        pool: length of the pool.
     """
 
     columns: Any
@@ -38,7 +38,7 @@ class SortedEntries(NamedTuple):
 
 
 class MatrixTerm(NamedTuple):
-    """One term in a matrix: ``rows`` are those of the matrix; ``first`` is the position of its first number in the pool."""
+    """A term in a matrix: ``rows`` are matrix rows, ``column`` is its first column, ``first`` the pool index of its numbers."""
 
     term: Term
     rows: IndexArray
@@ -46,7 +46,7 @@ class MatrixTerm(NamedTuple):
     first: int
 
     def numbers(self) -> IndexArray:
-        """The position of each number of vals in the pool, in a shape that broadcasts to that of cols."""
+        """Return the pool index of each number of vals, in a shape that broadcasts to that of cols."""
         shape = tuple(shape_of(self.term.vals))
         aligned = (1,) * (self.term.cols.ndim - len(shape)) + shape
         return np.arange(self.first, self.first + math.prod(shape)).reshape(aligned)
@@ -65,7 +65,7 @@ def entries_in_order(blocks: Sequence[TermBlock], shape: tuple[int, int]) -> Sor
 
 
 def _parts(blocks: Sequence[TermBlock]) -> tuple[list[MatrixTerm], int]:
-    """All terms that have entries, and the length of the pool."""
+    """Return all terms that have entries, and the length of the pool."""
     parts, pool = [], 0
     known: dict[Any, IndexArray] = {}
     for terms, m, first_row, first_column in blocks:
@@ -80,7 +80,7 @@ def _parts(blocks: Sequence[TermBlock]) -> tuple[list[MatrixTerm], int]:
 
 
 def _is_in_order(part: MatrixTerm, count: int) -> bool:
-    """Whether a term with one slot has its entries, each with a number of its own, in the order of rows and columns."""
+    """Return whether a single-slot term has its entries in order, each with its own number."""
     rows, cols = part.rows, part.term.cols
     if len(cols) > 1 or math.prod(shape_of(part.term.vals)) != count or (rows[1:] < rows[:-1]).any():
         return False
@@ -98,7 +98,7 @@ def _as_it_is(part: MatrixTerm, pool: int, m: int, kind: Any) -> SortedEntries:
 
 
 def _groups(parts: list[MatrixTerm], m: int) -> list[list[MatrixTerm]] | None:
-    """Terms by their rows; None where a row is in several groups, or several times in one."""
+    """Group terms by their rows; return None if a row is in several groups, or repeated in one."""
     by_rows: dict[int, list[MatrixTerm]] = {}
     for part in parts:
         by_rows.setdefault(id(part.rows), []).append(part)
@@ -146,7 +146,7 @@ def _transpose(x: NumpyArray, out: NumpyArray) -> None:
     if len(x) > _FEW:
         out[...] = x.T
         return
-    for k, row in enumerate(x):  # NumPy's own inner loop is along the shorter axis
+    for k, row in enumerate(x):  # NumPy's inner loop would run along the shorter axis
         out[:, k] = row
 
 
@@ -154,7 +154,7 @@ _FEW = 32
 
 
 def _slots(group: list[MatrixTerm], count: int, kind: Any) -> tuple[Any, IndexArray]:
-    """The columns and sources of terms with the same rows, ``(slots, rows)`` each."""
+    """Return the columns and sources of terms with the same rows, ``(slots, rows)`` each."""
     slots = sum([part.term.slots for part in group])
     columns, sources = np.empty((slots, count), kind), np.empty((slots, count), np.intp)
     begin = 0
@@ -166,7 +166,7 @@ def _slots(group: list[MatrixTerm], count: int, kind: Any) -> tuple[Any, IndexAr
 
 
 def _fill(part: MatrixTerm, columns: NumpyArray, sources: NumpyArray) -> None:
-    """Write the columns of a term's entries, and where their numbers are in the pool."""
+    """Write the columns of a term's entries, and the pool indices of their numbers."""
     cols = part.term.cols
     columns = columns.reshape(cols.shape)
     columns[...] = cols
@@ -179,7 +179,7 @@ def _fill(part: MatrixTerm, columns: NumpyArray, sources: NumpyArray) -> None:
 
 
 def _rows_in_order(columns: Any, sources: IndexArray) -> tuple[Any, IndexArray]:
-    """Both with the columns of each row in ascending order, along the first axis."""
+    """Sort both along the first axis, so that the columns of each row ascend."""
     count = columns.shape[1]
     for share in _TYPICAL:
         order = columns[:, int(share * count)].argsort(kind="stable")
@@ -195,11 +195,11 @@ def _rows_in_order(columns: Any, sources: IndexArray) -> tuple[Any, IndexArray]:
     return ordered, sources
 
 
-#: where a typical row is looked for: not at the edges of a grid, nor in its middle, where there may be other edges
+#: positions at which a typical row is chosen: not at the edges of a grid, nor in its middle, where edges may meet
 _TYPICAL = (0.382, 0.71)
 
 
-# -- as a whole --------------------------------------------------------------------------------------------------------
+# -- sorting all entries -----------------------------------------------------------------------------------------------
 
 
 def _all_sorted(parts: list[MatrixTerm], pool: int, count: int, shape: tuple[int, int], kind: Any) -> SortedEntries:
@@ -215,7 +215,7 @@ def _all_sorted(parts: list[MatrixTerm], pool: int, count: int, shape: tuple[int
         counts += np.bincount(part.rows, minlength=m).astype(kind) * kind(part.term.slots)
         begin = end
     if not (places[1:] >= places[:-1]).all():
-        order = places.argsort(kind="stable")  # which merges ascending runs, as slots are
+        order = places.argsort(kind="stable")  # merges ascending runs: slots are ascending
         columns, sources = columns.take(order), sources.take(order)
     return SortedEntries(columns, sources, _starts_of(counts), pool)
 

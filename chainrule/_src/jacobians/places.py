@@ -1,4 +1,4 @@
-"""Where elements of a value come from, and where they go: terms through gathers, scatters and entries."""
+"""Propagate terms through gathers (``Selection``), scatters (``scattered``) and sparse local Jacobians (``Entries``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def positions(shape: Shape) -> IndexArray:
 
 
 def plain(x: object) -> Any:
-    """The numbers of a constant operand, which is needed to know where elements go."""
+    """Return the numbers of a constant operand, which determine the destinations of elements."""
     data = x._raw if isinstance(x, Tensor) else x
     if isinstance(data, ArrayLike):
         data = data.read()
@@ -32,7 +32,7 @@ def plain(x: object) -> Any:
 
 
 def sources(step: JacStep, i: int) -> IndexArray:
-    """For every element of the output the position in operand i that it is an element of; −1 for none."""
+    """Return for every element of the output its position in operand i; −1 if it comes from elsewhere."""
     prim = step.prim
     given: list[Any] = []
     for k, x in enumerate(step.operands):
@@ -49,7 +49,7 @@ def sources(step: JacStep, i: int) -> IndexArray:
 
 
 def destinations(step: JacStep, i: int) -> IndexArray:
-    """For every element of operand i the position in the output where it goes; −1 for nowhere."""
+    """Return for every element of operand i its position in the output; −1 if it is dropped."""
     row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
     given = [x if k == i else plain(x) for k, x in enumerate(step.operands)]
     env = environment(row, given, None, {name: step.params[name] for name in row.parameters})
@@ -60,18 +60,18 @@ def destinations(step: JacStep, i: int) -> IndexArray:
     return to
 
 
-#: Rows whose elements go where those of another row go, though they are not added there.
+#: Primitives whose elements have the destinations of another primitive, but are not added there.
 _GOES_LIKE = {"scatter_prod": "scatter_add", "scatter_best": "scatter_add"}
 
 
 class Selection:
-    """Where the elements of a value come from.
+    """A gather: a value whose elements are elements of another value, or constants.
 
     Attributes:
-        src: for each the position in another value; −1 for a constant.
+        src: for each element the position in the other value; −1 for a constant.
         have: the shape of the other value.
-        kept: the positions of those that are no constants; None if all are.
-        at: where those come from.
+        kept: the positions of elements that are not constants; None if there are no constants.
+        at: the positions in the other value of the kept elements.
     """
 
     __slots__ = ("_joins", "at", "have", "kept", "src")
@@ -85,7 +85,7 @@ class Selection:
         self._joins: dict[int, tuple[IndexArray, IndexArray]] = {}
 
     def of(self, term: Term) -> Term:
-        """The term of the value whose elements are taken from that of this term."""
+        """Return the term of the gathered value, from a term of the other value."""
         src, at, slots = self.src, self.at, term.slots
         if term.rows is None:
             flat_cols = term.cols.reshape(slots, -1)
@@ -106,7 +106,7 @@ class Selection:
 
 
 def taken(term: Term, at: IndexArray, shape: Shape) -> Any:
-    """The vals of the rows at some positions, in a shape."""
+    """Return the vals of the rows at some positions, in a shape."""
     vals = term.vals
     known = shape_of(vals)
     if not known:
@@ -119,10 +119,10 @@ def taken(term: Term, at: IndexArray, shape: Shape) -> Any:
 
 
 def _joined(rows: IndexArray, at: IndexArray, size: int) -> tuple[IndexArray, IndexArray]:
-    """For all pairs of a wanted position and an entry in that row: the number of the former, and of the latter."""
+    """Join positions with entries: for all pairs with the same row, return the index of the position and of the entry."""
     counts = np.bincount(rows, minlength=size)
     if not counts.size or counts.max() <= 1:
-        entry = np.full(size + 1, -1)  # whose last one is that of no row
+        entry = np.full(size + 1, -1)  # the last element is for positions -1
         entry[rows] = np.arange(rows.size)
         picks = entry[at]
         wanted = np.flatnonzero(picks >= 0)
@@ -136,7 +136,7 @@ def _joined(rows: IndexArray, at: IndexArray, size: int) -> tuple[IndexArray, In
 
 
 def scattered(term: Term, dst: IndexArray) -> Term:
-    """The term of a value that the elements of another are added into, at positions ``dst``."""
+    """Return the term of a value into which the elements of another are added, at positions ``dst``."""
     to = dst.reshape(-1)
     if to.size and to.min() < 0:
         kept = np.flatnonzero(to >= 0)
@@ -145,7 +145,7 @@ def scattered(term: Term, dst: IndexArray) -> Term:
 
 
 def at_places(term: Term, to: IndexArray) -> Term:
-    """A term whose rows go to other places."""
+    """Return a term with its rows moved to the positions ``to``."""
     if term.rows is not None:
         return Term(term.source, term.cols, term.vals, to[term.rows])
     slots = term.slots
@@ -158,12 +158,12 @@ def at_places(term: Term, to: IndexArray) -> Term:
 
 
 class Entries:
-    """The entries of a local Jacobian.
+    """The entries of a sparse local Jacobian.
 
     Attributes:
         have: the shape of the operand.
         at, to: for each entry the position in the operand, and in the result.
-        factors: its value, (1, entries), or a number; for complex operands it can be a pair: what is made of 1, and of 1j.
+        factors: the values, (1, entries), or a number; for complex operands a pair is possible: the images of 1 and of 1j.
     """
 
     def __init__(self, have: Shape, at: IndexArray, to: IndexArray, factors: Any) -> None:
@@ -173,7 +173,7 @@ class Entries:
         self.factors = factors
 
     def of(self, term: Term) -> Term:
-        """The term of the result, from one of the operand."""
+        """Return the term of the result, from a term of the operand."""
         if term.rows is None:
             cols = term.cols.reshape(term.slots, -1).take(self.at, 1)
             return Term(term.source, cols, self._times(taken(term, self.at, self.at.shape)), self.to)
@@ -182,7 +182,7 @@ class Entries:
         return Term(term.source, term.cols.take(picks, 1), self._times(vals, which), self.to[which])
 
     def _times(self, vals: Any, which: Any = slice(None)) -> Any:
-        """Values times the factors (of some of the entries)."""
+        """Multiply values by the factors (of some of the entries)."""
         if isinstance(self.factors, tuple):
             one, turn = self.factors
             return np.real(vals) * one[:, which] + np.imag(vals) * turn[:, which]

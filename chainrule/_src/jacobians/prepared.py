@@ -1,9 +1,8 @@
-"""``prepare_jacobian``: the pattern is found once, and further Jacobians are computed by a plan that fills in numbers.
+"""``prepare_jacobian``: compute the sparsity pattern once, and compile the computation of the entries.
 
-What is done to the numbers of terms is NumPy calls, so ``compile`` can record them: the function that computes the entries of
-the matrix is compiled, and each recording notes the pattern that was found while it ran, by a number among its results.
-Where the function reads values (a branch, an index that depends on data), the plan reads them again, and a call that reads
-something else is recorded anew and may come to another pattern.
+The numbers of terms are computed by NumPy calls, so ``compile`` can trace them. The compiled function returns the entries of the
+matrix and the number of the pattern that was computed during its trace. If the function reads values (a branch, an index that
+depends on data), the plan has guards on them. A call with other values is traced again, and may have another pattern.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ LAYOUTS = ("csr", "csc", "coo", "dense", "structured")
 
 
 class Structure(NamedTuple):
-    """The pattern of one block: of an output with respect to an input, or of all of them.
+    """The pattern of one block (an output with respect to an input), or of the whole matrix.
 
     Attributes:
         indptr, indices: as in ``scipy.sparse.csr_array``.
@@ -63,7 +62,7 @@ class Structure(NamedTuple):
 
 
 class BlockPatterns(NamedTuple):
-    """What one recording came to: the blocks' patterns, row by row, and the tree of the outputs."""
+    """The result of one trace: the blocks' patterns, row by row, and the tree of the outputs."""
 
     blocks: list[Structure]
     outer: TreeSpec
@@ -74,10 +73,10 @@ class BlockPatterns(NamedTuple):
 
 
 class Patterns:
-    """The different patterns that were found, and how results are made with each of them.
+    """The distinct patterns so far, and the functions that make results with each of them.
 
     Attributes:
-        runs: how often the function ran for a pattern, new or not.
+        runs: how often the function was traced.
     """
 
     def __init__(self, layout: str, tensors: bool) -> None:
@@ -88,7 +87,7 @@ class Patterns:
         self.makers: list[list[Callable[[Any], Any]]] = []
 
     def number_of(self, new: BlockPatterns) -> int:
-        """The number of a pattern, which is noted if it is a new one."""
+        """Return the number of a pattern; add it if it is new."""
         self.runs += 1
         for number, known in enumerate(self.found):
             if known.equals(new):
@@ -99,9 +98,9 @@ class Patterns:
 
 
 class Positions:
-    """Arrays of the surrounding program that the function may index with: patterns depend on their content.
+    """Captured arrays that the function may index with, on whose content patterns depend.
 
-    A plan reads them where they lie, so other content leads to no new recording.
+    A plan has no guards on the content of captured arrays, so it is compared here.
     """
 
     def __init__(self) -> None:
@@ -109,7 +108,7 @@ class Positions:
         self._known: list[tuple[NumpyArray, NumpyArray]] = []
 
     def note(self, compiled: Compiled, runs: int) -> None:
-        """Remember their content; ``runs`` says whether there are other recordings by now."""
+        """Store their content; skip this if ``runs`` shows that there are no new traces."""
         if runs == self._runs:
             return
         self._runs = runs
@@ -120,16 +119,16 @@ class Positions:
         self._known = [(array, array.copy()) for array in arrays.values()]
 
     def hold(self) -> bool:
-        """Whether they all have the content that was recorded."""
+        """Return whether all arrays have the stored content."""
         return all([np.array_equal(array, content) for array, content in self._known])
 
 
 class PreparedJacobian:
-    """A Jacobian whose pattern is known. ``prepare_jacobian`` makes it; calling it computes the Jacobian at a point.
+    """A Jacobian with a known pattern, returned by ``prepare_jacobian``. Calling it computes the Jacobian at a point.
 
     Attributes:
-        patterns: how many different patterns were found so far.
-        nnz: how many entries the first one has.
+        patterns: number of distinct patterns so far.
+        nnz: number of entries of the first pattern.
     """
 
     __module__ = "chainrule.jacobians"
@@ -152,7 +151,7 @@ class PreparedJacobian:
         spec, several = self._spec, type(x) is tuple
 
         def entries(*leaves: AnyArray) -> tuple[AnyArray, ...]:
-            """The number of the pattern, and the entries of each block."""
+            """Return the number of the pattern, and the entries of each block."""
             tree = tree_unflatten(leaves, spec)
             blocks, outer, data = _computed(function, tree, several, hstack, memory)
             number = np.array([patterns.number_of(BlockPatterns(blocks, outer))])
@@ -164,12 +163,12 @@ class PreparedJacobian:
         self._entries(x)
 
     def __call__(self, x: Any) -> Any:
-        """The Jacobian at a point that has the shapes and dtypes of the one it was prepared at.
+        """Compute the Jacobian at a point with the shapes and dtypes of the point of preparation.
 
         Raises:
-            ValueError: it has others.
-            RuntimeError: the function does something else there, so that other entries can be nonzero; the point is on the tape,
-                or inside a transformation.
+            ValueError: the point has other shapes or dtypes.
+            RuntimeError: the function runs other operations there, with another pattern; or the point is on the tape, or inside
+                a transformation.
         """
         number, *data = self._entries(x)
         k = int(number[0])
@@ -186,7 +185,7 @@ class PreparedJacobian:
         return tree_unflatten(rows, outer)
 
     def _entries(self, x: Any) -> Any:
-        """The number of the pattern, and the entries of each block."""
+        """Return the number of the pattern, and the entries of each block."""
         if not self._positions.hold():
             self._compiled, self._positions = self._compiled.renewed(), Positions()
         found = self._compiled(*self._arguments(x))
@@ -194,11 +193,7 @@ class PreparedJacobian:
         return found
 
     def _arguments(self, x: AnyArray | tuple[AnyArray, ...]) -> list[Any]:
-        """The leaves of a point, as the compiled function takes them.
-
-        Raises:
-            ValueError: they are others than at the preparation.
-        """
+        """Return the leaves of a point for the compiled function; raise ValueError for another structure, shape or dtype."""
         leaves, spec = tree_flatten(x)
         if spec != self._spec:
             raise errors.jacobian_other_point(f"a structure of {spec}", f"one of {self._spec}")
@@ -216,7 +211,7 @@ class PreparedJacobian:
             arguments.append(wrap(data) if isinstance(leaf, Tensor) else data)
         return arguments
 
-    # -- looking at it -------------------------------------------------------------------------------------------------
+    # -- inspection ----------------------------------------------------------------------------------------------------
 
     @property
     def patterns(self) -> int:
@@ -231,7 +226,7 @@ class PreparedJacobian:
 
     @property
     def sparsity(self) -> Any:
-        """The first pattern, as a sparse array of SciPy's with ones, for ``jac_sparsity`` (in the tree of the Jacobian)."""
+        """The first pattern, as a SciPy sparse array of ones, for ``jac_sparsity`` (in the tree of the Jacobian)."""
         found = self._patterns.found[0]
         matrices = [_csr(block, np.ones(len(block.indices))) for block in found.blocks]
         if self._hstack:
@@ -242,11 +237,11 @@ class PreparedJacobian:
 
     @property
     def plan(self) -> Any:
-        """What is computed in a call, to print."""
+        """The compiled plan of a call, to print."""
         return self._compiled.plan(*self._arguments(tree_unflatten(self._point, self._spec)))
 
     def _reads(self) -> str:
-        """Where the function reads values."""
+        """Return the source locations at which the function reads values."""
         guards = [guard for recording in self._compiled.recordings for guard in recording.guards]
         places = dict.fromkeys([str(errors.Where(guard.code, guard.lasti)) for guard in guards])
         return " and ".join([place for place in places if place][:3]) or "in an index or a branch"
@@ -258,7 +253,7 @@ class PreparedJacobian:
 
 
 def _off_tape(x: AnyArray, tensors: bool) -> AnyArray:
-    """The numbers of entries that depend on tensors from outside."""
+    """Return the data of entries; raise if they depend on captured tensors that require grad."""
     if isinstance(x, Tensor) and x._edge is not None and not tensors and recording():
         raise errors.jacobian_of_captured("a prepared Jacobian")
     return x._raw if isinstance(x, Tensor) else x
@@ -267,7 +262,7 @@ def _off_tape(x: AnyArray, tensors: bool) -> AnyArray:
 def _computed(
     function: AnyFunction, tree: tuple[AnyArray, ...], several: bool, hstack: bool, memory: int
 ) -> tuple[list[Structure], TreeSpec, list[Any]]:
-    """The blocks' patterns, the outputs' tree, and the entries of each block."""
+    """Return the blocks' patterns, the outputs' tree, and the entries of each block."""
     x = tuple(tree) if several else tree
     trace = JacobianTrace(function, x, False)
     found = terms_to_repeat(trace, function, x, api="prepare_jacobian", memory=memory)
@@ -295,7 +290,7 @@ def _computed(
 
 
 def _maker(block: Structure, layout: str, tensors: bool) -> Callable[[Any], Any]:
-    """What makes a matrix of entries. Sparse ones share the arrays of indices, which are read-only."""
+    """Return the function that makes a matrix of entries. Sparse matrices share the read-only index arrays."""
     if layout == "dense":
         return _dense_maker(block)
     if layout == "structured":
@@ -352,25 +347,24 @@ def prepare_jacobian(
     on_change: str = "error",
     memory: int = MEMORY,
 ) -> PreparedJacobian:
-    """Find where the Jacobian of a function has entries, so that it can be computed faster at further points.
+    """Compute the sparsity pattern of a function's Jacobian, to compute the Jacobian faster at further points.
 
     Args:
         function: of ``x``.
         x: a point: an array, a tensor or a number, or a tree of them; a tuple holds several arguments.
-        layout: what calls return: "csr", "csc", "coo" (sparse arrays of SciPy's), "dense" or "structured" (a
-            :class:`Jacobian`).
-        hstack: one matrix for all outputs and all inputs.
-        on_change: what a call does at a point where other entries can be nonzero, because the function branches there, or
-            indexes with what it computed: "error", or "record": find the pattern there, too, and keep it.
+        layout: the type of results: "csr", "csc", "coo" (SciPy sparse arrays), "dense" or "structured" (a :class:`Jacobian`).
+        hstack: return one matrix for all outputs and all inputs.
+        on_change: the action at a point with another pattern, because the function branches or indexes on computed values:
+            "error", or "record": compute the new pattern and cache it.
         memory: as for :func:`jacobian`.
 
     Returns:
-        A function of such points. Its ``sparsity`` goes to SciPy (``jac_sparsity``), its ``plan`` can be printed. The sparse
-        arrays that it returns share their indices, which are read-only: ``copy()`` one to change its pattern.
+        A function of points. Its ``sparsity`` can be passed to SciPy (``jac_sparsity``), and its ``plan`` can be printed. The
+        sparse arrays that it returns share read-only index arrays: ``copy()`` a result to change its pattern.
 
     Raises:
-        ValueError: no such layout, or no such way to deal with changes.
-        ImportError: SciPy is not installed, and the layout is one of its.
+        ValueError: ``layout`` or ``on_change`` is unknown.
+        ImportError: SciPy is not installed, and the layout needs it.
 
     >>> import numpy as np
     >>> import chainrule as cr

@@ -1,8 +1,8 @@
-"""The chain rule for values that the computation was cut at.
+"""Multiply the factors of Jacobians with intermediate variables, by the chain rule.
 
-Where terms count the elements of a value that was cut, the Jacobian is a product: that with respect to the value, times the
-value's own. ``resolve`` multiplies all such factors, in the order that is estimated to cost less: newest first, which is
-reverse mode, or oldest first, which is forward mode.
+If terms are with respect to a value that was cut (an intermediate variable, see ``accumulate``), the Jacobian is a product: the
+Jacobian with respect to that value, times the value's Jacobian. ``resolve`` multiplies all factors in the order with the lower
+estimated cost: newest first (reverse mode) or oldest first (forward mode).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Factor:
 
     @property
     def entries(self) -> int:
-        """How many there are, where they are added up also how many parts they have."""
+        """Number of entries; before summation, entries at the same position count separately."""
         return self._sparse.nnz if self._sparse is not None else sum([term.cols.size for term in self.terms])
 
     def blocks(self) -> Blocks | None:
@@ -54,7 +54,7 @@ class Factor:
         return self._blocks
 
     def sparse(self) -> Sparse:
-        """Its rows, with columns in any order."""
+        """Return the CSR matrix; the columns of a row are in any order."""
         if self._sparse is None:
             self._sparse = sparse_of(self.terms, self.out_shape, self.source.size)
         return self._sparse
@@ -65,30 +65,30 @@ class Factor:
 
     @property
     def density(self) -> float:
-        """About which part of the matrix is entries."""
+        """Upper bound of the density of the matrix."""
         m, n = self.shape
         return min(self.entries / max(m * n, 1), 1.0)
 
     @property
     def full(self) -> bool:
-        """Whether it is kept as a dense matrix."""
+        """Whether it is stored as a dense matrix."""
         blocks = self.blocks()
         return blocks is not None and blocks.dense
 
     def dense(self) -> AnyArray:
-        """The matrix."""
+        """Return the dense matrix."""
         blocks = self.blocks()
         return blocks.matrix() if blocks is not None and blocks.dense else self.sparse().dense()
 
     def mask(self) -> AnyArray:
-        """1 where it has an entry, else 0."""
+        """Return the dense matrix that is 1 at entries, else 0."""
         if self.full:
             return np.ones(self.shape, np.float32)
         sparse = self.sparse()
         return sparse._replace(data=np.ones(sparse.nnz, np.float32)).dense()
 
     def times(self, other: Factor) -> Factor:
-        """With respect to the other factor's variable, where it is the Jacobian of this one's variable."""
+        """Return the product with the Jacobian of this factor's variable: the Jacobian with respect to other's variable."""
         mine, others = self.blocks(), other.blocks()
         blocks = mine.product(others) if mine is not None and others is not None else None
         if blocks is not None:
@@ -98,9 +98,9 @@ class Factor:
         return _of_sparse(loosely_multiplied(self.sparse(), other.sparse()), other.source, self.out_shape)
 
     def _times_dense(self, other: Factor) -> Factor:
-        """The product as that of dense matrices; its entries are where factors meet."""
+        """Return the product of dense matrices; its pattern is the product of the patterns."""
         whole = np.matmul(self.dense(), other.dense())
-        met = self.mask() @ other.mask() > 0  # sums of ones, which are not rounded to zero
+        met = self.mask() @ other.mask() > 0  # sums of ones are not rounded to zero
         if met.all():
             return _of_matrix(whole, other.source, self.out_shape)
         places = np.flatnonzero(met)
@@ -122,7 +122,7 @@ class Factor:
         return Factor([term for factor in every for term in factor.terms], self.source, self.out_shape)
 
 
-#: Matrices of which more than this part are entries are multiplied as dense ones.
+#: Matrices with a higher density are multiplied as dense matrices.
 _DENSE = 0.2
 
 
@@ -146,7 +146,7 @@ def _of_matrix(whole: AnyArray, source: Variable, out_shape: tuple[int, ...]) ->
 
 
 class Estimate:
-    """A factor's shape and number of entries, if they lie anywhere. Products add what they cost to ``costs``."""
+    """A factor's shape and number of entries, assuming random positions. Products append their costs to ``costs``."""
 
     def __init__(self, entries: float, shape: tuple[int, int], costs: list[float]) -> None:
         self.entries = entries
@@ -168,15 +168,15 @@ class Estimate:
         return Estimate(min(sum([x.entries for x in (self, *others)]), most), self.shape, self.costs)
 
 
-# -- values that were cut ----------------------------------------------------------------------------------------------
+# -- intermediate variables --------------------------------------------------------------------------------------------
 
 
 def resolve(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable, list[Term]]:
-    """The terms of a value with respect to inputs alone, for each input.
+    """Return the terms of a value with respect to inputs only, for each input.
 
     Args:
-        terms: with respect to inputs, and to values that were cut.
-        out_shape: the value's.
+        terms: with respect to inputs and intermediate variables.
+        out_shape: the value's shape.
     """
     direct = _by_source(terms)
     cuts = _oldest_first(direct)
@@ -189,12 +189,12 @@ def resolve(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable,
 
 
 def oldest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
-    """Forward mode: for each value that was cut its Jacobian with respect to the inputs.
+    """Multiply in forward mode: compute the Jacobian of each intermediate variable with respect to the inputs.
 
     Args:
-        cuts: each after those that it depends on.
+        cuts: the intermediate variables, in topological order.
         own: for each of them, its factors (or estimates) by variable.
-        outer: those of the result.
+        outer: the factors of the result.
     """
     known: dict[Variable, Any] = {}
     for cut in cuts:
@@ -214,7 +214,10 @@ def _through(factors: dict[Variable, Any], known: Mapping[Variable, dict[Variabl
 
 
 def newest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
-    """Reverse mode: the result's Jacobian with respect to each value that was cut. (Arguments: see ``oldest_first``.)"""
+    """Multiply in reverse mode: compute the result's Jacobian with respect to each intermediate variable.
+
+    (Arguments: see ``oldest_first``.)
+    """
     parts = {source: [factor] for source, factor in outer.items()}
     for cut in reversed(cuts):
         first, *more = parts.pop(cut)
@@ -225,7 +228,7 @@ def newest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
 
 
 def _cost(order: Any, cuts: list[Variable], own: Any, outer: object) -> float:
-    """About how many numbers would be multiplied."""
+    """Estimate the number of multiplications."""
     costs: list[float] = []
     estimates = [{v: Estimate.of(f, costs) for v, f in factors.items()} for factors in (*own.values(), outer)]
     order(cuts, dict(zip(own, estimates, strict=False)), estimates[-1])
@@ -244,7 +247,7 @@ def _factors(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable
 
 
 def _oldest_first(sources: dict[Variable, list[Term]]) -> list[Variable]:
-    """All values that were cut and lie behind sources, each after those that it depends on."""
+    """Return all intermediate variables that the sources depend on, in topological order."""
     order: dict[Variable, None] = {}
     todo = [(source, False) for source in sources]
     while todo:

@@ -1,7 +1,7 @@
-"""``Jacobian``: what ``jacobian(f, x, layout="structured")`` returns.
+"""``Jacobian``: the result of ``jacobian(f, x, layout="structured")``.
 
-It holds terms, and computes with the simplest form that they have: blocks where the matrix is block diagonal, which one look
-at strides often tells, and otherwise rows of a sparse matrix. Both are made when they are first needed.
+It stores terms, and computes with the simplest equivalent form: blocks if the matrix is block diagonal (often detected by strides
+alone), otherwise a CSR matrix. Both forms are computed on first use and cached.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from chainrule._src.transforms.dense import MEMORY, check_size
 
 ndarray = np.ndarray
 _UNKNOWN: Any = object()
-_EXPLICITLY = "J.to_scipy() has its entries alone; J.to_dense() makes it all the same"
+_EXPLICITLY = "J.to_scipy() returns only the entries; J.to_dense() makes the dense array regardless"
 
 
 class Jacobian:
-    """The derivative of y with respect to x, as a matrix that knows its structure.
+    """The derivative of y with respect to x, as a structured matrix.
 
-    It has a row for each element of y and a column for each element of x. ``jacobian(f, x, layout="structured")`` makes it.
+    It has a row for each element of y and a column for each element of x. ``jacobian(f, x, layout="structured")`` returns it.
 
     Attributes:
         shape: ``(*y.shape, *x.shape)``; ``out_shape`` and ``in_shape`` are its parts.
         matrix_shape: ``(m, n)``, the numbers of elements.
         dtype: NumPy's dtype of the entries.
-        terms: the parts that it is the sum of.
-        symmetric: whether it is a Hessian, whose entries are equal in pairs to the last bit.
+        terms: its summands.
+        symmetric: whether it is a Hessian, which is exactly symmetric.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -72,7 +72,7 @@ class Jacobian:
         "tensors",
         "terms",
     )
-    __array_ufunc__ = None  # so that ``array @ J`` comes here
+    __array_ufunc__ = None  # so that ``array @ J`` calls __rmatmul__
 
     def __init__(
         self,
@@ -84,15 +84,15 @@ class Jacobian:
         tensors: bool = False,
         copy: bool = True,
     ) -> None:
-        """From terms.
+        """Make a Jacobian from terms.
 
         Args:
             terms: with respect to one variable of shape ``in_shape``.
-            out_shape: the shape of the value whose Jacobian it is.
-            dtype: of the entries; without it, what the numbers promote to.
-            symmetric: make it exactly symmetric; it is so but for rounding.
+            out_shape: the shape of the differentiated value.
+            dtype: of the entries; by default, the promoted dtype of the numbers.
+            symmetric: make it exactly symmetric; the terms are symmetric up to rounding.
             tensors: whether results are tensors, or arrays.
-            copy: whether the numbers are copied, which are views of what the program computed with.
+            copy: whether to copy the numbers, which may be views of the program's arrays.
         """
         self.out_shape = tuple(out_shape)
         self.in_shape = tuple(in_shape)
@@ -118,11 +118,11 @@ class Jacobian:
         symmetric: bool = False,
         tensors: bool = False,
     ) -> Jacobian:
-        """One matrix for several outputs and inputs.
+        """Make one matrix for several outputs and inputs.
 
         Args:
             blocks: the terms of each, with the number of its rows, its first row and its first column.
-            shape: the numbers of all elements of the outputs, and of the inputs.
+            shape: the number of all elements of the outputs, and of the inputs.
         """
         matrix = EntryPattern(blocks, shape).matrix([term for terms, *_ in blocks for term in terms], dtype)
         return cls._of_sparse(matrix, shape[:1], shape[1:], tensors, symmetric)
@@ -146,10 +146,10 @@ class Jacobian:
         return found
 
     def _symmetrize(self) -> None:
-        """Make the terms those of ``(H + Hᵀ) / 2``."""
+        """Replace the terms by those of ``(H + Hᵀ) / 2``."""
         m, n = self.matrix_shape
         if self.out_shape != self.in_shape:
-            raise ValueError(f"a Hessian has the shape of x twice, not {self.out_shape} and {self.in_shape}")
+            raise ValueError(f"a Hessian needs equal shapes, not {self.out_shape} and {self.in_shape}")
         blocks = self._blocks_by_strides()
         if blocks is not None and blocks.diagonal:
             return
@@ -164,7 +164,7 @@ class Jacobian:
             self.terms = [matrix.term(variable)]
             self._sparse, self._blocks = matrix, _UNKNOWN
 
-    # -- what it is ---------------------------------------------------------------------------------------------------
+    # -- structure ----------------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Shape:
@@ -176,10 +176,10 @@ class Jacobian:
 
     @property
     def kind(self) -> str:
-        """The structure.
+        """The structure of the matrix.
 
-        "zero"; "identity"; "diagonal"; "blocks" (block diagonal once rows and columns are put in order, with blocks of one
-        size: ``blocks`` has them); "dense"; "csr" (rows of entries, as products of structured factors are); or "terms".
+        "zero"; "identity"; "diagonal"; "blocks" (block diagonal after a permutation of rows and columns, with blocks of equal
+        size, see ``blocks``); "dense"; "csr" (rows of entries, such as products of structured factors); or "terms".
         """
         if not any([term.cols.size for term in self.terms]):
             return "zero"
@@ -193,13 +193,13 @@ class Jacobian:
 
     @property
     def nnz(self) -> int:
-        """The number of entries: of the places that can be nonzero. What is zero at this point is among them."""
+        """The number of entries: of elements that can be nonzero, even if they are zero at this point."""
         blocks = self._blocks_by_strides()
         return self._entries().nnz if blocks is None else blocks.size
 
     @property
     def blocks(self) -> Any:
-        """The blocks ``(k, p, q)`` of a block diagonal matrix (a dense one is one block), else None. Don't write to them."""
+        """The read-only blocks ``(k, p, q)`` of a block diagonal matrix (a dense matrix is one block), else None."""
         blocks = self._any_blocks()
         if blocks is None:
             return None
@@ -211,19 +211,19 @@ class Jacobian:
 
     @property
     def block_rows(self) -> Any:
-        """For each block the rows that it is in, ``(k, p)``; None if there are no blocks."""
+        """For each block its matrix rows, ``(k, p)``; None if there are no blocks."""
         blocks = self._any_blocks()
         return None if blocks is None else blocks.rows.copy()
 
     @property
     def block_cols(self) -> Any:
-        """For each block the columns that it is in, ``(k, q)``; None if there are no blocks."""
+        """For each block its matrix columns, ``(k, q)``; None if there are no blocks."""
         blocks = self._any_blocks()
         return None if blocks is None else blocks.cols.copy()
 
     @property
     def bandwidth(self) -> tuple[int, int]:
-        """How far entries reach below and above the diagonal of the matrix."""
+        """The number of diagonals with entries below and above the main diagonal."""
         system = solve.System(self._entries(), self.out_shape, self.in_shape)
         return system.below, system.above
 
@@ -247,24 +247,24 @@ class Jacobian:
         return self._sparse
 
     def _given(self, x: object, like: object = None) -> Any:
-        """A result as the caller wants it: a tensor, or an array."""
+        """Convert a result to the caller's type: a tensor, or an array."""
         return as_caller_type(x, self.tensors or isinstance(like, Tensor))
 
-    # -- other forms --------------------------------------------------------------------------------------------------
+    # -- conversions --------------------------------------------------------------------------------------------------
 
     def to_dense(self) -> Any:
-        """The whole Jacobian, of shape ``(*y.shape, *x.shape)``, as an array or a tensor of its own."""
+        """Return the Jacobian of shape ``(*y.shape, *x.shape)`` as a new array or tensor."""
         matrix = self._sparse
-        if matrix is not None and matrix.nnz == sum([term.cols.size for term in self.terms]):  # nothing was added up
+        if matrix is not None and matrix.nnz == sum([term.cols.size for term in self.terms]):  # no duplicate entries
             return self._given(np.reshape(matrix.dense(), self.shape))
         return self._given(assemble.dense(self.terms, self.out_shape, self.in_shape, self.dtype))
 
     def to_scipy(self, format: str = "csr", copy: bool = True) -> Any:
-        """The matrix as a sparse array of SciPy's, of shape ``matrix_shape``: numbers alone, without a history.
+        """Return the matrix as a SciPy sparse array of shape ``matrix_shape``: only numbers, without a history.
 
         Args:
             format: "csr", "csc", "coo", "bsr", "dia", "dok" or "lil".
-            copy: whether the entries are copied; otherwise, writing to them may write to the Jacobian's own.
+            copy: whether to copy the entries; otherwise, they may share memory with the Jacobian.
 
         Raises:
             RuntimeError: the entries depend on an array of a surrounding function that is being differentiated.
@@ -275,7 +275,7 @@ class Jacobian:
         data = matrix.data
         if isinstance(data, Tensor):
             if data._edge is not None and not self.tensors and recording():
-                raise errors.jacobian_of_captured("an array of SciPy's")
+                raise errors.jacobian_of_captured("a SciPy array")
             data, copy = data._raw, True
         if type(data) is not ndarray:
             raise errors.jacobian_inside("to_scipy()")
@@ -288,27 +288,27 @@ class Jacobian:
         return found.asformat(format)
 
     def detach(self) -> Jacobian:
-        """The same numbers, off the tape."""
+        """Return a Jacobian with the same numbers, off the tape."""
         if is_plain(self.terms):
             return self
         terms = [Term(t.source, t.cols, detached(t.vals) if _recorded(t.vals) else t.vals, t.rows) for t in self.terms]
         return self._with(terms)
 
     def _with(self, terms: list[Term], dtype: DTypeLike = None) -> Jacobian:
-        """Another of these shapes, which is symmetric if this one is."""
+        """Return a Jacobian with other terms, and the shapes and symmetry of this one."""
         found = Jacobian(terms, self.out_shape, self.in_shape, dtype or self.dtype, tensors=self.tensors, copy=False)
         found.symmetric = self.symmetric
         return found
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Any:
         if copy is False:
-            raise ValueError("a structured Jacobian becomes an array by computing one: copy=False cannot be had")
+            raise ValueError("converting a structured Jacobian makes a new array: copy=False is not possible")
         check_size(self.out_shape, self.in_shape, self.dtype, MEMORY, _EXPLICITLY)
         J = np.asarray(self.to_dense())  # raises if it is recorded
         return J if dtype is None else J.astype(dtype)
 
     def diagonal(self) -> Any:
-        """The entries at equal positions in y and x: in their shape, if they have one shape; else in one axis."""
+        """Return the diagonal of the matrix: in the shape of y if y and x have equal shapes; else flat."""
         m, n = self.matrix_shape
         matrix = self._entries()
         rows = matrix.row_numbers()
@@ -318,7 +318,7 @@ class Jacobian:
 
     @property
     def T(self) -> Jacobian:
-        """The transpose: of shape ``(*x.shape, *y.shape)``."""
+        """The transpose, of shape ``(*x.shape, *y.shape)``."""
         if self.symmetric:
             return self
         blocks = self._blocks_by_strides()
@@ -329,10 +329,10 @@ class Jacobian:
     # -- arithmetic ---------------------------------------------------------------------------------------------------
 
     def __matmul__(self, other: TensorLike) -> Any:
-        """``J @ v``.
+        """Return ``J @ v``.
 
-        For v of x's shape, or flat, with any axes behind that: an array like y, or flat, with those axes. For another
-        Jacobian, of x: the chain rule.
+        For v of x's shape (or flat) with any trailing axes, it is an array of y's shape (or flat) with those axes. For the
+        Jacobian of x with respect to another variable, it is the Jacobian of y with respect to that variable (chain rule).
         """
         if isinstance(other, Jacobian):
             return self._after(other)
@@ -341,31 +341,31 @@ class Jacobian:
             return NotImplemented
         flat, shape = matched(shape_of(v), self.in_shape)
         if flat is None:
-            raise errors.jacobian_operand("J @ v", shape_of(v), self.in_shape, "x", self.out_shape, "behind")
+            raise errors.jacobian_operand("J @ v", shape_of(v), self.in_shape, "x", self.out_shape, "at the end")
         found = self._times(np.reshape(v, (self.matrix_shape[1], math.prod(shape))))
         return self._given(np.reshape(found, (*((self.matrix_shape[0],) if flat else self.out_shape), *shape)), other)
 
     def __rmatmul__(self, other: TensorLike) -> Any:
-        """``v @ J``, for v of y's shape, or flat, with any axes in front of that."""
+        """Return ``v @ J``, for v of y's shape, or flat, with any leading axes."""
         v = operand(other)
         if v is None:
             return NotImplemented
         have = shape_of(v)
         flat, shape = matched(have[::-1], self.out_shape[::-1])
         if flat is None:
-            raise errors.jacobian_operand("v @ J", have, self.out_shape, "y", self.in_shape, "in front")
+            raise errors.jacobian_operand("v @ J", have, self.out_shape, "y", self.in_shape, "at the start")
         front = shape[::-1]
         found = self._transposed_times(np.swapaxes(np.reshape(v, (math.prod(front), self.matrix_shape[0])), 0, 1))
         last = (self.matrix_shape[1],) if flat else self.in_shape
         return self._given(np.reshape(np.swapaxes(found, 0, 1), (*front, *last)), other)
 
     def _times(self, x: object) -> Any:
-        """The product with a matrix ``(n, c)``."""
+        """Return the product with a matrix ``(n, c)``."""
         blocks = self._blocks_by_strides()
         return times(self._entries(), x) if blocks is None else blocks.times(x)
 
     def _transposed_times(self, x: object) -> Any:
-        """The product of the transpose with a matrix ``(m, c)``."""
+        """Return the product of the transpose with a matrix ``(m, c)``."""
         blocks = self._blocks_by_strides()
         return transposed_times(self._entries(), x) if blocks is None else blocks.transposed().times(x)
 
@@ -405,13 +405,13 @@ class Jacobian:
         return self + -other if isinstance(other, Jacobian) else NotImplemented
 
     def __mul__(self, other: TensorLike) -> Any:
-        """The product with a number."""
+        """Return the product with a number."""
         return self._scaled(np.multiply, other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: TensorLike) -> Any:
-        """The quotient by a number."""
+        """Return the quotient by a number."""
         return self._scaled(np.true_divide, other)
 
     def _scaled(self, operation: np.ufunc, other: TensorLike) -> Any:
@@ -427,13 +427,13 @@ class Jacobian:
         return self._with(terms, dtype)
 
     def solve(self, b: object) -> Any:
-        """The solution x of ``J @ x = b``, by structure.
+        """Solve ``J @ x = b`` for x; the method depends on the structure.
 
-        A diagonal is divided by, blocks are solved in one batch, a narrow band by LAPACK's banded solver, a sparse matrix by
-        SuperLU, and a dense one by LU. Bands and sparse matrices need SciPy; without it they are made dense.
+        A diagonal matrix divides b, and blocks are solved in one batch. Narrow bands use LAPACK's banded solver, sparse matrices
+        SuperLU, and dense matrices LU. Bands and sparse matrices need SciPy; without it they are made dense.
 
         Args:
-            b: of y's shape, or flat, with any axes behind that.
+            b: of y's shape, or flat, with any trailing axes.
 
         Returns:
             An array or tensor of x's shape, or flat, with those axes.
@@ -449,14 +449,14 @@ class Jacobian:
         flat, shape = (None, ()) if right is None else matched(shape_of(right), self.out_shape)
         if flat is None:
             have = type(b).__name__ if right is None else shape_of(right)
-            raise errors.jacobian_operand("J.solve(b)", have, self.out_shape, "y", self.in_shape, "behind")
+            raise errors.jacobian_operand("J.solve(b)", have, self.out_shape, "y", self.in_shape, "at the end")
         found = solve.solution(self, np.reshape(right, (m, math.prod(shape))))
         return self._given(np.reshape(found, (*((n,) if flat else self.in_shape), *shape)), b)
 
-    # -- showing it ---------------------------------------------------------------------------------------------------
+    # -- display ------------------------------------------------------------------------------------------------------
 
     def spy(self, ax: Any = None, **options: object) -> Any:
-        """Draw where the entries are, with matplotlib.
+        """Plot the positions of the entries with matplotlib.
 
         Args:
             ax: the axes to draw into, by default the current ones.
@@ -466,7 +466,7 @@ class Jacobian:
             The axes.
 
         Raises:
-            ImportError: matplotlib is not installed. ``print(J.spy_text())`` needs nothing.
+            ImportError: matplotlib is not installed. ``print(J.spy_text())`` works without it.
         """
         if ax is None:
             try:
@@ -482,7 +482,7 @@ class Jacobian:
         return ax
 
     def spy_text(self) -> str:
-        """Where the entries are, as a picture made of characters."""
+        """Return a picture of the positions of the entries, as text."""
         matrix = self._entries()
         return spy.text(matrix.row_numbers(), matrix.indices, matrix.shape)
 

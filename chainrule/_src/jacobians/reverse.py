@@ -1,8 +1,8 @@
-"""Reverse terms: the Jacobian from the VJP, which is a linear function of its cotangent.
+"""The strategy "reverse terms": compute the transpose of the Jacobian from the VJP, which is linear in its cotangent.
 
-A backward pass with a cotangent that notes where its Jacobian comes from gives, for each input, the derivative of its
-gradient with respect to the cotangent: the transpose of what is wanted. Terms are transposed by giving the axes of their
-entries other roles, where these axes are those of the output; else they get rows of their own.
+A backward pass is traced with the cotangent as the variable. The derivative of an input's gradient with respect to the cotangent
+is the transpose of the Jacobian. Terms are transposed by permuting the axes of their entries if these axes are those of the
+output; otherwise the transposed term gets explicit rows. ``ways`` calls ``transposes`` and ``reverse_terms``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Transposes(NamedTuple):
     """The transposed Jacobians of one output.
 
     Attributes:
-        rows: what the columns of the transposes count: the output's elements.
-        terms: for each input, with its shape as that of the value.
+        rows: the variable of the transposes: the output's elements.
+        terms: for each input, the terms of the transpose, a value with the input's shape.
     """
 
     rows: Variable
@@ -42,24 +42,24 @@ class Transposes(NamedTuple):
 def transposes(
     function: AnyFunction, args: tuple[object, ...], variables: list[Variable], limit: int, create_graph: bool
 ) -> list[Transposes]:
-    """The transposed Jacobians of each output of ``function(*args)``.
+    """Compute the transposed Jacobians of each output of ``function(*args)``.
 
     Args:
         variables: one for each leaf of the arguments.
-        limit: the number of entries that one step may make.
+        limit: most entries that one step may make.
 
     Raises:
-        Unstructured: terms cannot be carried through a step, or something is complex.
+        Unstructured: terms cannot be propagated through a step, or an input or output is complex.
     """
     trace = Trace("jacobian", function, range(len(args)), args, {})
     outputs, _ = trace.outputs()
     if any([dtype_of(x).kind == "c" for x in outputs]) or any([v.dtype.kind == "c" for v in variables]):
-        raise Unstructured("reverse terms are of real functions of real variables")
+        raise Unstructured("reverse terms need real functions of real variables")
     return [_of_output(trace, y, variables, limit, create_graph) for y in outputs]
 
 
 def reverse_terms(found: list[Transposes], variables: list[Variable]) -> list[list[list[Term]]]:
-    """For each output, for each variable the terms of the Jacobian."""
+    """Return the terms of the Jacobian for each output, for each variable."""
     return [
         [
             [transposed(term, variable, rows) for term in terms]
@@ -70,7 +70,7 @@ def reverse_terms(found: list[Transposes], variables: list[Variable]) -> list[li
 
 
 def reverse_dense(found: list[Transposes], variables: list[Variable]) -> list[list[Any]]:
-    """For each output, for each variable the dense Jacobian."""
+    """Return the dense Jacobian for each output, for each variable."""
     return [
         [_dense(rows, terms, variable) for terms, variable in zip(by_input, variables, strict=True)]
         for rows, by_input in found
@@ -78,7 +78,7 @@ def reverse_dense(found: list[Transposes], variables: list[Variable]) -> list[li
 
 
 def _dense(rows: Variable, terms: list[Term], variable: Variable) -> Any:
-    """The dense Jacobian of an output, from terms of its transpose."""
+    """Return the dense Jacobian of an output, from terms of its transpose."""
     shape = (*rows.shape, *variable.shape)
     by_strides = [term for term in terms if term.affine and term.rows is None and type(term.vals) is ndarray]
     others = [transposed(term, variable, rows) for term in terms if not any([term is other for other in by_strides])]
@@ -89,7 +89,7 @@ def _dense(rows: Variable, terms: list[Term], variable: Variable) -> Any:
     add_into(J, (others, rows.size, 0, 0))
     for k, term in enumerate(by_strides):
         places, vals = _places_in(J, term), term.vals
-        if places.strides[0] == 0 and term.slots > 1:  # all slots of a row are one place
+        if places.strides[0] == 0 and term.slots > 1:  # all slots of a row have the same position
             vals = np.add.reduce(np.broadcast_to(vals, term.cols.shape), 0, keepdims=True)
             places = places[:1]
         if k or others:
@@ -100,7 +100,7 @@ def _dense(rows: Variable, terms: list[Term], variable: Variable) -> Any:
 
 
 def _places_in(J: NumpyArray, term: Term) -> NumpyArray:
-    """The places of the entries of a term of the transpose, as a strided view of the matrix."""
+    """Return the positions of the entries of a term of the transpose, as a strided view of the matrix."""
     row, step = J.strides
     cols = term.cols
     strides = [stride // cols.itemsize * row for stride in cols.strides]
@@ -122,7 +122,7 @@ def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, c
 
 
 def backward_of(trace: Trace, y: Tensor, create_graph: bool) -> tuple[Variable, list[Any]]:
-    """An output's cotangent as a variable, and the inputs' gradients, which note how they come from it."""
+    """Return an output's cotangent as a variable, and the inputs' gradients as traced values that depend on it."""
     shape = tuple(shape_of(y))
     rows = Variable(shape, dtype_of(y))
     with open_level("jacobian", Jac) as level:
@@ -137,10 +137,10 @@ def _raw(x: object) -> Any:
 
 
 def transposed(term: Term, source: Variable, rows: Variable) -> Term:
-    """A term of the transpose: of a value in the shape of ``rows``, with columns that count the elements of ``source``.
+    """Transpose a term: return a term of a value with the shape of ``rows``, with respect to ``source``.
 
     Args:
-        term: with rows that count the elements of ``source``, and columns that count those of ``rows``.
+        term: a term of a value with the shape of ``source``, with respect to ``rows``.
     """
     split = None if term.rows is not None or not term.affine else _axes_of(term.cols, rows)
     own = source.seed if term.rows is None else term.rows
@@ -150,7 +150,7 @@ def transposed(term: Term, source: Variable, rows: Variable) -> Term:
     lengths, order = split
 
     def turned(x: Any, size: Shape) -> Any:
-        """From (slots, *source) to (slots of the transpose, *rows)."""
+        """Rearrange (slots, *source) to (slots of the transpose, *rows)."""
         moved = np.transpose(np.reshape(x, size), order)
         have = shape_of(moved)
         kept = len(have) - len(rows.shape)
@@ -165,11 +165,11 @@ def transposed(term: Term, source: Variable, rows: Variable) -> Term:
 
 
 def _axes_of(cols: NumpyArray, rows: Variable) -> tuple[Shape, list[int]] | None:
-    """How the axes of a term's entries are those of ``rows``, and others along which its columns do not vary.
+    """Match the axes of a term's entries with those of ``rows``; along all other axes its columns must be constant.
 
     Returns:
-        The lengths of all axes, where some are split; and their order: the others, then those of ``rows``. None where columns
-        are no such thing.
+        The lengths of all axes after splitting, and their order: the other axes, then those of ``rows``. None if the axes do
+        not match.
     """
     itemsize = cols.itemsize
     wanted = [(k, n, s // itemsize) for k, (n, s) in enumerate(zip(rows.shape, rows.seed.strides)) if n != 1]
@@ -199,7 +199,7 @@ def _axes_of(cols: NumpyArray, rows: Variable) -> tuple[Shape, list[int]] | None
 
 
 def _run_of(wanted: list[tuple[int, int, int]], n: int, stride: int) -> list[tuple[int, int]] | None:
-    """The axes (number, length), outermost first, that one of a length and stride goes along."""
+    """Return the consecutive axes (number, length), outermost first, that one axis of a length and stride covers."""
     for last in range(len(wanted)):
         if wanted[last][2] != stride:
             continue

@@ -1,8 +1,8 @@
-"""Sketches of terms: what carrying terms through a program costs, from shapes alone.
+"""Estimate the cost of propagating terms through a program, from shapes only. ``strategy`` compares the estimates.
 
-A sketch says of a term how many slots it has and along which axes its columns vary, which is what the work of each step
-depends on. Terms are kept apart by how their columns came about, so those that will be merged are counted once. What moves
-sketches follows what moves terms (``moves``, ``accumulate``).
+A sketch of a term has its number of slots and the axes along which its columns vary, which determine the work of each step. Its
+key is the origin of its columns, so that terms that will be merged are counted once. The functions here mirror those that
+propagate terms (``moves``, ``accumulate``).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from chainrule._src.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMAL
 from chainrule._src.jacobians.mixing import mixing
 from chainrule._src.rules.structure import structure_of
 
-#: seconds of an operation on one element, of a NumPy call on terms, and of a step of a batched derivative
+#: seconds per operation on one element, per NumPy call on terms, and per step of a batched derivative
 OPERATION, CALL, RULE = 1e-9, 2e-6, 2.5e-5
-#: operations that an entry costs in a product of sparse matrices, and that a multiplication in one of dense ones does
+#: operations per entry in a product of sparse matrices, and per multiplication in a product of dense matrices
 MULTIPLIED, IN_PRODUCT = 3, 0.2
-#: calls for each step of a function that is run once more, on a tape
+#: calls per step of a function that runs once more, on a tape
 AGAIN = 10
 
 
 class Cost(NamedTuple):
-    """What a strategy takes, by estimate.
+    """The estimated cost of a strategy.
 
     Attributes:
-        operations: on single elements.
-        overhead: seconds that calls of functions take besides.
-        entries: the most numbers that a step makes, or that the result has.
-        why_not: why it cannot be used; "" if it can.
+        operations: number of operations on single elements.
+        overhead: seconds of function calls.
+        entries: most numbers that a step makes, or that the result has.
+        why_not: the reason why it cannot be used; "" if it can.
     """
 
     operations: float = 0.0
@@ -51,9 +51,9 @@ class TermSketch(NamedTuple):
     """The sketch of a term.
 
     Attributes:
-        slots: how many entries each row has.
+        slots: number of entries in each row.
         varies: the axes of the value, counted from the end, along which columns vary.
-        rows: how many rows have entries; None: all.
+        rows: number of rows with entries; None: all.
         plain: whether vals is one number.
     """
 
@@ -63,12 +63,12 @@ class TermSketch(NamedTuple):
     plain: bool = True
 
 
-#: the sketch of a value's Jacobian: its terms by how their columns came about
+#: the sketch of a value's Jacobian: its terms by the origin of their columns
 Sketch = dict[Hashable, TermSketch]
 
 
 class StepSketch(NamedTuple):
-    """What a plan says of a step."""
+    """The line of a plan about a step."""
 
     step: JacStep
     terms: int
@@ -77,7 +77,7 @@ class StepSketch(NamedTuple):
 
 
 def identity(key: Hashable, shape: Shape) -> Sketch:
-    """The sketch of a variable."""
+    """Return the sketch of a variable."""
     return {key: TermSketch(1, frozenset([k - len(shape) for k, n in enumerate(shape) if n > 1]))}
 
 
@@ -85,11 +85,11 @@ def entries_of(parts: Sketch, size: int) -> int:
     return sum([part.slots * (size if part.rows is None else part.rows) for part in parts.values()])
 
 
-# -- what a step does to sketches --------------------------------------------------------------------------------------
+# -- propagating sketches through a step -------------------------------------------------------------------------------
 
 
 def joined(several: Iterable[Sketch]) -> Sketch:
-    """Sums of terms; those with the same columns are one."""
+    """Add sketches; terms with the same columns are merged."""
     found: Sketch = {}
     for parts in several:
         for key, part in parts.items():
@@ -101,10 +101,10 @@ def joined(several: Iterable[Sketch]) -> Sketch:
 def mixed(
     parts: Sketch, ins: Sequence[int], outs: Sequence[int], shape: Shape, out_shape: Shape, tag: Hashable, sums: bool
 ) -> Sketch:
-    """Axes ``ins`` become slots, unless columns do not vary along them; the result has axes ``outs`` in their place.
+    """Turn axes ``ins`` into slots, unless columns are constant along them; the result has axes ``outs`` instead.
 
     Args:
-        sums: along axes where columns do not vary the numbers are added up.
+        sums: whether numbers are added along axes with constant columns.
     """
     n, m = len(shape), len(out_shape)
     count = math.prod([shape[a] for a in ins])
@@ -124,7 +124,7 @@ def mixed(
 
 
 def selected(parts: Sketch, out_shape: Shape, tag: Hashable, rows: int | None) -> Sketch:
-    """Elements are moved; where only some of the result's are moved ones, there are rows for these."""
+    """Move elements; with ``rows``, only that many rows of the result have entries."""
     every = frozenset([k - len(out_shape) for k, n in enumerate(out_shape) if n > 1])
     found: Sketch = {}
     for key, part in parts.items():
@@ -134,7 +134,7 @@ def selected(parts: Sketch, out_shape: Shape, tag: Hashable, rows: int | None) -
 
 
 def scanned(parts: Sketch, axis: int, shape: Shape, tag: Hashable) -> Sketch:
-    """Elements that come from those before them along an axis: each pair is an entry, with a row of its own."""
+    """Propagate through a cumulative operation along an axis: each pair of elements is an entry with an explicit row."""
     n, size = shape[axis], math.prod(shape)
     return {
         (key, tag): part._replace(
@@ -147,7 +147,10 @@ def scanned(parts: Sketch, axis: int, shape: Shape, tag: Hashable) -> Sketch:
 
 
 def met(parts: Sketch, step: JacStep, size: int) -> Sketch:
-    """A product of a sparse matrix and columns: each entry has a row of its own. (``size``: of what the terms are of.)"""
+    """Propagate through a product of a sparse matrix and columns: each product is an entry with an explicit row.
+
+    ``size`` is the number of elements of the value that the terms belong to.
+    """
     data, x = step.operands
     count = math.prod(shape_of(data)) * math.prod(shape_of(x)[1:])
     return {
@@ -159,7 +162,7 @@ def met(parts: Sketch, step: JacStep, size: int) -> Sketch:
 
 
 def stretched_axes(shape: Shape, out_shape: Shape) -> tuple[int, ...]:
-    """The axes of a result that an operand is broadcast along, counted from the end."""
+    """Return the axes of a result along which an operand is broadcast, counted from the end."""
     front = len(out_shape) - len(shape)
     return tuple(
         [k - len(out_shape) for k, n in enumerate(out_shape) if n > 1 and (k < front or shape[k - front] == 1)]
@@ -167,7 +170,7 @@ def stretched_axes(shape: Shape, out_shape: Shape) -> tuple[int, ...]:
 
 
 def _tag(step: JacStep) -> Hashable:
-    """What is equal for steps that move columns alike."""
+    """Return a key that is equal for steps that move columns in the same way."""
     return step.prim.name, repr(step.params) if _is_short(step.params) else step.seq
 
 
@@ -177,17 +180,17 @@ def _is_short(params: Params) -> bool:
 
 
 def _constant_partial(step: JacStep, i: int) -> bool:
-    """Whether an elementwise step multiplies by a number."""
+    """Return whether an elementwise step multiplies by a constant number."""
     cells = step.prim.declared[2]["d"]
     return not callable(cells.get(step.prim.operands[i], callable))
 
 
 class _Sketches:
-    """The dry run: sketches of all values, in the direction of a subclass, and what it costs to carry terms so.
+    """A dry run: computes the sketches of all values, in the direction of the subclass, and the cost.
 
     Args:
-        bound: how many columns there are.
-        limit: how many entries a step may make.
+        bound: number of columns.
+        limit: most entries that a step may make.
     """
 
     def __init__(self, steps: Sequence[JacStep], bound: int, limit: int) -> None:
@@ -198,15 +201,15 @@ class _Sketches:
         self.most = 0
         self.why_not = ""
         self.lines: list[StepSketch] = []
-        self.slots_of: dict[Hashable, float] = {}  # of values that the computation is cut at: entries in a row
-        self.sizes: dict[Hashable, int] = {}  # of these values: elements
+        self.slots_of: dict[Hashable, float] = {}  # for each intermediate variable: entries in a row
+        self.sizes: dict[Hashable, int] = {}  # for each intermediate variable: elements
 
     @property
     def cost(self) -> Cost:
         return Cost(self.operations, self.calls * CALL, self.most, self.why_not)
 
     def _made(self, step: JacStep, parts: Sketch, size: int) -> None:
-        """Count the making of a value's terms."""
+        """Add the cost of making a value's terms."""
         numbers = {key: part for key, part in parts.items() if not part.plain}
         self.operations += entries_of(numbers, size)
         self.calls += 2 + 4 * len(parts)
@@ -218,7 +221,7 @@ class _Sketches:
             )
 
     def _compacted(self, parts: Sketch, size: int) -> Sketch:
-        """One term with respect to a variable, where there would be as many entries as it has elements."""
+        """Merge the terms with respect to a variable if they have as many entries as the dense matrix."""
         if len(parts) < 2:
             return parts
         groups: dict[Hashable, Sketch] = {}
@@ -235,13 +238,13 @@ class _Sketches:
         return found
 
     def _cut(self, key: Hashable, parts: Sketch, shape: Shape, bound: int) -> Sketch:
-        """Start anew from a value's identity."""
+        """Cut at a value: return the sketch of its identity."""
         self.slots_of[key] = self._total_slots(parts, math.prod(shape), bound)
         self.sizes[key] = math.prod(shape)
         return identity(key, shape)
 
     def _total_slots(self, parts: Sketch, size: int, bound: int) -> float:
-        """Entries in a row with respect to the inputs: products with what was cut off are counted."""
+        """Return the entries in a row with respect to the inputs; add the cost of products with intermediate Jacobians."""
         total = 0.0
         for key, part in parts.items():
             part_rows = size if part.rows is None else part.rows
@@ -254,17 +257,17 @@ class _Sketches:
 
 
 def _root(key: Hashable) -> Hashable:
-    """The variable that columns come from."""
+    """Return the variable of columns with this key."""
     while type(key) is tuple and type(key[0]) is tuple:
         key = key[0]
     return key
 
 
 class ForwardSketches(_Sketches):
-    """Forward terms: from the inputs to each result.
+    """Sketches for forward terms: from the inputs to each result.
 
     Attributes:
-        nnz: entries of the Jacobians of the results, with those that will be added up counted as several.
+        nnz: entries of the results' Jacobians; entries at the same position count separately.
     """
 
     def __init__(self, steps: Sequence[JacStep], results: Sequence[object], bound: int, limit: int) -> None:
@@ -303,7 +306,7 @@ class ForwardSketches(_Sketches):
             self.known[step.seq, index] = parts
 
     def _through(self, step: JacStep, i: int, parts: Sketch, shape: Shape, index: int) -> Sketch:
-        """The terms of an output that operand i brings."""
+        """Return the terms that operand i contributes to an output."""
         have = shape_of(step.operands[i])
         size = math.prod(shape)
         if step.prim.kind == "elementwise":
@@ -331,7 +334,7 @@ class ForwardSketches(_Sketches):
         return mixed(parts, ins, outs[index], have, shape, _tag(step) if sums else step.seq, sums)
 
     def _count_mixing(self, step: JacStep, parts: Sketch, ins: Sequence[int], have: Shape, size: int) -> None:
-        """The row's JVP, for terms that are tangents, and its local Jacobian, for others."""
+        """Add the cost of a JVP for terms whose columns are constant along the mixed axes."""
         along = math.prod([have[a] for a in ins])
         for part in parts.values():
             if part.varies.isdisjoint(ins):
@@ -339,10 +342,10 @@ class ForwardSketches(_Sketches):
 
 
 class ReverseSketches(_Sketches):
-    """Reverse terms: from the results to each input, against the steps.
+    """Sketches for reverse terms: from the results to each input, in reverse order of the steps.
 
     Attributes:
-        nnz: entries of the Jacobians with respect to the inputs, those that will be added up counted as several.
+        nnz: entries of the Jacobians with respect to the inputs; entries at the same position count separately.
     """
 
     def __init__(self, steps: Sequence[JacStep], results: Sequence[object], bound: int, limit: int) -> None:
@@ -384,7 +387,7 @@ class ReverseSketches(_Sketches):
                     self._arrive(origin, found)
 
     def _through(self, step: JacStep, i: int, parts: Sketch, shape: Shape, index: int) -> Sketch:
-        """The terms of operand i's cotangent that an output's brings."""
+        """Return the terms that an output's cotangent contributes to the cotangent of operand i."""
         have = shape_of(step.operands[i])
         size = math.prod(have)
         if step.prim.kind == "elementwise":
@@ -414,7 +417,7 @@ class ReverseSketches(_Sketches):
 
 
 def _uses(steps: Sequence[JacStep], results: Sequence[object]) -> dict[Any, int]:
-    """How often each value is used."""
+    """Count the uses of each value."""
     uses: dict[Any, int] = {}
     origins = [origin for step in steps for origin in step.origins] + [x.origin for x in results if type(x) is Jac]
     for origin in origins:
@@ -425,7 +428,7 @@ def _uses(steps: Sequence[JacStep], results: Sequence[object]) -> dict[Any, int]
 
 
 def _many(parts: Sketch, size: int) -> bool:
-    """Whether terms will be cut at a value that several steps use."""
+    """Return whether a value with these terms will be cut if several steps use it."""
     if len(parts) < 2 or entries_of(parts, size) <= SMALL:
         return False
     with_rows = sum([part.rows is not None for part in parts.values()])
@@ -437,7 +440,7 @@ _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windo
 
 
 def mixes(step: JacStep, i: int) -> bool:
-    """Whether a step combines elements of operand i, so that terms need a row for each."""
+    """Return whether a step combines elements of operand i, so that its terms need a row for each."""
     return not step.prim.moves and structure_of(step.prim, i, step.params) not in _KEEPS_ROWS
 
 
@@ -445,7 +448,7 @@ def mixes(step: JacStep, i: int) -> bool:
 
 
 def products_cost(steps: Sequence[JacStep], count: int, others: int, limit: int) -> Cost:
-    """What ``count`` VJPs or JVPs take, each of ``others`` elements, in batches."""
+    """Estimate the cost of ``count`` batched VJPs or JVPs of ``others`` elements each."""
     sizes = [math.prod(shape_of(out)) for step in steps for out in step.outs]
     operations = float(count * sum(sizes) + count * others)
     for step in steps:

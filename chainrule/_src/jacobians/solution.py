@@ -1,10 +1,10 @@
-"""A solution as one operation, with rules by the implicit function theorem.
+"""Solutions of equations as single operations, with rules from the implicit function theorem. ``implicit`` calls ``solution``.
 
-Where F(x, θ) = 0 holds, a small change of θ moves x so that it goes on holding: ∂F/∂x · dx + ∂F/∂θ · dθ = 0. So how x was
-found does not matter, and none of it is recorded: the rules solve a linear system with A = ∂F/∂x.
+If F(x, θ) = 0, then ∂F/∂x · dx + ∂F/∂θ · dθ = 0 for a small change of θ. So the derivative does not depend on the solver, and the
+solver is not recorded: the rules solve a linear system with A = ∂F/∂x.
 
-That system's solution is a solution as well, of the equation A v - b = 0, and gets its own derivatives by the same rules with
-the same factors of A. So derivatives of any order follow.
+The solution of that system is itself the solution of an equation, A v - b = 0, and is differentiated by the same rules with the
+same factors of A. So derivatives of any order are available.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.jvp import jvp
 
 ndarray = np.ndarray
-SPARSE = 64  # unknowns, from which on a sparse Jacobian is worth looking for
-KEPT = 8  # factored matrices that an equation remembers: of the last points, such as the examples of a batch
+SPARSE = 64  # number of unknowns from which on the Jacobian may be sparse
+KEPT = 8  # factorizations that an equation caches: of the last points, such as the examples of a batch
 
 
 # -- equations ---------------------------------------------------------------------------------------------------------
@@ -52,11 +52,11 @@ class Equation:
     """F(x, θ) = 0, with x a vector.
 
     Args:
-        api: what the user called.
+        api: the name of the called function.
         form: the structure of x.
         residual: F, of a vector and the user's arguments.
-        tol: how much Newton's next step may move a solution. None: the fourth root of the precision.
-        objective: what x is the minimum of, if it is one.
+        tol: largest relative change of a solution by a Newton step. None: the fourth root of the precision.
+        objective: the minimized function, for a minimum.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Equation:
         r = self.of_arguments(x, *self.arguments.with_tensors(operands))
         if tuple(r.shape) != (self.form.size,):
             raise ValueError(
-                f"{self.api}(): the function returned {math.prod(r.shape)} numbers for {self.form.size} unknowns: there must "
-                "be as many equations as unknowns"
+                f"{self.api}(): the function returned {math.prod(r.shape)} numbers for {self.form.size} unknowns: the number "
+                "of equations must equal the number of unknowns"
             )
         return r
 
@@ -90,23 +90,23 @@ class Equation:
             return self._plain(self.residual(wrap(x), *operands))
 
     def jacobian(self, x: ndarray, operands: Sequence[object]) -> Any:
-        """∂F/∂x, dense, or sparse where it is large and most of it is zero."""
+        """Return ∂F/∂x: dense, or sparse if it is large and mostly zero."""
         layout = "auto" if x.size >= SPARSE and importlib.util.find_spec("scipy") else "dense"
         with no_grad():
             found = jacobian(lambda x: self.residual(x, *operands), wrap(x), layout=layout)
         return self._plain(found) if isinstance(found, Tensor) else found
 
     def _plain(self, found: Tensor) -> ndarray:
-        """The numbers of what was computed for constant arguments."""
+        """Return the data of a result for constant arguments; raise if the function captured traced values."""
         if type(found._raw) is not ndarray:
             raise _captured(self.api)
         return found._raw
 
     def factors(self, x: ndarray, operands: Sequence[Tensor]) -> Factors:
-        """Factors of ∂F/∂x at a solution, where they are computed once.
+        """Return the factors of ∂F/∂x at a solution; they are cached.
 
         Raises:
-            numpy.linalg.LinAlgError: it is singular.
+            numpy.linalg.LinAlgError: ∂F/∂x is singular.
         """
         point = [np.array(value) for value in (x, *(operand._raw for operand in operands))]
         for known, factors in self._factored:
@@ -118,28 +118,28 @@ class Equation:
         return factors
 
     def forget(self) -> None:
-        """What was computed for another solution: what the function uses from around it may have changed since."""
+        """Clear the cached factors, because values that the function captures may have changed."""
         self._factored = []
 
     def _singular(self) -> str:
-        what = "the Hessian" if self.objective is not None else "the Jacobian by x"
+        what = "the Hessian" if self.objective is not None else "the Jacobian ∂f/∂x"
         return (
-            f"{self.api}(): {what} is singular at the solution. There the solution is no differentiable function of the "
-            "arguments: it may be one of many, or about to vanish"
+            f"{self.api}(): {what} is singular at the solution, so the solution is not a differentiable function of the "
+            "arguments there: it may not be isolated, or may vanish under a small change"
         )
 
     def _check(self, x: ndarray, step: ndarray) -> None:
-        """Warn if a solution is none."""
+        """Warn if x does not solve the equation within the tolerance."""
         error = float(np.max(np.abs(step))) / max(1.0, float(np.max(np.abs(x))))
         if not error <= self.tol:
             errors.warn(
-                f"{self.api}(): a derivative is taken at a point that does not solve the equation: Newton's next step would move "
-                f"it by {error:.1e}, relative to its size. It is the derivative of a solution only at a solution: let the solver "
-                f"go on, or say what is near enough by tol={error:.0e}"
+                f"{self.api}(): a derivative is taken at a point that does not solve the equation: a Newton step would change "
+                f"it by {error:.1e}, relative to its size. The derivative is correct only at a solution: run the solver longer, "
+                f"or pass tol={error:.0e} to accept this point"
             )
 
     def find(self, x0: ndarray, operands: Sequence[Tensor]) -> ndarray:
-        """A solution, by Newton's method."""
+        """Find a solution by Newton's method."""
 
         def residual(x: ndarray) -> ndarray:
             return self.plain_residual(x, operands)
@@ -155,7 +155,7 @@ class Equation:
 
 
 class LinearSystem:
-    """A v - b = 0, with A = ∂F/∂x of an equation, or its transpose; the operands are b, x and those of the equation."""
+    """The equation A v - b = 0, with A = ∂F/∂x of an equation, or its transpose. The operands are b, x and the equation's."""
 
     api: str
 
@@ -181,7 +181,7 @@ class LinearSystem:
 
 @discrete(listed=False, batch=each_example)
 def solved(*operands: object, compute: Callable[..., ndarray]) -> ndarray:
-    """What a solver makes of plain arrays, a constant to derivatives: as if there were no transformations around it."""
+    """Run a solver on plain arrays, without recording and outside of all transformations; the result is a constant."""
     levels, recorder, watch = STACK.levels, LOCAL.recorder, LOCAL.watch
     STACK.levels, LOCAL.recorder, LOCAL.watch = [], None, None
     try:
@@ -192,10 +192,10 @@ def solved(*operands: object, compute: Callable[..., ndarray]) -> ndarray:
 
 
 class Solution(Function):
-    """A solution whose value is known, as a function of what its equation depends on.
+    """A solution with a known value, as a function of the equation's operands.
 
-    ``captured`` is what is left of the equation with everything else a constant, where the user's function uses something
-    from around it that is differentiated; else None.
+    ``captured`` is the residual with constant operands, if the user's function captures values that are differentiated; else
+    None.
     """
 
     @staticmethod
@@ -217,7 +217,7 @@ class Solution(Function):
             return _pulled(ctx, g)
         if in_graph():
             raise _captured(ctx.equation.api)
-        with no_grad():  # what the function captures is on the tape
+        with no_grad():  # captured values are on the tape
             return _pulled(ctx, g)
 
     @staticmethod
@@ -227,27 +227,27 @@ class Solution(Function):
         if not at:
             return None
         points, directions = tuple(operands[i] for i in at), tuple(tangents[i] for i in at)
-        change = jvp(_in_places(ctx.equation, x, operands, at), points, directions)[1]
+        change = jvp(_with_operands(ctx.equation, x, operands, at), points, directions)[1]
         return _solve(ctx.equation, -change, x, operands, transposed=False)
 
 
 def _pulled(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients of all that a solution was made of, for one of the solution."""
+    """Return the gradients of a solution's operands, from the gradient of the solution."""
     x, *operands = ctx.saved_tensors
     w = -_solve(ctx.equation, g, x, operands, transposed=True)
-    outside = isinstance(ctx._now, Node) and "call" not in ctx._now.params  # inside of transformations it does not know
+    outside = isinstance(ctx._now, Node) and "call" not in ctx._now.params  # else needs_input_grad is not available
     needed = ctx.needs_input_grad[3:] if outside else [True] * len(operands)
     at = [i for i, x in enumerate(operands) if needed[i] and x._raw.dtype.kind in "fc"]
     grads: list[Tensor | None] = [None] * len(operands)
     if at:
-        pulled = vjp(_in_places(ctx.equation, x, operands, at), *[operands[i] for i in at])[1](w)
+        pulled = vjp(_with_operands(ctx.equation, x, operands, at), *[operands[i] for i in at])[1](w)
         for i, gradient in zip(at, pulled, strict=True):
             grads[i] = gradient
     return None, None, w if ctx.captures else None, *grads
 
 
-def _in_places(equation: Any, x: Tensor, operands: Sequence[object], at: list[int]) -> AnyFunction:
-    """The residual as a function of some of its operands."""
+def _with_operands(equation: Any, x: Tensor, operands: Sequence[object], at: list[int]) -> AnyFunction:
+    """Return the residual as a function of some of its operands."""
 
     def residual(*some: object) -> Tensor:
         every = list(operands)
@@ -259,7 +259,7 @@ def _in_places(equation: Any, x: Tensor, operands: Sequence[object], at: list[in
 
 
 def _solve(equation: Equation | LinearSystem, b: Tensor, x: Tensor, operands: list[Tensor], transposed: bool) -> Tensor:
-    """v with A v = b (or Aᵀ v = b), for the Jacobian A of an equation at its solution x."""
+    """Solve A v = b (or Aᵀ v = b), for the Jacobian A of an equation at its solution x."""
 
     def compute(b: Tensor, x: Tensor, *operands: Tensor) -> ndarray:
         return equation.factors(x._raw, operands).solve(b._raw, transposed).astype(b._raw.dtype)
@@ -269,7 +269,7 @@ def _solve(equation: Equation | LinearSystem, b: Tensor, x: Tensor, operands: li
 
 
 def solution(form: Form, args: tuple[object, ...], equation: Equation, find: AnyFunction | None) -> Any:
-    """The solution of an equation in the user's containers, attached to what it depends on."""
+    """Solve an equation; return the solution in the user's containers, differentiable in its arguments."""
     arguments = equation.arguments = Arguments(args)
     count = len(form.start)
 
@@ -283,7 +283,7 @@ def solution(form: Form, args: tuple[object, ...], equation: Equation, find: Any
             x if isinstance(leaf, (Tensor, ArrayLike)) else x._raw for x, leaf in zip(starts, form.leaves, strict=True)
         ]
         found = find(tree_unflatten(leaves, form.spec), *arguments.with_tensors(rest, plain=True))
-        return form.pack(_x_of(found, equation.api), "what the solver returned")
+        return form.pack(_x_of(found, equation.api), "the solver's result")
 
     value = bind(solved, [*form.start, *arguments.operands], {"compute": compute})
     x = attached(equation, value, arguments.operands)
@@ -292,37 +292,37 @@ def solution(form: Form, args: tuple[object, ...], equation: Equation, find: Any
 
 
 def _x_of(found: object, api: str) -> Any:
-    """What a solver found; of a result of SciPy's its ``x``, with a warning if there was no success."""
+    """Return a solver's solution; for a SciPy result its ``x``, with a warning if ``success`` is false."""
     if not (hasattr(found, "x") and hasattr(found, "success")):
         return found
     if not found.success:
-        errors.warn(f"{api}(): the solver reports no success: {getattr(found, 'message', '')}")
+        errors.warn(f"{api}(): the solver did not succeed: {getattr(found, 'message', '')}")
     return found.x
 
 
-# -- what differentiation reaches a solution by ------------------------------------------------------------------------
+# -- attaching derivatives ---------------------------------------------------------------------------------------------
 
 
 def attached(equation: Equation | LinearSystem, value: Tensor, operands: list[Tensor]) -> Tensor:
-    """A solution as a function of its operands, and of what the user's function uses beside them."""
+    """Return a solution as a differentiable function of its operands, and of the values that the user's function captures."""
     with_constants = equation.residual(value, *map(_constant, operands))
-    beside = derivatives_of(with_constants)
-    if not beside and _maps(with_constants) <= _maps(value):
+    captured = derivatives_of(with_constants)
+    if not captured and _maps(with_constants) <= _maps(value):
         return Solution.apply(equation, value, None, *operands)
-    if len(beside) != 1 or beside.union(*map(derivatives_of, operands)) != {_TAPE}:
+    if len(captured) != 1 or captured.union(*map(derivatives_of, operands)) != {_TAPE}:
         raise _captured(equation.api)
     return Solution.apply(equation, value, with_constants, *operands)
 
 
 def _captured(api: str) -> RuntimeError:
     return RuntimeError(
-        f"{api}(): the function uses something from around it that is differentiated more than once, or is inside of a "
-        f"transformation (vmap, jvp, ...). Pass it as an argument: {api}(lambda x, a: ..., x0, a)"
+        f"{api}(): the function captures a value that is differentiated more than once, or is inside of a transformation "
+        f"(vmap, jvp, ...). Pass it as an argument: {api}(lambda x, a: ..., x0, a)"
     )
 
 
 def _constant(x: object) -> Any:
-    """A value without history and tangents, as batched as it is."""
+    """Return a value without history and tangents, but with its batch axes."""
     if isinstance(x, Tensor):
         return wrapped(_constant(x._raw))
     if type(x) is Dual:
@@ -337,7 +337,7 @@ _TAPE = ("tape", 0)  # outside of all transformations
 
 
 def derivatives_of(x: object) -> set[object]:
-    """The tapes and tangents that a value is on: for a tape how many are inside of it, for a tangent its level."""
+    """Return the tapes and tangent levels of a value: ("tape", number of derivatives inside of it), or a Dual's level."""
     if isinstance(x, Tensor):
         inner = derivatives_of(x._raw)
         return inner | {("tape", len(inner))} if x._edge is not None and recording() else inner
@@ -350,7 +350,7 @@ def derivatives_of(x: object) -> set[object]:
 
 
 def _maps(x: object) -> set[object]:
-    """The levels of vmap that have different numbers of a value for their examples."""
+    """Return the vmap levels at which a value differs between examples."""
     if isinstance(x, Tensor):
         return _maps(x._raw)
     if type(x) is Dual:

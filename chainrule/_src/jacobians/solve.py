@@ -1,4 +1,4 @@
-"""Linear systems with a structured Jacobian: by the method that its structure is best solved by."""
+"""Solve linear systems with a structured Jacobian; the method depends on the structure. ``Jacobian.solve`` calls it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 ndarray = np.ndarray
 
-#: A band is solved as one if it has at most so many diagonals, and at most this part of all.
+#: A matrix is solved as banded if it has at most this number, and this fraction, of all diagonals.
 _WIDEST, _BAND = 200, 0.1
-#: A matrix is solved as a sparse one if at most this part of it is entries.
+#: A matrix is solved as sparse up to this density.
 _SPARSE = 0.1
 _ZERO_PIVOT = "its LU decomposition has a 0 on the diagonal"
 
 
 def solution(J: Jacobian, b: object) -> Any:
-    """x of ``J x = b``, for b of shape ``(m, c)``.
+    """Solve ``J x = b`` for b of shape ``(m, c)``.
 
     Raises:
         numpy.linalg.LinAlgError: J is singular.
@@ -49,7 +49,7 @@ def solution(J: Jacobian, b: object) -> Any:
 
 
 def _numbers(x: object) -> bool:
-    """Whether it is an array, or a tensor of one."""
+    """Return whether x is a plain array, or a tensor of one."""
     return type(getattr(x, "_raw", x)) is ndarray
 
 
@@ -94,11 +94,11 @@ def _first_singular(vals: object) -> int:
 
 
 class System:
-    """Where a square sparse matrix has its entries, and how systems with it are solved.
+    """The pattern of a square sparse matrix, and the method to solve systems with it.
 
     Args:
-        matrix: its data don't matter.
-        out_shape, in_shape: what messages tell its rows and columns by.
+        matrix: its data are not used.
+        out_shape, in_shape: shapes for the indices of rows and columns in messages.
     """
 
     def __init__(self, matrix: Sparse, out_shape: tuple[int, ...], in_shape: tuple[int, ...]) -> None:
@@ -116,11 +116,11 @@ class System:
 
     @property
     def sparse(self) -> bool:
-        """Whether it is worth while not to make it dense."""
+        """Whether to solve the system without making it dense."""
         return self.banded or self.matrix.nnz <= _SPARSE * self.matrix.shape[0] ** 2
 
     def solution(self, data: ndarray, b: ndarray) -> Any:
-        """x of ``A x = b``, by LAPACK's banded solver or SuperLU.
+        """Solve ``A x = b`` by LAPACK's banded solver or SuperLU.
 
         Raises:
             numpy.linalg.LinAlgError: A is singular.
@@ -132,7 +132,7 @@ class System:
                 return linalg.solve_banded((self.below, self.above), self._diagonals(data.astype(dtype)), b)
             arrays = data.astype(dtype), self.matrix.indices, self.matrix.indptr
             return sparse_linalg.splu(sparse.csr_array(arrays, shape=self.matrix.shape).tocsc()).solve(b.astype(dtype))
-        except (np.linalg.LinAlgError, RuntimeError):  # SuperLU's
+        except (np.linalg.LinAlgError, RuntimeError):  # SuperLU raises RuntimeError
             raise errors.jacobian_singular(self, _ZERO_PIVOT) from None
 
     def _diagonals(self, data: ndarray) -> ndarray:
@@ -141,28 +141,28 @@ class System:
         return diagonals
 
     def transposed(self) -> tuple[System, Any]:
-        """The system with the transpose, and the order that its entries have among this one's."""
+        """Return the transposed system, and the indices of its entries among those of this system."""
         turned = self.matrix._replace(data=np.arange(self.matrix.nnz)).transposed()
         return System(turned, self.in_shape, self.out_shape), turned.data
 
     def check_no_line_is_empty(self) -> None:
-        """Raise if a row or a column has no entries.
-
-        Raises:
-            numpy.linalg.LinAlgError: it is so.
-        """
+        """Raise numpy.linalg.LinAlgError if a row or a column has no entries."""
         empty = np.flatnonzero(np.diff(self.matrix.indptr) == 0)
         if empty.size:
             row = _place(empty[0], self.out_shape)
-            raise errors.jacobian_singular(self, f"its row {row} is empty, as that element of y depends on no x")
+            raise errors.jacobian_singular(
+                self, f"its row {row} is empty, because that element of y does not depend on x"
+            )
         empty = np.flatnonzero(np.bincount(self.matrix.indices, minlength=self.matrix.shape[1]) == 0)
         if empty.size:
             column = _place(empty[0], self.in_shape)
-            raise errors.jacobian_singular(self, f"its column {column} is empty, as no y depends on that element of x")
+            raise errors.jacobian_singular(
+                self, f"its column {column} is empty, because y does not depend on that element of x"
+            )
 
 
 class SparseSolve(Function):
-    """x of ``A x = b`` for a sparse A, from the entries of A and from b."""
+    """The solution of ``A x = b`` for a sparse A, as a differentiable function of A's entries and b."""
 
     @staticmethod
     def forward(ctx: Any, data: Tensor, b: Tensor, system: System) -> Any:

@@ -1,6 +1,6 @@
-"""Pictures of where a matrix has entries: dots in a terminal, and SVG.
+"""Draw the positions of a matrix's entries: as text for a terminal, and as SVG.
 
-A large matrix is divided into cells, which are shown by how many of their places have an entry.
+A large matrix is divided into cells, which are shaded by the fraction of elements that are entries.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 
 ndarray = np.ndarray
 
-#: matrices of at most so many rows and columns are written one character for each place
+#: most rows and columns of a matrix that is written with one character for each element
 _SMALL = (24, 32)
-#: the most dots in a picture of text, and the most cells in one of SVG, in each direction
+#: most dots in a text picture, and most cells in an SVG picture, in each direction
 _DOTS, _CELLS = 64, 128
-#: a direction has at least so many cells, if the matrix does, even where that spoils the proportions
+#: fewest cells in a direction (if the matrix has as many elements), even if this distorts the proportions
 _LEAST = 12
 _LEVELS = 4
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-#: the bits of a braille letter's dots, by row and column
+#: the bits of the dots in a braille character, by row and column
 _BRAILLE = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])
 
 
 def cells(rows: object, cols: object, shape: tuple[int, int], most: int) -> Any:
-    """How full each cell of a matrix is, from 0 to 1, of at most ``most`` cells in each direction.
+    """Return the density of each cell of a matrix, from 0 to 1, with at most ``most`` cells in each direction.
 
     Args:
-        rows, cols: where the entries are, ``(nnz,)`` each. A place that comes twice counts as one.
+        rows, cols: the positions of the entries, ``(nnz,)`` each; duplicates count once.
         shape: of the matrix.
 
     >>> cells([0, 1, 1], [0, 0, 1], (2, 2), 8)
@@ -51,22 +51,22 @@ def cells(rows: object, cols: object, shape: tuple[int, int], most: int) -> Any:
 
 
 def _lengths(count: int, parts: int) -> Any:
-    """How many of ``count`` places each part has."""
+    """Return the number of elements in each of ``parts`` ranges of ``count`` elements."""
     return np.bincount(np.arange(count) * parts // count, minlength=parts)
 
 
 def letter(k: int) -> str:
-    """What the k-th part of a matrix is called."""
+    """Return the letter of the k-th part of a matrix."""
     return _LETTERS[k] if k < len(_LETTERS) else f"{_LETTERS[k % len(_LETTERS)]}{k // len(_LETTERS)}"
 
 
 def text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
-    """The picture in characters: a square for each entry of a small matrix, a dot for each cell with entries of a large one.
+    """Return the picture as text: a square for each entry of a small matrix, a dot for each nonempty cell of a large one.
 
     Args:
-        rows, cols: where the entries are, ``(nnz,)`` each.
+        rows, cols: the positions of the entries, ``(nnz,)`` each.
         shape: of the matrix.
-        part: for each entry the number of the part it belongs to, or -1; the part's letter takes the place of the square.
+        part: for each entry the number of its part, or -1; the part's letter replaces the square.
 
     >>> print(text([0, 1, 1, 2, 2], [0, 0, 1, 1, 2], (3, 3)))
     ┌───────┐
@@ -106,15 +106,15 @@ def svg(
     part: Any = None,
     colours: Sequence[str] = (),
 ) -> str:
-    """The picture as an SVG element, in the colour of the text around it; the fuller a cell, the darker.
+    """Return the picture as an SVG element in the current text colour; denser cells are darker.
 
     Args:
-        rows, cols: where the entries are, ``(nnz,)`` each.
+        rows, cols: the positions of the entries, ``(nnz,)`` each.
         shape: of the matrix.
         size: the longer side, in pixels.
-        title: what it is, for those who cannot see it. Plain text, without markup.
-        part: for each entry the number of the part it belongs to, or -1.
-        colours: of the parts. Their paths are of the classes "part-0", "part-1" ...
+        title: the text alternative, without markup.
+        part: for each entry the number of its part, or -1.
+        colours: of the parts. Their paths have the classes "part-0", "part-1" ...
     """
     rows, cols = np.asarray(rows), np.asarray(cols)
     if part is None:
@@ -137,7 +137,7 @@ def svg(
 
 
 def _shaded(fill: Any, attributes: str) -> str:
-    """A path for all cells of about the same share of entries."""
+    """Return a path for each level of density."""
     shades = np.ceil(np.sqrt(fill) * _LEVELS).astype(int)
     return "".join(
         [
@@ -149,7 +149,7 @@ def _shaded(fill: Any, attributes: str) -> str:
 
 
 def _runs(marked: Any) -> str:
-    """The path of all runs of cells that are next to each other in a row."""
+    """Return the path of all horizontal runs of marked cells."""
     edges = np.diff(np.pad(marked, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     tops, begins = np.nonzero(edges == 1)
     _, ends = np.nonzero(edges == -1)

@@ -1,8 +1,10 @@
-"""Which way a Jacobian is computed: decided from shapes alone, in a dry run over the recorded steps (``sketches``).
+"""Choose the strategy for a Jacobian, from shapes only, by a dry run over the traced steps (``sketches``).
+
+``ways`` calls ``chosen`` or ``planned``. The strategies are:
 
 =================  ===================================================================================================
-forward terms      terms are carried from the inputs through the steps (``accumulate``)
-reverse terms      the same from the outputs: the steps of the VJP, which is linear in its cotangent, give the transpose
+forward terms      propagate terms from the inputs through the steps (``accumulate``)
+reverse terms      propagate terms through the steps of the VJP, which is linear in its cotangent; gives the transpose
 vjps               a VJP for each element of the outputs, in batches
 jvps               a JVP for each element of the inputs, in batches
 =================  ===================================================================================================
@@ -23,28 +25,28 @@ from chainrule._src.rules.structure import structure_of
 
 FORWARD, REVERSE, VJPS, JVPS = STRATEGIES = ("forward terms", "reverse terms", "vjps", "jvps")
 
-#: operations that an entry costs: where it is added into a dense matrix, and where it is sorted into a sparse one
+#: operations per entry: to add it to a dense matrix, and to sort it into a sparse one
 ADDED, SORTED = 4, 25
-#: by how much reverse terms have to be better, where a dense matrix is wanted, and where rows have to be brought together
+#: factor by which reverse terms must be faster, for a dense result (True) and for a sparse one (False)
 RELUCTANCE = {True: 1.2, False: 3.0}
-#: entries of a matrix from which on products with vectors may cost as little
+#: density from which on products with vectors may be as fast
 FULL = 0.25
-#: by how much the operations of terms have to be more than those of products, where a plan repeats them and nothing else
+#: ratio of operations of terms and of products, above which a compiled plan uses products
 REPEATED = 3
-#: inputs so few, in programs so long, are followed by JVPs, whatever the layout
+#: with at most this number of inputs and at least this number of steps, JVPs are used for all layouts
 FEW, LONG = 8, 300
 
 
 class Plan:
-    """How a Jacobian is computed, and what the other ways would take. Print it.
+    """The strategy of a Jacobian and the estimated costs of all strategies. Print it.
 
     Attributes:
         strategy: "forward terms", "reverse terms", "vjps" or "jvps".
-        costs: of each strategy, by estimate; forward and reverse terms also say why they cannot be used.
+        costs: the estimated cost of each strategy; for forward and reverse terms also the reason why they cannot be used.
         shape: of the Jacobian as a matrix.
-        nnz: how many entries it has at most, if it is computed by terms.
-        lines: for each step how many terms and entries its result has (or, for reverse terms, its cotangent).
-        why: how it came to be the strategy: "by estimate", "as asked", "as it is small or recorded".
+        nnz: upper bound of the number of entries, if it is computed by terms.
+        lines: for each step, the numbers of terms and entries of its result (or, for reverse terms, of its cotangent).
+        why: the reason for the strategy: "by estimate", "as requested", "because it is small or recorded".
     """
 
     __module__ = "chainrule.jacobians"
@@ -97,7 +99,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns of one width; numbers to the right."""
+    """Align columns; numbers to the right."""
     widths = [max([len(row[k]) for row in rows]) for k in range(len(rows[0]))]
     last = len(widths) - 1
     return [
@@ -112,7 +114,7 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def only_moves(steps: Sequence[JacStep]) -> bool:
-    """Whether no step combines elements, so that rows have as many entries as operations brought together."""
+    """Return whether all steps are elementwise or move elements, so that none combines the elements of an operand."""
     for step in steps:
         prim = step.prim
         if prim.kind != "elementwise" and not prim.moves:
@@ -126,9 +128,9 @@ _ONLY_MOVES = {"diagonal", "selection", "scatter", "zero"}
 
 
 def plain_choice(steps: Sequence[JacStep], m: int, n: int, dense: bool) -> str | None:
-    """The strategy where it is plain to see."""
+    """Return the strategy if simple criteria decide it, without estimates; else None."""
     if not dense and any([step.prim.kind == "function" for step in steps]):
-        return REVERSE  # which sees the operations of custom backward functions
+        return REVERSE  # traces the operations of custom backward functions
     if dense and m == 1:
         return VJPS
     if n <= FEW and len(steps) > LONG:
@@ -139,7 +141,7 @@ def plain_choice(steps: Sequence[JacStep], m: int, n: int, dense: bool) -> str |
 def chosen(
     steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], *, dense: bool, limit: int
 ) -> str:
-    """The strategy of ``planned``, found sooner where forward terms cost no more than making a matrix of them."""
+    """Return the strategy of ``planned``; skip the other estimates if forward terms cost no more than assembling the matrix."""
     m, n = _size(results, variables)
     plain = plain_choice(steps, m, n, dense)
     if plain is not None:
@@ -154,9 +156,9 @@ def chosen(
 def to_repeat(
     steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], limit: int
 ) -> str | None:
-    """The products with vectors that a plan repeats in less time than forward terms; None if there are none.
+    """Return the products with vectors that are faster than forward terms in a compiled plan; None if there are none.
 
-    A plan makes no calls, and sorts no entries: what counts is operations on numbers.
+    A plan has no call overhead and does not sort entries, so only operations on numbers count.
     """
     if any([step.prim.kind == "function" for step in steps]):
         return None
@@ -178,8 +180,8 @@ def planned(
     Args:
         results: the values of the trace.
         variables: the inputs.
-        dense: whether a dense result is wanted: then products with vectors can give it, too.
-        limit: how many entries may be held at once.
+        dense: whether the result is dense; then products with vectors are candidates, too.
+        limit: most entries in memory at once.
         strategy: the caller's choice.
     """
     m, n = _size(results, variables)
@@ -199,17 +201,17 @@ def planned(
         or min(candidates, key=lambda name: _weighed(name, costs[name], dense))
     )
     sketches = reverse if best == REVERSE else forward
-    why = "by estimate" if strategy is None else "as asked"
+    why = "by estimate" if strategy is None else "as requested"
     return Plan(best, costs, (m, n), sketches.nnz, sketches.lines, why)
 
 
 def _weighed(name: str, cost: Cost, dense: bool) -> float:
-    """A cost by which to choose: what reverse terms gain is less sure."""
+    """Return the cost for comparison; reverse terms have a penalty, because their estimate is less certain."""
     return cost.seconds * (RELUCTANCE[dense] if name == REVERSE else 1)
 
 
 def _assembled(cost: Cost, nnz: float, m: int, n: int, dense: bool) -> Cost:
-    """What terms cost with the making of a matrix from them."""
+    """Return the cost of terms, including the assembly of a matrix."""
     operations = cost.operations + _to_assemble(nnz, m, n, dense)
     return cost._replace(operations=operations, entries=max(cost.entries, nnz))
 

@@ -1,4 +1,4 @@
-"""Partial derivatives, tangents and cotangents of one step: what values of terms are multiplied by."""
+"""Partial derivatives, JVPs and VJPs of one step, which ``moves`` applies to the values of terms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ndarray = np.ndarray
 
 @functools.lru_cache(1024)
 def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
-    """The rule for an elementwise row's operand, and what is given to it: "" to a partial, "t" to a JVP, "g" to a VJP."""
+    """Return the rule for an elementwise primitive's operand, and its argument: "" for a partial, "t" (JVP) or "g" (VJP)."""
     name = prim.operands[i]
     cells = prim.declared[2]
     for column, given in (("jvp", "t"), ("d", ""), ("vjp", "g")):
@@ -34,7 +34,7 @@ def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
 
 @functools.lru_cache(1024)
 def _operand_of(prim: Primitive, i: int) -> int:
-    """Which operand is the partial with respect to operand i, as in a product; −1 if none is."""
+    """Return the index of the operand that is the partial with respect to operand i, as in a product; −1 if there is none."""
     rule, _ = _rule_of(prim, i)
     if not is_identity(rule) or argument_names(rule)[0] not in prim.operands:
         return -1
@@ -42,9 +42,9 @@ def _operand_of(prim: Primitive, i: int) -> int:
 
 
 def partial_of(step: JacStep, i: int) -> Any:
-    """What an elementwise row multiplies a tangent of operand i by: a number or an array-like; None where that is 0.
+    """Return the partial of an elementwise step with respect to operand i: a number or an array-like; None if it is 0.
 
-    For a complex operand it is a pair: what it makes of 1, and of 1j.
+    For a complex operand it is a pair: the images of 1 and of 1j.
     """
     prim = step.prim
     rule, given = _rule_of(prim, i)
@@ -59,7 +59,7 @@ def partial_of(step: JacStep, i: int) -> Any:
             factor = read(prim, rule, environment(prim, operands, step.outs[0], step.params)) if k < 0 else operands[k]
         if isinstance(factor, (int, float)) and factor == 0:
             return None
-        if hasattr(factor, "dtype") and factor.dtype.kind in "biu":  # whose sums are not those of numbers
+        if hasattr(factor, "dtype") and factor.dtype.kind in "biu":  # sums of booleans or integers would differ
             factor = factor.astype(_real_dtype(step.outs[0]))
         return (factor, factor * 1j) if turning else factor
     out = step.outs[0]
@@ -73,7 +73,7 @@ def partial_of(step: JacStep, i: int) -> Any:
 
 
 def _precise(step: JacStep) -> list[TensorLike]:
-    """A step's operands; those that are less precise than its result, as precise: a partial is of these alone."""
+    """Return a step's operands, cast to the precision of its result if they are less precise."""
     operands = step.operands
     out = step.outs[0].dtype
     for x in operands:
@@ -91,7 +91,7 @@ def _real_dtype(x: AnyArray) -> NumpyDType:
 
 
 def scaled(term: Term, factor: Any, shape: Shape, out: Any) -> Term:
-    """A term of an operand that has the output's shape, times a factor for each row."""
+    """Multiply a term of an operand (of the output's shape) by a factor for each row."""
     vals = term.vals
     if type(factor) is tuple:
         one, turn = [_at_rows(f, shape, term) for f in factor]
@@ -103,7 +103,7 @@ def scaled(term: Term, factor: Any, shape: Shape, out: Any) -> Term:
 
 
 def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
-    """A factor for each element of a value, as one for each row of a term."""
+    """Convert a factor for each element of a value to one for each row of a term."""
     have = shape_of(factor)
     if not have and not hasattr(factor, "dtype"):
         return factor
@@ -114,7 +114,7 @@ def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
 
 
 def real_if(vals: Any, out: AnyArray) -> Any:
-    """The real part of what became of complex tangents, where the result is real."""
+    """Return the real part of vals if the result is real."""
     if type(vals) is ndarray and vals.dtype.kind == "f":
         return vals
     if dtype_of(out).kind != "c" and (isinstance(vals, complex) or (hasattr(vals, "dtype") and vals.dtype.kind == "c")):
@@ -123,7 +123,7 @@ def real_if(vals: Any, out: AnyArray) -> Any:
 
 
 def push(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
-    """The row's JVP of a batch of tangents of operand i, for each output with the batch in front; None for zeros."""
+    """Return the JVP of a batch of tangents of operand i, for each output with a leading batch axis; None for zeros."""
     size = shape_of(tangents)[0]
     with open_level("jacobian", Batched, size, "same", True) as level:
         given: list[Any] = [None] * len(step.operands)
@@ -135,7 +135,7 @@ def push(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
 
 
 def pull(step: JacStep, i: int, cotangents: object) -> Any:
-    """The row's VJP with respect to operand i, of a batch of cotangents of its one output; not conjugated."""
+    """Return the VJP with respect to operand i of a batch of cotangents of the single output, not conjugated."""
     prim, name = step.prim, step.prim.operands[i]
     env = environment(prim, step.operands, step.out(), step.params)
     with open_level("jacobian", Batched, shape_of(cotangents)[0], "same", True) as level:
@@ -148,11 +148,11 @@ def pull(step: JacStep, i: int, cotangents: object) -> Any:
 
 
 def pull_ones(step: JacStep, i: int) -> Any:
-    """What each element of operand i is multiplied by before it goes to one element of the output."""
+    """Return the partial for each element of operand i, if each contributes to a single element of the output."""
     return pull(step, i, np.ones((1, *shape_of(step.outs[0])), step.outs[0].dtype))[0]
 
 
 def tangents_of(term: Term, x: object) -> Any:
-    """The vals of a term, as tangents of the operand."""
+    """Return the vals of a term as tangents of the operand."""
     vals = term.vals
     return np.broadcast_to(vals if hasattr(vals, "dtype") else np.asarray(vals, dtype_of(x)), term.cols.shape)

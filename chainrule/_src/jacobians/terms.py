@@ -1,9 +1,8 @@
-"""Terms: the parts that a structured Jacobian is the sum of.
+"""``Term`` and ``Variable``: a structured Jacobian is a sum of terms.
 
-A value's Jacobian with respect to a variable is a sum of terms. A term says for each element of the value (a *row*) which
-elements of the variable it depends on (``cols``) and how much (``vals``). Both have an axis of *slots* in front and then
-the value's shape, so that what moves the value's elements (views, slices, gathers) moves those of cols and vals in the
-same way, and what scales them scales vals by broadcasting.
+A term stores for each element of a value (a *row*) the elements of the variable that it depends on (``cols``), and the derivatives
+(``vals``). Both arrays have a leading axis of *slots*, followed by the value's shape. So operations that move the value's elements
+(views, slices, gathers) apply to cols and vals, too, and factors multiply vals by broadcasting.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ IndexArray = np.ndarray[Any, np.dtype[np.intp]]
 
 
 class Variable:
-    """What columns count: the elements of one input, or of a value that the computation was cut at.
+    """The variable of a Jacobian, whose elements are the columns: an input, or an intermediate variable (see ``accumulate``).
 
     Attributes:
-        seed: the numbers of the elements, in the variable's shape; ``cols`` with an axis of one slot in front.
-        terms: the Jacobian of a value that was cut, with respect to earlier variables; None for an input.
+        seed: the flat indices of the elements, in the variable's shape; ``cols`` has a leading axis of one slot.
+        terms: the Jacobian of an intermediate variable with respect to earlier variables; None for an input.
     """
 
     __slots__ = ("_parts", "cols", "dtype", "seed", "shape", "size", "terms")
@@ -40,7 +39,7 @@ class Variable:
         self._parts: tuple[Variable, Variable] | None = None
 
     def identity(self) -> Term:
-        """The Jacobian of the variable with respect to itself."""
+        """Return the Jacobian of the variable with respect to itself."""
         return Term(self, self.cols, 1)
 
     @property
@@ -56,7 +55,7 @@ class Variable:
         return part
 
     def start(self) -> list[Term]:
-        """The terms of the variable's value; of complex elements with respect to their parts."""
+        """Return the terms of the variable's value; for a complex variable, with respect to its parts."""
         if not self.size:
             return []
         if self.dtype.kind != "c":
@@ -68,14 +67,14 @@ class Variable:
 class Term:
     """One summand of a value's Jacobian.
 
-    Slot e of row s is the entry ``vals[e, s]`` in column ``cols[e, s]``. Entries at one place add up.
+    Slot e of row s is the entry ``vals[e, s]`` in column ``cols[e, s]``. Entries at the same position are added.
 
     Attributes:
-        source: the variable that the columns are of.
+        source: the variable.
         cols: integers of shape ``(slots, *S)``, often a strided view of ``source.seed``.
-        vals: a number, or an array-like with as many axes as cols, each as long or of length 1.
-        rows: None if there is a row for each element of the value (S is its shape); else the positions of the rows
-            (S is ``(len(rows),)``), in which one may come more than once.
+        vals: a number, or an array-like that broadcasts to the shape of cols, with as many axes.
+        rows: None if each element of the value has a row (S is its shape); else the positions of the rows (S is
+            ``(len(rows),)``), possibly with duplicates.
     """
 
     __slots__ = ("cols", "rows", "source", "vals")
@@ -92,17 +91,17 @@ class Term:
 
     @property
     def affine(self) -> bool:
-        """Whether a column is a linear function of the indices of its entry: then the strides of cols say which."""
+        """Whether the column is a linear function of the indices of the entry, given by the strides of cols."""
         base = self.cols.base
         own = self.source.seed
         return base is own or (own.base is not None and base is own.base)
 
     def full_vals(self) -> Any:
-        """vals in the shape of cols."""
+        """Return vals, broadcast to the shape of cols."""
         return np.broadcast_to(self.vals, self.cols.shape)
 
     def entries(self) -> tuple[IndexArray, IndexArray, Any]:
-        """Rows, columns and values of all entries, each of one axis."""
+        """Return rows, columns and values of all entries, flat."""
         cols = self.cols
         count = math.prod(cols.shape[1:])
         rows = np.arange(count) if self.rows is None else self.rows
@@ -115,12 +114,12 @@ class Term:
 
 
 def flat(x: Any) -> Any:
-    """All elements along one axis."""
+    """Flatten an array-like."""
     return x.reshape(-1) if type(x) is ndarray else np.reshape(x, (-1,))
 
 
 def merged(terms: list[Term]) -> list[Term]:
-    """Terms in the same rows and columns, as one."""
+    """Merge terms with the same rows and columns (the same array objects)."""
     if len(terms) == 1 or not terms:
         return terms
     kept: dict[Any, Term] = {}
@@ -132,4 +131,4 @@ def merged(terms: list[Term]) -> list[Term]:
 
 
 class Unstructured(Exception):
-    """Terms cannot be carried through an operation; the message says which, and why."""
+    """Terms cannot be propagated through an operation; the message has its name and the reason."""

@@ -1,4 +1,4 @@
-"""One call of a function on values that note where their Jacobians come from."""
+"""``JacobianTrace``: run a function once on ``Jac`` values, which record the steps that Jacobians are propagated through."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from chainrule._src.transforms.called import Called
 
 
 class Recipe(NamedTuple):
-    """How a structured Jacobian was made, for who asks later.
+    """The arguments that computed a structured Jacobian, so that ``explain`` can compute it again.
 
     Attributes:
-        function, x: the Jacobian is that of ``function(x)``.
-        output, input: of which result by which variable.
-        strategy: how it was computed.
-        memory: the number of bytes that one step's entries may take.
-        name: what the result is called, if the program gives it no name.
+        function, x: the function and its argument.
+        output, input: the indices of the output and of the input.
+        strategy: the strategy that computed it.
+        memory: most bytes of one step's entries.
+        name: default name of the result.
     """
 
     function: AnyFunction
@@ -50,11 +50,11 @@ class JacobianTrace:
     """A call ``function(x)``, and the Jacobians of its results.
 
     Attributes:
-        arrays: whether the caller works with NumPy arrays, and gets them back.
+        arrays: whether the caller passed NumPy arrays, so that results are arrays.
         points: the leaves of ``x`` as the caller passed them; ``inner`` is their structure.
-        variables: one for each.
-        results: the leaves of what the function returned, as values of the trace; ``outer`` is their structure.
-        strategy: how the Jacobians were computed, once they were.
+        variables: one for each point.
+        results: the leaves of the function's result, as values of the trace; ``outer`` is their structure.
+        strategy: the strategy that computed the Jacobians; set afterwards.
     """
 
     outer: TreeSpec
@@ -82,11 +82,11 @@ class JacobianTrace:
 
     @functools.cached_property
     def steps(self) -> list[JacStep]:
-        """The operations that the results came from, oldest first."""
+        """The operations that the results depend on, oldest first."""
         return steps_of(self.results)
 
     def terms(self, memory: int) -> list[list[list[Term]]]:
-        """For each result, for each variable the terms of its Jacobian, where no step's numbers take more memory, in bytes."""
+        """Return the terms of the Jacobian for each result, for each variable; ``memory`` limits the bytes of each step."""
         found = Accumulation(self.results, memory // 8, steps=self.steps)
         by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
         return [
@@ -96,11 +96,7 @@ class JacobianTrace:
 
 
 def in_memory(x: object) -> Any:
-    """What structured Jacobians are made of: anything but another library's array.
-
-    Raises:
-        TypeError: it is one, or a tensor of one.
-    """
+    """Return x unchanged; raise TypeError if it is an array of another library, or a tensor of one."""
     data = getattr(x, "_raw", x)
     if type(data) is Foreign or is_foreign(type(data)):
         raise errors.layout_foreign(plain(data))
@@ -108,10 +104,10 @@ def in_memory(x: object) -> Any:
 
 
 def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:
-    """The terms of one input; of a complex one what its parts' terms come to.
+    """Return the terms of one input; for a complex input, combine the terms of its parts.
 
-    That is the complex derivative of a complex result, as far as it has one, and of a real result the gradients of its
-    elements: the conventions of ``backward``.
+    They are the complex derivative of a complex result, if it exists, and the gradients of the elements of a real result, with
+    the conventions of ``backward``.
     """
     if variable.dtype.kind != "c":
         return by_variable.get(variable, [])
@@ -124,7 +120,7 @@ def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, comple
 
 
 def _primal(leaf: TensorLike, create_graph: bool, api: str) -> Any:
-    """An argument as it stands inside a value of the trace: a tensor only where the result is to be recorded."""
+    """Return an argument as the primal of a traced value: a tensor only if the result is recorded."""
     if not isinstance(leaf, (Tensor, ArrayLike)):
         leaf = np.asarray(leaf)
     if leaf.dtype.kind not in "fc":
@@ -135,7 +131,7 @@ def _primal(leaf: TensorLike, create_graph: bool, api: str) -> Any:
 
 
 def _result(y: TensorLike, level: Level) -> Jac:
-    """A result as a value of the trace; one that does not depend on the arguments is a constant."""
+    """Return a result as a traced value; a result that does not depend on the arguments becomes a constant."""
     y = unfaced(y)
     data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Jac and data.level == level:

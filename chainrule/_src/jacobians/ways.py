@@ -1,4 +1,7 @@
-"""The terms of a function's Jacobian by any of the strategies, and what is done where one of them cannot go on."""
+"""Compute the terms of a function's Jacobian by a strategy, with fallbacks to other strategies.
+
+``api`` calls ``terms_of``, ``dense_jacobian``, ``terms_by_colours`` and ``plan_of``; ``prepared`` calls ``terms_to_repeat``.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ ndarray = np.ndarray
 #: for each output, for each input
 TermGrid = list[list[list[Term]]]
 ITEMSIZE = 8  # bytes of a number, in estimates
-#: elements of the input, and of the Jacobian, from which its structure is looked at without being asked for
+#: number of elements of the input, and of the Jacobian, from which on dense Jacobians may use structure
 MANY, SMALL = 64, 1 << 15
 
 
@@ -50,45 +53,45 @@ def terms_of(
     strategy: str | None = None,
     wants_dense: bool = False,
 ) -> TermGrid:
-    """The terms of the Jacobian of ``function`` at ``x``.
+    """Return the terms of the Jacobian of ``function`` at ``x``.
 
     Args:
         trace: of that call.
-        memory: bytes that a step may take, and a Jacobian that is computed as a whole because it must be.
-        strategy: the user's choice; it is the only way then.
+        memory: most bytes of a step, and of a dense Jacobian computed as a fallback.
+        strategy: the user's choice, without fallback.
         wants_dense: whether the terms will be made a dense array in any case.
 
     Raises:
-        RuntimeError: there is no way within the memory.
+        RuntimeError: no strategy works within the memory.
     """
     m, n = _size(trace)
     fits = wants_dense or m * n * ITEMSIZE <= memory
     first = strategy or chosen(trace.steps, trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE)
-    others = [] if strategy is not None else [way for way in (FORWARD, REVERSE) if way != first]
+    others = [] if strategy is not None else [candidate for candidate in (FORWARD, REVERSE) if candidate != first]
     why: Exception | None = None
-    for way in (first, *others):
-        if way in (VJPS, JVPS) and not fits:
-            why = why or Unstructured(f"{way} compute all of the Jacobian")
+    for candidate in (first, *others):
+        if candidate in (VJPS, JVPS) and not fits:
+            why = why or Unstructured(f"{candidate} compute the whole Jacobian")
             continue
         try:
-            return _by(way, trace, function, x, memory)
+            return _terms_by(candidate, trace, function, x, memory)
         except Unstructured as reason:
             why = why or reason
         except NanFound:
             raise
-        except Exception as reason:  # a custom function's rule may take no such values, and f itself did not fail
-            if strategy is not None or way in (VJPS, JVPS):
+        except Exception as reason:  # a custom function's rule may not support these values; f itself did not fail
+            if strategy is not None or candidate in (VJPS, JVPS):
                 raise
             why = why or reason
     if strategy is not None or not fits:
         raise _too_much(api, why, trace, memory)
-    return _by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
+    return _terms_by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
 
 
 def terms_to_repeat(
     trace: JacobianTrace, function: AnyFunction, x: tuple[AnyArray, ...], *, api: str, memory: int
 ) -> TermGrid:
-    """The terms of ``terms_of`` for a plan: in their places are the numbers of products, where repeating these costs less."""
+    """Return the terms of ``terms_of`` for a compiled plan; compute their entries by products if the plan runs faster."""
     found = terms_of(trace, function, x, api=api, memory=memory)
     m, n = _size(trace)
     dtypes = {y.dtype for y in trace.results} | {v.dtype for v in trace.variables}
@@ -96,59 +99,60 @@ def terms_to_repeat(
         return found
     vals = [term.vals for row in found for terms in row for term in terms]
     if trace.strategy != FORWARD or any([isinstance(v, Tensor) and v._edge is not None for v in vals]):
-        return found  # which depend on what is on the tape, and products would not show it
-    way = to_repeat(trace.steps, trace.results, trace.variables, memory // ITEMSIZE)
-    if way is None:
+        return found  # the terms depend on values on the tape, and products would lose that
+    products_strategy = to_repeat(trace.steps, trace.results, trace.variables, memory // ITEMSIZE)
+    if products_strategy is None:
         return found
     try:
-        products = _by(way, trace, function, x, memory)
-    except Exception:  # an operation has no forward mode, or takes no batches
+        products = _terms_by(products_strategy, trace, function, x, memory)
+    except Exception:  # an operation has no JVP rule, or no batching rule
         trace.strategy = FORWARD
         return found
     return [
         [
-            [_in_places(whole, assemble.EntryPattern.of(terms, y.shape, whole.source.size))]
+            [_at_entries(whole, assemble.EntryPattern.of(terms, y.shape, whole.source.size))]
             for terms, (whole,) in zip(row, wholes, strict=True)
         ]
         for y, row, wholes in zip(trace.results, found, products, strict=True)
     ]
 
 
-def _in_places(whole: Term, pattern: assemble.EntryPattern) -> Term:
-    """The entries of a pattern, of a term with all columns."""
+def _at_entries(whole: Term, pattern: assemble.EntryPattern) -> Term:
+    """Return the entries of a pattern, from a term with all columns."""
     rows, cols = pattern.row_numbers(), pattern.indices.astype(np.intp)
     values = np.take(flat(whole.full_vals()), cols * pattern.shape[0] + rows)
     return Term(whole.source, cols[None], np.reshape(values, (1, -1)), rows)
 
 
-def _by(
-    way: str, trace: JacobianTrace, function: AnyFunction, x: TensorLike | tuple[AnyArray, ...], memory: int
+def _terms_by(
+    strategy: str, trace: JacobianTrace, function: AnyFunction, x: TensorLike | tuple[AnyArray, ...], memory: int
 ) -> TermGrid:
-    trace.strategy = way
-    if way == FORWARD:
+    trace.strategy = strategy
+    if strategy == FORWARD:
         return trace.terms(memory)
-    if way == REVERSE:
+    if strategy == REVERSE:
         return reverse_terms(_transposes(trace, function, x, memory), trace.variables)
-    mode = "reverse" if way == VJPS else "forward"
+    mode = "reverse" if strategy == VJPS else "forward"
     found = dense.jacobian(function, x, mode=mode, create_graph=trace.create_graph, memory=memory)
     parts = iter(tree_leaves(found))
     return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
 
 
 def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, sparsity: object, memory: int) -> TermGrid:
-    """The terms of a Jacobian whose pattern is known: products with few vectors give its entries.
+    """Return the terms of a Jacobian with a known pattern, computed by few products with vectors.
 
     Args:
         sparsity: the pattern: a sparse array, or an array.
 
     Raises:
-        ValueError: there are several outputs or inputs, or something is complex or to be recorded; the pattern has another shape.
+        ValueError: there are several outputs or inputs, or one is complex; the result would be recorded; or the pattern has
+            another shape.
     """
     if len(trace.results) != 1 or len(trace.variables) != 1:
-        raise errors.jacobian_sparsity(f"there are {len(trace.results)} and {len(trace.variables)}")
+        raise errors.jacobian_sparsity(f"got {len(trace.results)} and {len(trace.variables)}")
     (y,), (variable,) = trace.results, trace.variables
     if trace.create_graph or "c" in (y.dtype.kind, variable.dtype.kind):
-        raise errors.jacobian_sparsity("it is real, and off the tape")
+        raise errors.jacobian_sparsity("it must be real, and off the tape")
     pattern = pattern_of(sparsity, (math.prod(y.shape), variable.size))
     flat, (point,) = of_leaves(trace, function, x)
     colours = coloured(pattern)
@@ -170,7 +174,7 @@ def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, spa
 
 
 def _batch(product: Callable[[Any], Any], like: AnyArray) -> Callable[[Any], Any]:
-    """Products of several vectors at once; one by one, where a rule takes no batches."""
+    """Return a function that multiplies a batch of vectors; it loops if a rule does not support batches."""
 
     def products(vectors: NumpyArray) -> Any:
         given = wrap(vectors) if isinstance(like, Tensor) else vectors
@@ -193,15 +197,15 @@ def _transposes(trace: JacobianTrace, function: AnyFunction, x: object, memory: 
 def dense_jacobian(
     function: AnyFunction, x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray], memory: int
 ) -> Any:
-    """The dense Jacobian of a large function by its structure; None where products with vectors cost less.
+    """Compute the dense Jacobian of a large function by its structure; return None if products with vectors cost less.
 
-    It is None, too, where these do what terms do not: record, count as another transformation's operations.
+    Also return None if the result is recorded or inside another transformation, which only products support.
     """
     if not _is_plain(x):
         return None
     try:
         trace = JacobianTrace(function, x, False)
-    except Exception:  # products with vectors will say what is wrong, if anything is
+    except Exception:  # products with vectors will raise the error
         return None
     m, n = _size(trace)
     dtypes = {y.dtype for y in trace.results} | {v.dtype for v in trace.variables}
@@ -210,11 +214,11 @@ def dense_jacobian(
     for y in trace.results:
         for v in trace.variables:
             check_size(y.shape, v.shape, y.dtype, largest(memory))
-    way = chosen(trace.steps, trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
+    strategy = chosen(trace.steps, trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
     products = min([products_cost(trace.steps, a, b, memory // ITEMSIZE).operations for a, b in ((m, n), (n, m))])
     memory = min(memory, ITEMSIZE * max(int(products), SMALL))  # a step that makes more is more work than products
     try:
-        if way == FORWARD:
+        if strategy == FORWARD:
             blocks = [
                 [
                     assemble.dense(terms, y.shape, v.shape, y.dtype)
@@ -222,18 +226,18 @@ def dense_jacobian(
                 ]
                 for y, row in zip(trace.results, trace.terms(memory), strict=True)
             ]
-        elif way == REVERSE:
+        elif strategy == REVERSE:
             blocks = reverse_dense(_transposes(trace, function, x, memory), trace.variables)
         else:
             return None
     except (Unstructured, NotImplementedError):
         return None
-    rows = [tree_unflatten([_faced(part, trace.arrays) for part in row], trace.inner) for row in blocks]
+    rows = [tree_unflatten([_as_caller(part, trace.arrays) for part in row], trace.inner) for row in blocks]
     return tree_unflatten(rows, trace.outer)
 
 
 def plan_of(function: AnyFunction, x: object, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
-    """How the Jacobian of ``function`` at ``x`` is computed."""
+    """Return the plan for the Jacobian of ``function`` at ``x``."""
     trace = JacobianTrace(function, x)
     m, n = _size(trace)
     small = wants_dense and strategy is None and (not _is_plain(x) or m * n < SMALL)
@@ -241,19 +245,19 @@ def plan_of(function: AnyFunction, x: object, wants_dense: bool, strategy: str |
         strategy = JVPS if n < m else VJPS
     plan = planned(trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE, strategy=strategy)
     if small:
-        plan.why = "as it is small or recorded"
+        plan.why = "because it is small or recorded"
     return plan
 
 
-def _faced(block: object, arrays: bool) -> Any:
-    """A block in the caller's face; what depends on a tensor of the caller's that is on the tape is taken off."""
+def _as_caller(block: object, arrays: bool) -> Any:
+    """Convert a block to the caller's type; for arrays, detach a result that depends on a tensor on the tape."""
     if not arrays and isinstance(block, Tensor):
         block = block._raw
     return as_caller_type(block, not arrays)
 
 
 def _is_plain(x: object) -> bool:
-    """Whether there are many real numbers, on no tape and in no transformation."""
+    """Return whether x has many real numbers, off the tape and outside of transformations."""
     count = 0
     for leaf in tree_leaves(x):
         tensor = unfaced(leaf)
@@ -267,7 +271,7 @@ def _is_plain(x: object) -> bool:
 
 
 def _term_of_columns(found: AnyArray, source: Variable, shape: tuple[int, ...]) -> Term:
-    """A dense Jacobian (*shape, *source) as a term: every element of the source is a slot."""
+    """Convert a dense Jacobian (*shape, *source) to a term with a slot for every element of the source."""
     found = unfaced(found)
     if isinstance(found, Tensor) and found._edge is None:
         found = found._raw
@@ -289,7 +293,7 @@ def _too_much(api: str, reason: Exception | None, trace: JacobianTrace, memory: 
 
 
 def in_bytes(count: int) -> str:
-    """A number of bytes for people."""
+    """Format a number of bytes: ``298 GiB``."""
     power = min(max(count, 1).bit_length() // 10, len(_UNITS) - 1)
     return f"{count / 1024**power:.3g} {_UNITS[power]}"
 

@@ -1,7 +1,7 @@
-"""Which elements of convolutions meet: the three rows of a convolution are one sum of products, read in three ways.
+"""The entries of the local Jacobians of convolutions. ``moves`` calls ``meeting`` and ``meeting_entries``.
 
-The sum is Σ output · weight · input over all places of a window, all windows, and the channels and examples that go
-together. So a Jacobian with respect to one of the three, of another, has the elements of the third as its entries.
+A convolution and its two derivatives are one trilinear form, Σ output · weight · input, summed over window taps, windows, channels
+and examples. So the Jacobian of one of the three with respect to another has the elements of the third as its entries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chainrule._src.jacobians.places import Entries
 from chainrule._src.jacobians.terms import IndexArray
 from chainrule._src.table.convolution import _windows
 
-#: For each row what its first operand, its second operand and its result are.
+#: The roles of the first operand, the second operand and the result of each primitive.
 _PARTS = {
     "convolution": ("input", "weight", "output"),
     "convolution_input": ("output", "weight", "input"),
@@ -28,14 +28,13 @@ _PARTS = {
 class Meeting(NamedTuple):
     """The entries of a local Jacobian, as positions that broadcast against each other.
 
-    The axes are examples, groups, channels of the output, channels of the input, places in a window, windows.
-
-    Those of the input are −1 in the padding, where nothing meets.
+    The axes are examples, groups, channels of the output, channels of the input, taps of a window, windows. Positions of the
+    input are −1 in the padding, which has no entries.
 
     Attributes:
-        operand: where each entry reads the operand.
-        result: where it goes in the result.
-        factor: which element of the other operand it is.
+        operand: the position of each entry in the operand.
+        result: its position in the result.
+        factor: the position of its value in the other operand.
     """
 
     operand: IndexArray
@@ -52,7 +51,7 @@ class Meeting(NamedTuple):
 
 
 def meeting(step: JacStep, i: int) -> Meeting:
-    """Which elements meet in a convolution, for the operand at a position."""
+    """Return the positions of the entries of a convolution's local Jacobian, for operand i."""
     parts = _PARTS[step.prim.name]
     shapes = dict(zip(parts, [*map(shape_of, step.operands), shape_of(step.outs[0])], strict=True))
     params = step.params
@@ -73,7 +72,7 @@ def meeting(step: JacStep, i: int) -> Meeting:
 
 
 def meeting_entries(step: JacStep, i: int, met: Meeting) -> Entries:
-    """The entries of a convolution's local Jacobian."""
+    """Return the entries of a convolution's local Jacobian."""
     shape = met.shape
     inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))
     at, to, factor = (np.broadcast_to(part, shape).reshape(-1)[inside] for part in met)

@@ -1,1 +1,1 @@
-"""Error messages and warnings, and the source locations and variable names in the user's program that they quote."""
+"""Error messages and warnings, and the user's source lines and variable names in them."""

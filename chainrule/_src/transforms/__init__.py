@@ -1,1 +1,1 @@
-"""Derivatives of functions and tensors: grad, vmap, Function, graphs of nodes."""
+"""Derivatives of functions and tensors: grad, vmap, backward, Function, graphs of nodes."""

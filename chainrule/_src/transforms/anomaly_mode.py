@@ -1,7 +1,8 @@
-"""The search for the first NaN: in the forward pass, in the backward pass and in forward mode.
+"""Anomaly mode: find the operation that computed the first NaN, in the forward pass, the backward pass and forward mode.
 
-Each array with a NaN or an infinity in it is registered with the operation in which that arose. A result that is computed from
-such an array takes over its entry. So an error names the cause of its own NaN, and not that of another computation.
+Each array that contains a NaN or an infinity is registered with the operation that computed it (its *origin*). A result of such an
+array inherits the origin. So an error names the cause of its own NaN, not that of another computation. The texts are in
+``explaining/diagnosis/anomalies``.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from chainrule._src.tape.node import Leaf, Node, Pending
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import dropping
 
-_INFINITY = "the first infinite gradient"  # a note of the sweep
+_INFINITY = "the first infinite gradient"  # key in the notes of a sweep
 
 
 class _Origins:
-    """Where the NaN (or the infinity) in an array arose, for the arrays that are alive."""
+    """Maps arrays that are alive to the origin of their NaN (or infinity)."""
 
     def __init__(self) -> None:
         self.entries: dict[int, tuple[weakref.ref[NumpyArray], Any]] = {}
 
     def of(self, arrays: Sequence[object]) -> Any:
-        """The origin of the first of the arrays that has one; None if none has."""
+        """Return the origin of the first array that has one; None if none has."""
         for x in arrays:
             array, origin = self.entries.get(id(_raw(x)), _UNKNOWN)
             if origin is not None and array() is _raw(x):
@@ -53,16 +54,15 @@ _UNKNOWN: Any = (None, None)
 
 
 class _Anomaly(Watch):
-    """What watches a thread in the mode.
+    """The watch of a thread in anomaly mode.
 
     Attributes:
-        check_nan: whether results are looked at, or only the lines of the program remembered.
-        at_once: whether a NaN born in the forward pass raises there.
-        nans, infinities: where those of values arose, as text.
-        tangent_nans, tangent_infinities: where those of tangents arose, as text.
+        check_nan: whether to check results; otherwise only the lines of the program are recorded.
+        at_once: whether the first NaN in the forward pass raises immediately.
+        nans, infinities: the origins of those in values, as text.
+        tangent_nans, tangent_infinities: the origins of those in tangents, as text.
         parent: the node whose rule is running.
-        latest: what the node of the last operation is to keep: the origins of the NaN and the infinity in its result, and where
-            these are.
+        latest: metadata for the node of the last operation: the origins and the masks of the NaN and the infinity in its result.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Anomaly(Watch):
         return self._looked_at(prim, datas, out)
 
     def _looked_at(self, prim: Primitive, datas: tuple[TensorLike, ...] | list[TensorLike], result: Any) -> Any:
-        """A result, which is registered if it is not finite; a number of NumPy's is an array then."""
+        """Register a result that is not finite, and return it; a NumPy scalar is converted to an array in that case."""
         if _where(_not_finite, result) is None:
             return result
         result = np.asarray(result) if isinstance(result, np.generic) else result
@@ -122,7 +122,7 @@ class _Anomaly(Watch):
         return result
 
     def _stack(self) -> Any:
-        """The lines that are running; in a rule of the backward pass those that called the operation."""
+        """Return the running lines; in a rule of the backward pass, the lines that recorded the operation."""
         known = None if self.parent is None else self.parent.metadata.get("traceback_")
         return errors.call_stack() if known is None else known
 
@@ -149,7 +149,7 @@ class _Anomaly(Watch):
         return grads
 
     def _look_at_gradient(self, node: Node, i: int, grad: Any, g: Any, saved: tuple[object, ...]) -> None:
-        """Raise if a rule returned NaN for an operand; note the first infinity."""
+        """Raise if a rule returned NaN for an operand; record the first infinity."""
         notes, shape = LOCAL.sweep.notes, np.shape(_raw(grad))
         cotangents = g if type(g) in (tuple, list) else (g,)
         endless = any(_where(np.isinf, part) is not None for part in cotangents)
@@ -215,7 +215,7 @@ class _Anomaly(Watch):
         index: tuple[int, ...],
         at_index: list[dict[str, Any]],
     ) -> Any:
-        """Where a tangent that is not finite arose: in this operation."""
+        """Return the message about the tangent that this operation made nan or infinite."""
         stack, (values, moved) = self._stack(), at_index
         if test is np.isinf:
             return errors.infinite_tangent(prim, index, values, stack)
@@ -244,7 +244,7 @@ class _Anomaly(Watch):
                     known[step, i] = origin or self._first_terms(test, step, i, origins.infinities)
 
     def _first_terms(self, test: AnyFunction, step: JacStep, output: int, infinities: dict[Any, str]) -> Any:
-        """Where entries of a structured Jacobian that are not finite arose: in this step."""
+        """Return the message about the Jacobian entries that this step made nan or infinite."""
         if test is np.isinf:
             return errors.infinite_terms(step)
         infinity = next((infinities[place] for place in step.origins if place in infinities), None)
@@ -253,20 +253,20 @@ class _Anomaly(Watch):
 
 
 def _array(x: object) -> NumpyArray | None:
-    """An operand that may have a NaN in it as an array; None for others."""
+    """Return an operand as an array if its dtype has NaN; else None."""
     x = np.asarray(x) if isinstance(x, (float, complex)) else _raw(x)
     return x if type(x) is np.ndarray and x.dtype.kind in "fc" else None
 
 
 def _keeps_places(prim: Any, operands: list[NumpyArray], result: Any) -> bool:
-    """Whether an element of the result belongs to the elements of the operands at its index, after broadcasting."""
+    """Return whether an element of the result depends only on the operands' elements at its index, after broadcasting."""
     if prim.kind != "batched":
         return bool(prim.kind == "elementwise")
     return prim.prim.kind == "elementwise" and all(x.ndim in (0, np.ndim(result)) for x in operands)
 
 
 def _new(aligned: bool, operands: list[NumpyArray], result: object, test: AnyFunction) -> tuple[Any, Any]:
-    """Where a result passes a test, and where it does so though its operands do not; None where nowhere."""
+    """Return where a result passes a test, and where it does although its operands do not; None instead of empty masks."""
     found = _where(test, result)
     if found is None:
         return None, None
@@ -280,19 +280,19 @@ def _new(aligned: bool, operands: list[NumpyArray], result: object, test: AnyFun
 
 
 def _origin_at(node: Node, key: str, shape: tuple[int, ...], index: tuple[int, ...]) -> str | None:
-    """The origin of the NaN (or infinity) in a node's value, if there is one at the index of an operand's gradient."""
+    """Return the origin of the NaN (or infinity) in a node's value at the index of an operand's gradient, if there is one."""
     origin, mask = node.metadata.get(key, _UNKNOWN)
     return origin if origin is not None and (mask.shape != shape or mask[index]) else None
 
 
 def _operands_of(node: Node, saved: tuple[object, ...]) -> list[object]:
-    """The operands among what a node saved."""
+    """Return the operands among a node's saved values."""
     prim = node.prim
     return _flat([x for name, x in zip(getattr(prim, "saves", ()), saved) if name in prim.operands])
 
 
 def _warned(node: object, error: Exception) -> Exception:
-    """The error, once it was shown where the node's operation was called; where warnings are errors, as a note to it."""
+    """Warn with the lines that recorded the node, and return the error; if warnings raise, add the warning as a note."""
     try:
         errors.warn_detected(node)
     except Warning as warning:
@@ -301,7 +301,7 @@ def _warned(node: object, error: Exception) -> Exception:
 
 
 def _raw(x: object) -> Any:
-    """The array in a tensor: the primal of a dual; under ``vmap`` with the axis of the examples in front."""
+    """Return the array in a tensor: the primal of a dual; under ``vmap`` with the leading batch axis."""
     while True:
         if isinstance(x, Tensor):
             x = x._raw
@@ -314,12 +314,12 @@ def _raw(x: object) -> Any:
 
 
 def _flat(xs: Any) -> list[Any]:
-    """The operands, where those of an operation on any number may be together in a tuple."""
+    """Flatten the operands of a variadic operation, which may be in a tuple."""
     return [y for x in xs for y in (x if type(x) in (tuple, list) else (x,))]
 
 
 def _where(test: AnyFunction, x: object) -> Any:
-    """Where the elements pass a test; None where none does, and for everything but arrays."""
+    """Return the mask of elements that pass a test; None if none does, or if x is not an array."""
     x = _raw(x)
     if isinstance(x, np.generic):
         x = np.asarray(x)
@@ -338,7 +338,7 @@ def _first(mask: Any) -> tuple[int, ...]:
 
 
 def _at(x: TensorLike | None, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
-    """The element that belongs to the index of an array of this shape; None if there is no such thing."""
+    """Return the element of x that broadcasts to the index of an array of this shape; None if x does not broadcast."""
     x = _raw(x)
     if isinstance(x, (int, float, complex)):
         return x
@@ -351,17 +351,17 @@ def _at(x: TensorLike | None, shape: tuple[int, ...], index: tuple[int, ...]) ->
 
 
 def _is_aligned(prim: Any) -> bool:
-    """Whether an element of a gradient belongs to the element of the cotangent, and of what was saved, at its index."""
+    """Return whether elements of a gradient correspond to elements of the cotangent and of saved values by index."""
     return prim.kind in ("elementwise", "function")
 
 
 def _saved_at(node: Node, saved: tuple[object, ...], shape: tuple[int, ...], index: tuple[int, ...]) -> dict[str, Any]:
-    """What the rule of an elementwise node has read at an index of a gradient, by name."""
+    """Return the values that the rule of an elementwise node read at an index of a gradient, by name."""
     return _elements(node.prim.saves, saved, shape, index) if node.prim.kind == "elementwise" else {}
 
 
 def _elements(names: Any, values: Any, shape: tuple[int, ...], index: Any) -> dict[str, Any]:
-    """What a rule has read, by name, at an index of what it returned."""
+    """Return the elements of values at an index of a result, by name."""
     found = {name: _at(value, shape, index) for name, value in zip(names, values)}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -369,7 +369,7 @@ def _elements(names: Any, values: Any, shape: tuple[int, ...], index: Any) -> di
 def _operands_at(
     prim: Primitive, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object
 ) -> dict[str, Any]:
-    """The elements of an elementwise operation's operands that an element of its result is made of."""
+    """Return the elements of an elementwise operation's operands at an index of its result, by name."""
     kind = getattr(prim, "prim", prim).kind
     return _elements(prim.operands, datas, np.shape(out), index) if kind == "elementwise" else {}
 
@@ -402,7 +402,7 @@ def _set(mode: bool, check_nan: bool, at_once: bool) -> None:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether this thread is in anomaly mode.
+    """Return whether this thread is in anomaly mode.
 
     >>> import chainrule as cr
     >>> cr.autograd.anomaly_mode.is_anomaly_enabled()
@@ -412,7 +412,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode, in this thread, looks for NaN (and not only remembers lines)."""
+    """Return whether anomaly mode, in this thread, checks for NaN (and does not only record lines)."""
     return _state()[1]
 
 
@@ -422,12 +422,12 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 
 
 class set_detect_anomaly:
-    """Switch this thread's anomaly mode: at once when called, and back at the end when used with ``with``.
+    """Switch this thread's anomaly mode when called, and switch it back at the end of a ``with`` block.
 
     Args:
-        mode: whether it is on.
-        check_nan: look for NaN; without it the mode only says where the operation was called whose rule raised.
-        forward: raise also where a NaN is born in the forward pass, at once.
+        mode: whether the mode is on.
+        check_nan: check for NaN; without it, the mode only shows the lines of an operation whose rule raised.
+        forward: also raise immediately when an operation of the forward pass computes the first NaN.
     """
 
     __module__ = "chainrule.autograd.anomaly_mode"
@@ -446,26 +446,26 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """In this context a backward pass that makes a NaN raises, and says where it came from; so does forward mode.
+    """A context in which a backward pass, or forward mode, that computes a NaN raises and names the operation.
 
-    Forward mode (``jvp``, ``jacfwd``, dual tensors) and structured Jacobians raise where a result has a NaN, and name the
-    operation in which it arose. What a mask drops on the way is no error there.
+    Forward mode (``jvp``, ``jacfwd``, dual tensors) and structured Jacobians raise if a result contains NaN, and name the
+    operation that computed it. A NaN that a mask drops before the result is not an error there.
 
-    Every node then remembers the lines that made it, so the forward pass has to be in the context, too. If a rule raises an
-    error of its own, a warning shows the lines of the operation that it belongs to. The mode is the thread's.
+    Every node records the lines that made it, so the forward pass must run in the context, too. If a rule itself raises, a
+    warning shows the lines of its operation. The mode applies to the current thread.
 
     Args:
-        check_nan: look for NaN in gradients.
-        forward: raise also where a NaN is born in the forward pass, at once. Without it the error of the backward pass
-            says where that was.
+        check_nan: check gradients for NaN.
+        forward: also raise immediately when an operation of the forward pass computes the first NaN. Without it, the error
+            of the backward pass names that operation.
 
     Raises:
         RuntimeError: in the backward pass: "Function 'SqrtBackward0' returned nan values in its 0th output", with the
-            index, the numbers there, the line of the forward pass, and what helps; and likewise for a tangent in forward
-            mode.
+            index, the numbers there, the line of the forward pass, and advice. Forward mode raises a similar error for
+            tangents.
 
     >>> import chainrule as cr, warnings
-    >>> warnings.simplefilter("ignore")  # it warns that it is slow
+    >>> warnings.simplefilter("ignore")  # the mode warns that it is slow
     >>> x = cr.tensor([4., 0.], requires_grad=True)
     >>> with cr.autograd.detect_anomaly():
     ...     y = cr.where(x > 0, cr.sqrt(x), 0)

@@ -1,4 +1,4 @@
-"""What transformations ask of their arguments, and the forms they give their results."""
+"""Check and convert the arguments of transformations, and convert their results to the caller's types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 def names_keywords(function: F) -> F:
-    """The function, which tells of a keyword that it does not have which of its own is meant."""
+    """Decorate a function so that an unknown keyword raises TypeError with a suggestion."""
     code = function.__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -42,7 +42,7 @@ def names_keywords(function: F) -> F:
 
 
 def array_like(tree: object) -> Any:
-    """A tree as solvers take it: a list or tuple of numbers is an array, as it is for SciPy."""
+    """Convert a list or tuple of numbers to an array, as SciPy's solvers do; return other trees unchanged."""
     if type(tree) in (list, tuple) and tree and _numbers(tree):
         found = np.array(tree)
         return found.astype(float) if found.dtype.kind == "i" else found
@@ -56,7 +56,7 @@ def _numbers(tree: Any) -> bool:
 
 
 def plain_type(x: object) -> type | None:
-    """The type that plain code has in the place of a recorded value: ``float``, a NumPy scalar's type or ``ndarray``; else None."""
+    """Return the eager type of a traced value (``float``, a NumPy scalar type or ``ndarray``); None if x is not traced."""
     return LOCAL.recorder.stands_for(x._tensor._raw) if type(x) is Array and LOCAL.recorder is not None else None
 
 
@@ -68,7 +68,7 @@ def is_array(x: object) -> bool:
 
 
 def data_of(x: object) -> Any:
-    """The array-like behind a tensor, an array or a number."""
+    """Return the array-like of a tensor, an array or a number."""
     if type(x) is ndarray:
         return native(x)
     if isinstance(x, Tensor):
@@ -96,16 +96,16 @@ def data_of(x: object) -> Any:
 def _instead(x: object) -> str:
     if hasattr(x, "magnitude"):
         return (
-            ": its magnitude, as in grad(lambda m: f(Quantity(m, q.units)).magnitude)(q.magnitude). The gradient's unit is the "
-            "result's over the argument's, which is for you to say"
+            ": its magnitude, as in grad(lambda m: f(Quantity(m, q.units)).magnitude)(q.magnitude). Attach the gradient's unit "
+            "yourself: the unit of the result over that of the argument"
         )
     if hasattr(x, "to_numpy"):
-        return ", such as its to_numpy()"
-    return ", such as chainrule.from_dlpack(x)" if hasattr(x, "__dlpack__") else ""
+        return ", for example its to_numpy()"
+    return ", for example chainrule.from_dlpack(x)" if hasattr(x, "__dlpack__") else ""
 
 
 def untracked(x: object) -> Any:
-    """A tensor's data where nothing is recorded by it, else the tensor."""
+    """Return a tensor's data if it is not recorded, else the tensor."""
     if type(x) is Array:
         x = x._tensor
     if isinstance(x, Tensor):
@@ -114,14 +114,14 @@ def untracked(x: object) -> Any:
 
 
 def tensor_in(x: object) -> Any:
-    """A result with its tensor in the place of an Array."""
+    """Replace an Array by its tensor."""
     return x if type(x) is Tensor or plain_type(x) is float else unfaced(x)
 
 
 def without_objects(tree: object) -> Any:
-    """What a function returned, with Arrays in the place of arrays of objects that hold them.
+    """Replace arrays of objects that hold Arrays by Arrays, in the result of a function.
 
-    To put these together is an operation, which belongs where the elements were computed: inside the level, in its mode.
+    This stacks the elements. The stack is an operation, so it must run inside the level, in its mode.
     """
     if type(tree) is Tensor or type(tree) is Array:
         return tree
@@ -132,7 +132,7 @@ def without_objects(tree: object) -> Any:
 
 
 def without_labels(x: object) -> Any:
-    """The data of an xarray object that holds one array."""
+    """Return the data of an xarray object that holds a single array."""
     if not is_container(type(x)):
         return x
     leaves = tree_leaves(x)
@@ -140,20 +140,20 @@ def without_labels(x: object) -> Any:
 
 
 def inside(x: Tensor) -> Any:
-    """A tensor as it stands inside an interpreter's value: its data, or the tensor itself where it is on the tape."""
+    """Return a tensor as the content of an interpreter's value: the tensor if it is on the tape, else its data."""
     return x._raw if x._edge is None else x
 
 
 def has_tensor(leaves: Sequence[object]) -> bool:
-    """Whether the caller works with tensors (and gets them back) rather than with NumPy arrays."""
+    """Return whether the caller passed tensors, so that results are tensors, not NumPy arrays."""
     return any([isinstance(x, Tensor) for x in leaves])
 
 
 def as_caller_type(x: object, tensors: bool, foreign: set[int] | None = None) -> Any:
-    """A result in the caller's form: a tensor, or for callers with arrays an ndarray (0-d for a number).
+    """Convert a result to the caller's type: a tensor, or an ndarray (0-d for a number) if the caller passed arrays.
 
-    What is recorded, because it depends on something outside, is an Array for them. With ``foreign``, an ndarray is made
-    an ``own_copy``.
+    A result that is on the tape becomes an Array instead of an ndarray. With ``foreign``, an ndarray becomes an
+    ``own_copy``.
     """
     if isinstance(x, Tensor):
         if x._edge is not None:
@@ -173,7 +173,7 @@ def as_caller_type(x: object, tensors: bool, foreign: set[int] | None = None) ->
 
 
 def own_copy(x: Any, foreign: set[int]) -> Any:
-    """A result with plain memory of its own: no view, and none of the arrays in ``foreign``, which it becomes one of."""
+    """Return a result with its own memory: copy it if it is a view or in ``foreign``, and add it to ``foreign``."""
     if is_plain(x):
         if (x.base is not None if type(x) is ndarray else x.is_view) or array_id(x) in foreign:
             x = x.copy()
@@ -182,17 +182,17 @@ def own_copy(x: Any, foreign: set[int]) -> Any:
 
 
 def array_id(x: Any) -> int:
-    """The number of an array; of what stands for a plain one in a recording, that of the recorded array."""
+    """Return the id of an array; for a traced array, the id of the underlying array."""
     if plain_type(x) is ndarray:
         x = x._tensor._raw
     return id(x.array if is_recorded(x) else x)
 
 
 def positions_of(argnums: int | tuple[int, ...], args: tuple[object, ...]) -> tuple[int, ...]:
-    """``argnums`` as positions from the left.
+    """Return ``argnums`` as non-negative positions.
 
     Raises:
-        RuntimeError: not an int or a tuple of them, out of range, none at all, or one twice.
+        RuntimeError: ``argnums`` is not an int or a tuple of ints, is empty, out of range, or has duplicates.
     """
     if type(argnums) is int and 0 <= argnums < len(args):
         return (argnums,)
@@ -214,14 +214,14 @@ def positions_of(argnums: int | tuple[int, ...], args: tuple[object, ...]) -> tu
 
 
 def split_aux(result: object, api: str) -> tuple[Any, Any]:
-    """The two parts of what a function returned that said it has auxiliary output."""
+    """Return output and auxiliary output of a function with ``has_aux``; raise if its result is not such a pair."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
     return result
 
 
 def flatten_outputs(result: object, api: str, call: str) -> tuple[list[Tensor], TreeSpec]:
-    """The leaves and the structure of what a function returned, which must be tensors (or arrays)."""
+    """Return the leaves and the structure of a function's result; raise if a leaf is neither a tensor nor an array."""
     leaves, spec = tree_flatten(result)
     if not leaves:
         raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {result!r})")
@@ -232,19 +232,19 @@ def flatten_outputs(result: object, api: str, call: str) -> tuple[list[Tensor], 
         if not isinstance(y, Tensor):
             if not is_array(y):
                 raise RuntimeError(
-                    f"{api}: expected {call} to return only tensors, got unsupported type {type(y)}. Numbers that come out "
-                    "of float(), .item() or the math module have no derivatives; what else is to be returned can be, as "
-                    "(output, aux), with has_aux=True."
+                    f"{api}: expected {call} to return only tensors, got unsupported type {type(y)}. Results of float(), "
+                    ".item() or the math module have no derivatives; for further results, return (output, aux) and pass "
+                    "has_aux=True."
                 )
             leaves[i] = wrap(y)
     return leaves, spec
 
 
 def flatten_like(spec: TreeSpec, tree: object, message: str) -> list[Any]:
-    """The leaves of a tree that must have a structure; ``message`` may quote both: ``{spec}`` and ``{got}``.
+    """Return the leaves of a tree with the structure ``spec``.
 
     Raises:
-        RuntimeError: it has another one.
+        RuntimeError: the tree has another structure; ``message`` may contain ``{spec}`` and ``{got}``.
     """
     try:
         return [tensor_in(x) for x in leaves_like(spec, tree, strict=True)]
@@ -253,11 +253,11 @@ def flatten_like(spec: TreeSpec, tree: object, message: str) -> list[Any]:
 
 
 def tangent_like(primal: object, tangent: object, index: int, spec: TreeSpec) -> Any:
-    """The tangent of the primal at an index of the leaves, in its dtype.
+    """Return the tangent of a primal, cast to its dtype; ``index`` is the primal's position among the leaves.
 
     Raises:
-        ValueError: one of them is not of floating point or complex dtype.
-        RuntimeError: they differ in shape, or only the tangent is complex.
+        ValueError: primal or tangent does not have a floating point or complex dtype.
+        RuntimeError: their shapes differ, or only the tangent is complex.
     """
     primal, tangent = tensor_in(primal), tensor_in(tangent)
     p, t = data_of(primal), data_of(tangent)
@@ -274,7 +274,7 @@ def tangent_like(primal: object, tangent: object, index: int, spec: TreeSpec) ->
         return tangent if is_array(tangent) else t
     if t.dtype.kind == "c" and p.dtype.kind != "c":
         at = _primal_at(spec, index)
-        raise RuntimeError(f"jvp: the tangent{at} is complex ({t.dtype}) and its primal is real ({p.dtype})")
+        raise RuntimeError(f"jvp: the tangent{at} is complex ({t.dtype}), but its primal is real ({p.dtype})")
     cast: Any = tangent if isinstance(tangent, (Tensor, ArrayLike)) else t
     return np.astype(cast, p.dtype)
 
@@ -295,11 +295,11 @@ def check_randomness(randomness: str) -> None:
 
 
 def check_real(api: str, what: str, leaves: list[Any]) -> None:
-    """Jacobians of complex functions depend on a convention that the caller should choose."""
+    """Raise if a leaf is complex: Jacobians of complex functions depend on a convention that the caller must choose."""
     for i, x in enumerate(leaves):
         if getattr(x, "dtype", None) is not None and x.dtype.kind == "c":
             raise RuntimeError(
                 f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}. Write the "
-                "function of real and imaginary part (view_as_real, view_as_complex), or use vjp and jvp, which take "
-                "complex numbers."
+                "function in terms of real and imaginary parts (view_as_real, view_as_complex), or use vjp and jvp, which "
+                "take complex numbers."
             )

@@ -1,4 +1,4 @@
-"""``backward`` and ``grad``: from tensors and gradients to a sweep of the engine."""
+"""``backward``, ``autograd.grad`` and ``Tensor.backward``: check tensors and gradients, and run a sweep of the engine."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ ndarray = np.ndarray
 
 
 def _later(module: str) -> Any:
-    """A module that few backward passes need."""
+    """Import a module that few backward passes need."""
     return importlib.import_module("chainrule._src.transforms." + module)
 
 
 def _is_dual(x: object) -> bool:
-    """Whether a tensor's history is that of the primal inside it. (Forward mode is loaded, if so.)"""
+    """Return whether a tensor is dual, so that its history is that of its primal. (Imports forward mode if so.)"""
     return isinstance(x, Tensor) and x._edge is None and isinstance(x._raw, ArrayLike) and _later("duals").is_dual(x)
 
 
 class GradientEdge(NamedTuple):
-    """An edge of the graph: a node and which of its outputs. Stands in for a tensor in ``grad`` and ``backward``."""
+    """An edge of the graph: a node and the index of one of its outputs. Can replace a tensor in ``grad`` and ``backward``."""
 
     node: Any
     output_nr: int = 0
@@ -47,7 +47,7 @@ GradientEdge.__module__ = "chainrule.autograd.graph"
 
 
 class Origin:
-    """What a :class:`GradientEdge` knows of the tensor it was taken from: all but its values."""
+    """Shape, dtype and edge of the tensor that a :class:`GradientEdge` was taken from."""
 
     __slots__ = ("tensor",)
 
@@ -63,7 +63,7 @@ class Origin:
 
 
 def _several(value: Any) -> Any:
-    """What can be gone through once, an iterator say, as a tuple; all else as it is."""
+    """Convert an iterator to a tuple; return other values unchanged."""
     plain = isinstance(value, (Tensor, GradientEdge, tuple, list, dict, str, ndarray)) or not isinstance(
         value, Iterable
     )
@@ -83,9 +83,9 @@ def _sequence(function: str, argument: str, value: object) -> tuple[Any, ...]:
 
 
 def first_cotangent(index: int, output: Tensor, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
-    """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``.
+    """Check and return the cotangent with which a sweep starts: raw data, or a tensor with ``create_graph``.
 
-    A ``batched`` one has one more axis in front.
+    A ``batched`` cotangent has a leading batch axis.
     """
     data = output._raw
     if gradient is None:
@@ -120,7 +120,7 @@ def _as_tensor(gradient: AnyArray) -> Tensor:
 
 
 def _cotangents(gradients: object, count: int) -> tuple[AnyArray | None, ...]:
-    """What the caller gave as gradients, one for each of ``count`` outputs."""
+    """Return the caller's gradients as a tuple, one (or None) for each of ``count`` outputs."""
     if gradients is None:
         return (None,) * count
     if isinstance(gradients, (Tensor, ndarray, np.generic)):
@@ -137,7 +137,7 @@ def _cotangents(gradients: object, count: int) -> tuple[AnyArray | None, ...]:
 def _starts(
     function: str, outputs: object, gradients: object, create_graph: bool, batched: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    """Where a sweep starts: the outputs' edges, and a cotangent for each."""
+    """Return the outputs' edges, and a cotangent for each, with which a sweep starts."""
     tensors = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
     edges = []
     cotangents = []
@@ -164,7 +164,7 @@ def _starts(
 
 
 def _edge_of(edge: GradientEdge) -> Any:
-    """The tape's own edge."""
+    """Return the tape's edge of a GradientEdge."""
     node = edge.node
     return output_of(node, edge.output_nr) if isinstance(node, Node) and len(node.prim.outputs) > 1 else node
 
@@ -180,11 +180,11 @@ def backward(
     """Compute the gradients of leaves and add them to their ``.grad``.
 
     Args:
-        tensors: the outputs to start from.
-        grad_tensors: for each ∂L/∂output, of the output's shape; may be None for scalar outputs.
-        retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
+        tensors: the outputs.
+        grad_tensors: for each output ∂L/∂output, of the output's shape; may be None for scalar outputs.
+        retain_graph: keep the graph's saved values for another backward (default: the value of ``create_graph``).
         create_graph: record the backward pass, so that gradients can be differentiated again.
-        inputs: the tensors to collect gradients for; all leaves without it.
+        inputs: the tensors whose gradients are computed; default: all leaves.
 
     Raises:
         RuntimeError: an output is not a scalar and has no gradient; a gradient has the wrong shape; an output does not
@@ -249,20 +249,20 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> Any:
-    """Gradients of ``outputs`` with respect to ``inputs``, returned rather than added to ``.grad``.
+    """Compute gradients of ``outputs`` with respect to ``inputs``, and return them without adding them to ``.grad``.
 
-    ``grad_outputs`` holds for each output ∂L/∂output, one number per element of it (so it has the output's shape); the result
-    for input x is Σ ∂L/∂output · ∂output/∂x. ``ones_like(output)`` means L = output.sum().
+    ``grad_outputs`` holds for each output ∂L/∂output, one number per element (so it has the output's shape); the result for
+    input x is Σ ∂L/∂output · ∂output/∂x. ``ones_like(output)`` means L = output.sum().
 
     Args:
-        outputs: the tensors to differentiate: one, or any iterable of them.
-        inputs: with respect to these (leaves or not), one or any iterable of them; a dictionary of them gives a dictionary of gradients.
+        outputs: the tensors to differentiate: one, or an iterable of them.
+        inputs: the tensors to differentiate with respect to (leaves or not): one, an iterable, or a dictionary of them.
         grad_outputs: may be None for scalar outputs.
-        retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
+        retain_graph: keep the graph's saved values for another backward (default: the value of ``create_graph``).
         create_graph: record the backward pass, so that the results can be differentiated again.
         allow_unused: return None for an input that the outputs do not depend on, instead of raising.
-        is_grads_batched: every grad_output has an extra leading axis; one gradient is computed for each entry, at once.
-        materialize_grads: zeros instead of None for unused inputs.
+        is_grads_batched: every grad_output has an extra leading axis; a gradient is computed for each entry in one pass.
+        materialize_grads: return zeros instead of None for unused inputs.
 
     Returns:
         A tuple with one tensor for each input, or a dictionary with the keys of ``inputs``.
@@ -306,7 +306,7 @@ def _gradients(
     is_grads_batched: bool,
     materialize_grads: bool,
 ) -> tuple[Tensor | None, ...]:
-    """``grad`` of checked inputs. Paths through the edge ``block`` do not count."""
+    """Implement ``grad`` for checked inputs; ignore paths through the edge ``block``."""
     if _any_dual(outputs):
         if block is not None:
             raise errors.blocked_below()
@@ -334,7 +334,7 @@ def _gradients(
             retain_graph=retain_graph,
             create_graph=create_graph,
             accumulate=False,
-            retain_grads=not is_grads_batched,  # of what is on the way: a gradient for each, and .grad is one
+            retain_grads=not is_grads_batched,  # .grad of non-leaf tensors cannot hold a batch
             ties=True,
             order=order,
         )
@@ -375,14 +375,14 @@ def _tensor_backward(
     create_graph: bool = False,
     inputs: object = None,
 ) -> None:
-    """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``.
+    """Compute the gradients of the leaves that this tensor was computed from, and add them to their ``.grad``.
 
     Args:
-        gradient: ∂L/∂self, of this tensor's shape; may be left out for a scalar. What arrives at a leaf x is
+        gradient: ∂L/∂self, of this tensor's shape; may be omitted for a scalar. The gradient of a leaf x is
             Σ gradient · ∂self/∂x.
-        retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
+        retain_graph: keep the graph's saved values for another backward (default: the value of ``create_graph``).
         create_graph: record the backward pass, so that gradients can be differentiated again.
-        inputs: the tensors to collect gradients for; all leaves without it.
+        inputs: the tensors whose gradients are computed; default: all leaves.
 
     >>> import chainrule as cr
     >>> a = cr.tensor([1., 2., 3.], requires_grad=True)
@@ -403,7 +403,7 @@ attach(backward=_tensor_backward)
 
 
 def _call_node(self: Node, *cotangents: Tensor) -> Any:
-    """The node's rule applied to a cotangent of its output: one cotangent per operand that needs one."""
+    """Apply the node's rule to a cotangent of its output; return a cotangent for each operand that needs one."""
     if len(cotangents) != len(self.prim.outputs):
         raise errors.node_arguments(len(self.prim.outputs), len(cotangents))
     if type(self.saved) is Freed:
@@ -423,7 +423,7 @@ def _call_node(self: Node, *cotangents: Tensor) -> Any:
 
 
 def _leaf_itself(value: Tensor | None) -> Tensor | None:
-    """For a saved leaf the user's own tensor, while there is one and it holds what was saved."""
+    """Return the user's tensor for a saved leaf, if it is alive and its data is unchanged; else the value."""
     if isinstance(value, Tensor) and type(value._edge) is Leaf:
         tensor = value._edge.tensor()
         if tensor is not None and tensor._raw is value._raw:
@@ -432,7 +432,7 @@ def _leaf_itself(value: Tensor | None) -> Tensor | None:
 
 
 def _node_attribute(self: Node, name: str) -> Any:
-    """``_saved_self``, ``_saved_other``, ``_saved_result`` and the parameters, by PyTorch's names."""
+    """Return ``_saved_self``, ``_saved_other``, ``_saved_result`` or a parameter, by PyTorch's name."""
     if self.prim.kind == "function":
         return self.prim.attribute(self, name)  # type: ignore[attr-defined]
     if not name.startswith(("_saved_", "_raw_saved_")):

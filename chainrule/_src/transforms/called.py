@@ -1,4 +1,4 @@
-"""A user's function of trees as Jacobians call it: leaves in, leaves out."""
+"""``Called``: adapt a user's function of trees to a function of leaves, for Jacobians."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from chainrule._src.tape.tensor import Tensor
 
 
 class Called:
-    """A function of ``x``, of whose elements a tuple holds one argument each.
+    """A function of ``x``; a tuple ``x`` holds several arguments.
 
     Attributes:
         points: the leaves of ``x`` as the caller passed them; ``inner`` is their structure.
-        outer: the structure of what the function returned, once it was called.
+        outer: the structure of the function's result; set by the first call.
 
     Raises:
-        ValueError: ``x`` holds no arrays.
+        ValueError: ``x`` contains no arrays.
     """
 
     outer: TreeSpec
@@ -34,14 +34,14 @@ class Called:
 
     @property
     def takes_arrays(self) -> bool:
-        """Whether the caller works with NumPy arrays, and gets them back."""
+        """Whether the caller passed NumPy arrays, so that results are arrays."""
         return not any([isinstance(leaf, (Tensor, ArrayLike)) for leaf in self.points])
 
     def __call__(self, leaves: Sequence[object]) -> list[AnyArray]:
-        """The leaves of the result at these.
+        """Call the function, and return the leaves of the result.
 
         Raises:
-            ValueError: there are none.
+            ValueError: the result has no leaves.
         """
         tree = tree_unflatten(leaves, self.inner)
         result = self.function(*tree) if self.several else self.function(tree)
@@ -51,5 +51,5 @@ class Called:
         return returned
 
     def at(self, tensors: Iterable[Tensor]) -> list[AnyArray]:
-        """The leaves of the result at tensors, which the function gets as what the points are: tensors, or Arrays."""
+        """Call the function with tensors, converted to the types of the points (tensors or Arrays); return the leaves."""
         return self([faced(x, point) for x, point in zip(tensors, self.points, strict=True)])

@@ -1,7 +1,7 @@
-"""What a custom Function keeps between its forward and its backward: the ``ctx``.
+"""The ``ctx`` of a custom Function, which stores tensors and attributes from forward for backward.
 
-Saved tensors are kept as data and an edge (for an output: its number), never as the tensors themselves. So nothing the
-tape holds is a reference cycle, and ``saved_tensors`` can give back tensors that know where they came from.
+Saved tensors are stored as data and an edge (for an output: its index), never as tensors. So the tape has no reference cycles, and
+``saved_tensors`` returns tensors with their history.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import CLOCK, writes_of
 from chainrule._src.transforms.saved_tensor import SavedTensor
 
-_TAKEN = (None,)  # what was saved and has been asked for, where that is allowed once
+_TAKEN = (None,)  # marks saved tensors that were accessed, if only one access is allowed
 
 
 class FunctionCtx:
@@ -30,7 +30,7 @@ class FunctionCtx:
 
     Attributes:
         needs_input_grad: for each argument of ``apply``, whether it is a tensor that requires grad.
-        saved_tensors: what ``save_for_backward`` was given (in jvp: ``save_for_forward``).
+        saved_tensors: the tensors passed to ``save_for_backward`` (in jvp: to ``save_for_forward``).
     """
 
     __module__ = "chainrule.autograd.function"
@@ -42,41 +42,41 @@ class FunctionCtx:
     dirty_tensors: tuple[Tensor, ...] = ()
     non_differentiable: tuple[Tensor, ...] = ()
     materialize_grads = True
-    _kept: Any = ()  # what was saved: for each tensor None or (data, edge or number of the output)
-    _now: Any = None  # during backward the node, or the tensors themselves
+    _kept: Any = ()  # for each saved tensor: None, or (data, edge or index of the output)
+    _now: Any = None  # during backward: the node, or the saved tensors
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for backward, which finds them in ``saved_tensors``. The last call counts; None may be among them.
+        """Save tensors (or None) for backward, which reads them from ``saved_tensors``. The last call counts.
 
-        Inputs and outputs can be differentiated again (``create_graph``); other tensors are constants to that.
+        Inputs and outputs can be differentiated again (``create_graph``); other tensors are constants.
 
         Raises:
-            TypeError: an argument is neither a tensor nor None (keep it as an attribute instead).
+            TypeError: an argument is neither a tensor nor None (store it as an attribute instead).
         """
         self.to_save = _tensors_or_none("save_for_backward", tensors)
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for jvp, which finds them in ``saved_tensors``."""
+        """Save tensors for jvp, which reads them from ``saved_tensors``."""
         self.saved_for_forward = _tensors_or_none("save_for_forward", tensors)
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Say which inputs forward wrote into. Each must be returned as an output."""
+        """Declare the inputs that forward wrote into. Each must be returned as an output."""
         self.dirty_tensors = _tensors("mark_dirty can only accept variables", args)
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Say through which outputs no gradient passes: they will not require grad."""
+        """Declare outputs without gradient: they will not require grad."""
         self.non_differentiable = _tensors("mark_non_differentiable only accepts variable arguments", args)
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (True, as it is without this call) or None for outputs that no gradient reached."""
+        """Set whether backward gets zeros (True, the default) or None for outputs that no gradient reaches."""
         self.materialize_grads = bool(value)
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors that were saved.
+        """The saved tensors.
 
         Raises:
-            RuntimeError: they were freed by a backward pass, or overwritten in place.
+            RuntimeError: a backward pass freed them, or they were overwritten in place.
         """
         now = self._now
         if type(now) is tuple:
@@ -93,7 +93,7 @@ class FunctionCtx:
         return self.saved_tensors
 
     def _raw(self, node: object) -> tuple[SavedTensor, ...]:
-        """The saved tensors as they are kept (``grad_fn._raw_saved_tensors``)."""
+        """Return the stored saved tensors (``grad_fn._raw_saved_tensors``)."""
         if type(self._kept) is Freed:
             raise errors.second_backward(node)
 
@@ -107,11 +107,11 @@ class FunctionCtx:
         return tuple(SavedTensor(partial(read, i), partial(write, i)) for i in range(len(self._kept)))
 
     def name(self) -> str:
-        """The name of the node, as in ``'MyFunctionBackward'``."""
+        """Return the name of the node, such as ``'MyFunctionBackward'``."""
         return type(self).__name__
 
     def _keep(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> None:
-        """Take apart what was saved. An output is remembered by its number: its edge leads to what holds this."""
+        """Convert saved tensors to data and edges. An output is stored by its index: its edge would be a reference cycle."""
         kept: list[Any] = []
         hooks = SPECIAL and LOCAL.saved_hooks
         for tensor in self.to_save:
@@ -119,7 +119,7 @@ class FunctionCtx:
                 kept.append(None)
                 continue
             edge = tensor._edge
-            if edge is None or self.dirty_tensors:  # an output; not an input that is returned as it is
+            if edge is None or self.dirty_tensors:  # an output, but not an input that is returned unchanged
                 for i, output in enumerate(outputs):
                     if output is tensor and (self.dirty_tensors or not any(x is tensor for x in inputs)):
                         edge = i
@@ -129,7 +129,7 @@ class FunctionCtx:
         self.to_save = ()
 
     def _without_history(self, node: Node) -> Any:
-        """A ctx whose tensors, saved or kept as attributes, are on no tape."""
+        """Return a ctx whose tensors (saved, or stored as attributes) are detached."""
         ctx = object.__new__(type(self))
         ctx.__dict__.update({k: wrap(v._raw) if isinstance(v, Tensor) else v for k, v in self.__dict__.items()})
         ctx._now = self._unpacked(node, bare=True)
@@ -180,7 +180,7 @@ def _tensors(message: str, args: tuple[TensorLike, ...]) -> tuple[Any, ...]:
 
 
 class _Twice(OpenRow):
-    """The node behind a gradient that must not be differentiated."""
+    """The primitive of the node of a gradient that must not be differentiated."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""A look behind the scenes of a transformation."""
+"""``debug_unwrap``: inspect the values inside a transformation."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from chainrule._src.tape.tensor import Tensor, wrapped
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What a tensor holds inside a transformation: all examples under vmap, the primal under jvp.
+    """Return the content of a tensor inside a transformation: all examples under vmap, the primal under jvp.
 
     Args:
         tensor: any tensor.
-        recurse: look through all transformations around it, not only through the innermost.
+        recurse: unwrap all surrounding transformations, not only the innermost.
 
-    For debugging only: computing with what this returns leaves the transformation.
+    For debugging only: computations with the result are not transformed.
 
     >>> import chainrule as cr
     >>> seen = []

@@ -1,8 +1,8 @@
-"""Dense Jacobians: rows by reverse mode, columns by forward mode, many in one pass.
+"""Compute dense Jacobians: rows by reverse mode, columns by forward mode, in batches.
 
-Rows: a computed graph is swept once for a whole batch of them, with a ``Batched`` identity as the cotangent. Columns: the
-function runs once for a whole batch of them on ``Dual`` arguments, whose primals are computed once while their tangents
-are a ``Batched`` identity. Where the caller does not say how many go in one pass, ``Limits`` measures what a pass makes.
+A batch of rows is one sweep of a graph, with a ``Batched`` identity as the cotangent. A batch of columns is one run of the function
+on ``Dual`` arguments, whose tangents are a ``Batched`` identity. If the caller does not give the batch size, ``Limits`` measures the
+memory of a pass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ndarray = np.ndarray
 def pull_batch(
     pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[AnyArray], api: str, lift_leaves: bool = False
 ) -> list[AnyArray | None]:
-    """What ``pull`` gives for each of a batch of cotangents, which have one more axis in front, as have the results."""
+    """Apply ``pull`` to a batch of cotangents with a leading batch axis; the results have it, too."""
     with open_level(api, Batched, shape_of(cotangents[0])[0], "same", lift_leaves) as level:
         found = pull([Batched(g, level) for g in cotangents])
         return [None if g is None else exit_level(g, level) for g in found]
@@ -49,15 +49,15 @@ def rows(
     lift_leaves: bool = False,
     pull_many: Callable[[Any, bool], Sequence[AnyArray | None]] | None = None,
 ) -> list[AnyArray]:
-    """∂y/∂x for every input x, of shape (*y.shape, *x.shape), ``step`` rows at a time.
+    """Compute ∂y/∂x for every input x, of shape (*y.shape, *x.shape), ``step`` rows at a time.
 
     Args:
         pull: ``pull(cotangent, more)`` takes an array-like of y's shape, and whether it will be called again; returns for
             each input an array-like of its shape, or None for zeros.
-        y, inputs: only their shapes and dtypes matter.
+        y, inputs: only their shapes and dtypes are used.
         api, lift_leaves: as for ``open_level``.
-        unit: what a row's cotangent is where it is not zero: a number, or an array with one for each element of y.
-        pull_many: as ``pull``, for several cotangents along a leading axis; by default ``pull`` of a batch.
+        unit: the nonzero element of a row's cotangent: a number, or an array with one for each element of y.
+        pull_many: like ``pull``, for several cotangents along a leading axis; by default, a batched ``pull``.
     """
     shape, dtype = shape_of(y), dtype_of(y)
     n = math.prod(shape)
@@ -69,7 +69,7 @@ def rows(
         more = last < n
         cotangents = np.zeros((last - first, n), dtype)
         cotangents.reshape(-1)[first :: n + 1] = unit if units is None else units[first:last]
-        if last - first == 1:  # nothing to vectorize, so nothing that could refuse to be
+        if last - first == 1:  # a single row needs no batching rule
             found = pull(cotangents.reshape(shape), more)
             if n > 1:
                 found = [None if g is None else g[None] for g in found]
@@ -94,13 +94,12 @@ def columns(
     randomness: str = "same",
     lift_leaves: bool = True,
 ) -> tuple[list[list[AnyArray]], JvpRun]:
-    """∂y/∂x for every output y of ``func`` and every primal x, of shape (*y.shape, *x.shape); and the last pass.
+    """Compute ∂y/∂x for every output y of ``func`` and every primal x, of shape (*y.shape, *x.shape); also return the last pass.
 
     Args:
         func: takes a tensor for each primal, returns tensors.
         primals: arrays, or tensors that are on the tape.
-        spans: the elements of the primals (counted from the first of the first to the last of the last) whose columns go
-            in one pass: from ``first`` to before ``last``.
+        spans: ranges ``(first, last)`` of elements (of all primals, concatenated) whose columns are computed in one pass.
         api, randomness, lift_leaves: as for ``JvpRun``.
     """
     jacobian: list[list[_Block]] = []
@@ -125,7 +124,7 @@ def columns(
 def push_basis(
     func: Callable[..., Sequence[Any]], primals: Sequence[TensorLike], first: int, last: int, api: str, **options: Any
 ) -> JvpRun:
-    """One pass, along the elements of the primals from ``first`` to before ``last``."""
+    """Run one pass with the unit tangents of the primals' elements ``first`` to ``last`` (exclusive)."""
     tangents = []
     begin = 0
     for p in primals:
@@ -135,7 +134,7 @@ def push_basis(
 
 
 def _basis(primal: TensorLike, first: int, last: int) -> AnyArray | None:
-    """The unit vectors ``first`` to ``last`` of a space that has a primal's first element at 0: its part of them, or None."""
+    """Return a primal's part of the unit vectors ``first`` to ``last``, relative to its first element; None if it has none."""
     shape = shape_of(primal)
     n = math.prod(shape)
     if last <= 0 or first >= max(n, 1):
@@ -148,25 +147,25 @@ def _basis(primal: TensorLike, first: int, last: int) -> AnyArray | None:
 
 
 class _Block:
-    """∂y/∂x for one y and one x, found a few rows (or columns) at a time.
+    """∂y/∂x for one y and one x, collected a few rows (or columns) at a time.
 
-    They are written into one array, or joined where they are no plain arrays.
+    The parts are written into one array, or concatenated if they are not plain arrays.
     """
 
     __slots__ = ("array", "by_columns", "count", "like", "pieces", "shape")
 
     def __init__(self, y: object, x: AnyArray, by_columns: bool = False) -> None:
         self.by_columns = by_columns
-        self.like = y if by_columns else x  # one row is like x, one column like y
+        self.like = y if by_columns else x  # a row has the shape of x, a column that of y
         self.count = math.prod(shape_of(x if by_columns else y))
         self.shape = (*shape_of(y), *shape_of(x))
         self.array: Any = None
         self.pieces: list[Any] = []
 
     def add(self, first: int, last: int, part: AnyArray | None, others: list[AnyArray]) -> None:
-        """Take those from ``first`` to before ``last``, along the leading axis of ``part`` (None: they are zeros).
+        """Store rows (or columns) ``first`` to ``last``, given along the leading axis of ``part`` (None: zeros).
 
-        ``others`` are arrays that parts of the whole Jacobian are made of already.
+        ``others`` are arrays that other blocks already use as their memory.
         """
         if isinstance(part, Tensor) and part._edge is None:
             part = part._raw
@@ -185,18 +184,18 @@ class _Block:
             self.array[first:last] = part
 
     def _empty(self, dtype: NumpyDType) -> AnyArray:
-        """Room for all rows, or for all columns, side by side."""
+        """Allocate memory for all rows, or for all columns."""
         if self.by_columns:
             array = np.empty((*shape_of(self.like), self.count), dtype)
             return array.transpose((-1, *range(array.ndim - 1)))
         return np.empty((self.count, *shape_of(self.like)), dtype)
 
     def joined(self) -> AnyArray:
-        """All of it, of shape (*y.shape, *x.shape)."""
+        """Return the Jacobian of shape (*y.shape, *x.shape)."""
         found = self.array
         if self.pieces:
             found = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
-        elif found is None:  # of no elements
+        elif found is None:  # no elements
             found = self._empty(dtype_of(self.like))
         if self.by_columns:
             plain = type(found) is ndarray
@@ -207,7 +206,7 @@ class _Block:
 
 
 def _own(array: NumpyArray, others: list[AnyArray]) -> NumpyArray:
-    """The array, or a copy where it shares its memory with one in ``others`` or is a part of something larger."""
+    """Return the array, or a copy if it shares its memory with one in ``others`` or is a part of a larger array."""
     whole: NumpyArray = array
     while type(whole.base) is ndarray:
         whole = whole.base
@@ -217,31 +216,27 @@ def _own(array: NumpyArray, others: list[AnyArray]) -> NumpyArray:
     return array
 
 
-# -- how many in one pass --------------------------------------------------------------------------------------------
+# -- batch sizes -----------------------------------------------------------------------------------------------------
 
-#: Bytes that one batched pass may produce, unless the caller says otherwise.
+#: Default limit of bytes that one batched pass may produce.
 MEMORY = 256 * 2**20
 
 
 _OTHER_LAYOUTS = (
-    "Of a function, jacobian(f, x, layout='csr') or layout='structured' has its entries alone, and layout='operator' "
+    "For a function, jacobian(f, x, layout='csr') or layout='structured' computes only its entries, and layout='operator' "
     "products with vectors; or raise the limit, which is 16 times memory="
 )
 
 
 def largest(memory: int) -> int:
-    """The most bytes that a dense Jacobian may take, where one pass may produce ``memory``."""
+    """Return the most bytes that a dense Jacobian may take if one pass may produce ``memory`` bytes."""
     return 16 * max(memory, MEMORY)
 
 
 def check_size(
     y_shape: tuple[int, ...], x_shape: tuple[int, ...], dtype: NumpyDType, limit: int, hint: str = _OTHER_LAYOUTS
 ) -> None:
-    """Raise if a dense Jacobian takes more bytes than a limit. ``hint`` says what to do.
-
-    Raises:
-        ValueError: it does.
-    """
+    """Raise ValueError if a dense Jacobian takes more bytes than a limit; ``hint`` is the suggestion in the message."""
     m, n = math.prod(y_shape), math.prod(x_shape)
     size = m * n * np.dtype(dtype).itemsize
     if size > limit:
@@ -254,13 +249,13 @@ def _in_words(count: float) -> str:
 
 
 class Limits(NamedTuple):
-    """How many rows or columns go in one pass."""
+    """The limits on the number of rows or columns in one pass."""
 
     chunk_size: int | None = None
     memory: int = MEMORY
 
     def chunk(self, count: int, bound: int | None, run_one: Callable[[], object], extra: int = 0) -> int:
-        """The size of a pass, where one of ``count`` makes at most ``bound`` bytes, exactly what ``run_one`` makes."""
+        """Return the batch size for ``count`` rows: ``bound`` is an upper bound of the bytes of one, ``run_one`` measures them."""
         if self.chunk_size is not None:
             return max(1, min(self.chunk_size, count))
         if count <= 1 or (bound is not None and bound * count <= self.memory):
@@ -271,7 +266,7 @@ class Limits(NamedTuple):
 
 
 class _Meter(Watch):
-    """Adds up what the rules of one pass make."""
+    """Adds up the bytes that the rules of one pass produce."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -296,10 +291,10 @@ def _bytes(value: TensorLike) -> int:
 
 
 def bound_of(ys: Sequence[Tensor]) -> int:
-    """About as many bytes as a pass over the graph of ``ys`` can make.
+    """Estimate an upper bound of the bytes that a pass over the graph of ``ys`` produces.
 
-    A cotangent has the shape of what it belongs to, and nothing on the way is expected to be larger than the largest array
-    that is known: an output, a leaf, what a node saved or noted about its operands.
+    A cotangent has the shape of its value. No value is assumed to be larger than the largest known array: an output, a leaf, a
+    saved value, or an operand whose shape a node stores.
     """
     order = engine.reachable([y._edge for y in ys if y._edge is not None])
     sizes = [y.numel() for y in ys]

@@ -1,13 +1,12 @@
-"""Finite differences, and how well they can agree with a derivative.
+"""Finite differences, and the tolerances for comparing them with derivatives.
 
-The central difference ``(8(f(h) − f(−h)) − (f(2h) − f(−2h))) / 12h`` is off by h⁴·|f⁽⁵⁾|/30 because it is cut off and
-by about 1.5·ε·|f|/h because f is rounded. In float64 with h = 10⁻³ these are 3·10⁻¹⁴·|f⁽⁵⁾| and 3·10⁻¹³·|f|. The
-domains of the table keep functions so far from their singularities that |f⁽⁵⁾| is below 10⁶ (and that of a rule as
-well, whose differences give the second derivative), so 10⁻⁷, relative to the largest number compared, is what a
-correct rule can be held to. A wrong factor, sign, axis or missing term is off by more than 10⁻³.
+The central difference ``(8(f(h) − f(−h)) − (f(2h) − f(−2h))) / 12h`` has a truncation error of h⁴·|f⁽⁵⁾|/30 and a rounding error
+of about 1.5·ε·|f|/h. In float64 with h = 10⁻³ these are 3·10⁻¹⁴·|f⁽⁵⁾| and 3·10⁻¹³·|f|. The sample domains of the op table are
+so far from singularities that |f⁽⁵⁾| is below 10⁶, also for rules, whose differences give second derivatives. So a correct rule
+agrees to 10⁻⁷, relative to the largest number compared. A wrong factor, sign, axis or missing term differs by more than 10⁻³.
 
-Two ways of computing the same thing exactly (batch and loop, J and Jᵀ, a formula and its rule) differ by rounding only:
-a few hundred operations of ε = 2·10⁻¹⁶ each, so 10⁻¹¹.
+Two exact computations of the same value (batch and loop, J and Jᵀ, a formula and its rule) differ only by rounding: a few hundred
+operations of ε = 2·10⁻¹⁶ each, so 10⁻¹¹.
 """
 
 from __future__ import annotations
@@ -26,35 +25,35 @@ ROUNDING_TOLERANCE = 1e-11
 
 
 def central(f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike, step: float) -> list[TensorLike]:
-    """The central differences ``(f(h) − f(−h)) / 2h`` of several numbers or arrays along a direction."""
+    """Return the central differences ``(f(h) − f(−h)) / 2h`` of several numbers or arrays along a direction."""
     above = f(np.asarray(x + step * direction))
     below = f(np.asarray(x - step * direction))
     return [np.subtract(a, b) / (2 * step) for a, b in zip(above, below, strict=True)]
 
 
 def along(f: Callable[[Any], Any], x: TensorLike, direction: TensorLike, step: float = STEP) -> Any:
-    """The derivative of ``f`` (to a number or an array) at ``x`` along a direction."""
+    """Return the derivative of ``f`` (a function to a number or an array) at ``x`` along a direction."""
     return all_of(lambda moved: [f(moved)], x, direction, step)[0]
 
 
 def all_of(f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike, step: float = STEP) -> list[Any]:
-    """The derivatives of several numbers or arrays at ``x`` along a direction."""
+    """Return the derivatives of several numbers or arrays at ``x`` along a direction."""
     one, two = (central(f, x, direction, h) for h in (step, 2 * step))
     return [(4 * a - b) / 3 for a, b in zip(one, two, strict=True)]
 
 
 def all_along(f: Callable[[Any], Any], x: TensorLike, directions: Iterable[AnyArray]) -> AnyArray:
-    """The derivatives along each of the directions, as a vector."""
+    """Return the derivatives along each direction, as a vector."""
     return np.array([along(f, x, d) for d in directions], np.float64)
 
 
 def units_of(x: Tensor) -> tuple[complex, ...]:
-    """The real, and for complex numbers the imaginary, unit."""
+    """Return the real unit and, for a complex x, the imaginary unit."""
     return (1j, 1.0) if x.dtype.kind == "c" else (1.0,)
 
 
 def unit_vectors(shape: tuple[int, ...], unit: complex, dtype: NumpyDType) -> Iterator[Any]:
-    """Arrays of a shape that are ``unit`` in one element and 0 in the others."""
+    """Yield the arrays of a shape that are ``unit`` in one element and 0 in the others."""
     for index in np.ndindex(tuple(shape)):
         vector = np.zeros(shape, dtype)
         vector[index] = unit
@@ -67,19 +66,19 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> 
 
 
 def normal_like(x: AnyArray, seed: int) -> AnyArray:
-    """Random numbers of an array's shape and dtype."""
+    """Return normal random numbers of an array's shape and dtype."""
     return normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
 
 
 def inner(a: TensorLike, b: TensorLike) -> float:
-    """The real inner product Re Σ conj(a)·b: what a gradient a means for a step b."""
+    """Return the real inner product Re Σ conj(a)·b: the change along a step b, for a gradient a."""
     return float(np.real(np.sum(np.conj(a) * b)))
 
 
 def worst(got: object, expected: TensorLike, tolerance: float) -> tuple[Any, Any, Any] | None:
-    """Where two arrays differ most, relative to the larger of 1 and their largest element; None if nowhere by too much.
+    """Return index and values of the largest difference of two arrays, relative to max(1, largest element).
 
-    nan agrees with nan, and an infinity with itself.
+    Return None if it is within the tolerance. nan equals nan, and an infinity equals itself.
     """
     got, expected = (a.astype(np.float64) if a.dtype.kind in "biu" else a for a in map(np.asarray, (got, expected)))
     if got.shape != expected.shape:

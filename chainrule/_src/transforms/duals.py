@@ -1,10 +1,9 @@
-"""Backward from dual tensors: forward over reverse.
+"""Backward passes from dual tensors (forward over reverse). ``backward.grad`` calls ``grad``.
 
-A dual tensor y has a primal P and a tangent T, which are both on the tape where y requires grad. Sweeping P with a
-cotangent g gives the gradient. How the gradient changes along the direction in which the inputs move is its tangent; as
-second derivatives are symmetric, that is what sweeping T with g gives, plus, where g itself moves by ġ, the sweep of P
-with ġ. Only one thing must not be counted: an input x that was itself computed has a tangent on the tape, too, and
-the paths to x through that tangent are not part of how the gradient at x changes.
+A dual tensor y has a primal P and a tangent T, which are both on the tape if y requires grad. Sweeping P with a cotangent g gives
+the gradient. The gradient's tangent is its derivative along the direction of the inputs. Because second derivatives are symmetric,
+the sweep of T with g computes it; if g has a tangent ġ, the sweep of P with ġ is added. An input x that is not a leaf has a tangent
+on the tape, too, and paths to x through that tangent must not be counted.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ ndarray = np.ndarray
 
 
 def is_dual(x: object) -> bool:
-    """Whether a tensor's history is that of the primal inside it."""
+    """Return whether a tensor is dual, so that its history is that of its primal."""
     return isinstance(x, Tensor) and x._edge is None and type(x._raw) is Dual
 
 
 def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
-    """A tensor's primal and tangent at a level (any, without one) as tensors; the tensor and None for one that has none."""
+    """Return a tensor's primal and tangent at a level (default: any) as tensors; for a tensor without tangent, it and None."""
     if not is_dual(x) or (level is not None and x._raw.level != level):
         return x, None
     dual = x._raw
@@ -46,11 +45,11 @@ def grad(
     retain_graph: bool,
     **options: object,
 ) -> tuple[Any, ...]:
-    """The gradients of dual outputs, themselves dual where they move.
+    """Compute the gradients of dual outputs, which are dual if they have tangents.
 
     Args:
-        plain: ``plain(outputs, inputs, cotangents, block, retain_graph=, ...)``, which does it for what the duals are made
-            of; paths through the edge ``block`` do not count.
+        plain: ``plain(outputs, inputs, cotangents, block, retain_graph=, ...)`` computes gradients of the primals and tangents;
+            it ignores paths through the edge ``block``.
         outputs, inputs, cotangents: as in ``autograd.grad``; a cotangent may be None, or dual itself.
         retain_graph, options: as in ``autograd.grad``.
     """

@@ -1,4 +1,4 @@
-"""Forward mode on tensors, with the names of ``torch.autograd.forward_ad``."""
+"""Forward mode on tensors, with the API of ``torch.autograd.forward_ad``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from chainrule._src.transforms.arguments import inside
 
 
 def enter_dual_level() -> int:
-    """Open the level of forward mode, which is 0; :class:`dual_level` does it and closes it again.
+    """Open the level of forward mode, and return its number, 0. :class:`dual_level` opens and closes it.
 
     Raises:
-        RuntimeError: one is open already.
+        RuntimeError: a level is open already.
     """
     if FORWARD.level:
         raise errors.nested_dual_level()
@@ -27,10 +27,10 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the level. Dual tensors that are still there become ordinary ones: their primals.
+    """Close the level. Dual tensors that are still alive become ordinary tensors: their primals.
 
     Raises:
-        RuntimeError: none is open, or ``level`` is not the one that is.
+        RuntimeError: no level is open, or ``level`` is not the open one.
     """
     if not FORWARD.level:
         raise errors.dual_level_not_open()
@@ -42,7 +42,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(ModeContext):
-    """The ``with`` block (or decorated function) in which tensors can have tangents.
+    """A context manager (or decorator) inside of which tensors can have tangents.
 
     >>> import chainrule as cr
     >>> from chainrule.autograd import forward_ad
@@ -62,7 +62,7 @@ class dual_level(ModeContext):
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What :func:`unpack_dual` returns: a tensor without its tangent, and the tangent (None where there is none)."""
+    """The result of :func:`unpack_dual`: a tensor without its tangent, and the tangent (or None)."""
 
     primal: Tensor
     tangent: Tensor | None
@@ -79,20 +79,19 @@ def _check_level(level: int | None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor with the values of ``tensor`` and a tangent: the direction in which it moves.
+    """Return a tensor with the values of ``tensor`` and a tangent, the direction of differentiation.
 
-    Both keep their place on the tape: the primal and the tangent of whatever is computed can be differentiated with
-    respect to ``tensor`` and ``tangent``.
+    Both keep their history: primals and tangents of results can be differentiated with respect to ``tensor`` and ``tangent``.
 
     Args:
         tensor: of a floating or complex dtype.
         tangent: of the same shape; it is cast to the same dtype.
 
     Raises:
-        RuntimeError: no level is open; the shapes differ; ``tensor`` or ``tangent`` has a tangent already; a complex
-            tangent for a real tensor.
-        ValueError: integers or booleans.
-        TypeError: something that is not a tensor.
+        RuntimeError: no level is open; the shapes differ; ``tensor`` or ``tangent`` already has a tangent; or a real tensor
+            has a complex tangent.
+        ValueError: a dtype is integer or boolean.
+        TypeError: an argument is not a tensor.
 
     >>> import chainrule as cr
     >>> from chainrule.autograd import forward_ad
@@ -132,7 +131,7 @@ def _has_tangent(tensor: Tensor) -> bool:
 
 
 def _part(tensor: Tensor, primal: bool = False) -> Any:
-    """A tensor as it stands inside a Dual: its data, or the tensor itself where it is on the tape."""
+    """Return a tensor as a part of a Dual: the tensor if it is on the tape, else its data."""
     dual = _dual_of(tensor)
     if dual is not None:
         inner = dual.primal
@@ -141,10 +140,10 @@ def _part(tensor: Tensor, primal: bool = False) -> Any:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent of a tensor, as a named tuple.
+    """Return the primal and the tangent of a tensor, as a named tuple.
 
     Returns:
-        ``(primal, tangent)``; the tangent is None for a tensor without one, and outside of a level.
+        ``(primal, tangent)``; the tangent is None if the tensor has none, and outside of a level.
 
     >>> import chainrule as cr
     >>> from chainrule.autograd import forward_ad

@@ -1,8 +1,8 @@
 """Custom derivative rules: ``autograd.Function``.
 
 ``MyFunction.apply(*args)`` runs ``forward`` unrecorded and puts one node on the tape, whose rule calls ``backward`` (see
-``function_rule``). With ``create_graph`` what backward computes is recorded, as any other rule is. What happens inside
-vmap and jvp is in ``function_transforms``.
+``function_rule``). With ``create_graph`` the operations of backward are recorded, like those of any other rule.
+``function_transforms`` implements Functions inside vmap and jvp.
 """
 
 from __future__ import annotations
@@ -29,22 +29,21 @@ from chainrule._src.transforms.function_rule import SETUP_CONTEXT, FunctionMetho
 
 ndarray = np.ndarray
 new = object.__new__
-_HOLDS = (None,)  # what a node saves whose ctx holds the saved tensors: the engine frees it, and so tells us
+_HOLDS = (None,)  # saved by a node whose ctx holds the saved tensors, so that freeing it marks them as freed
 
 
 class Function(FunctionMethods):
     """Base of custom differentiable functions: define ``forward`` and ``backward`` as static methods, call ``apply``.
 
-    ``forward(ctx, *args)`` computes the result with whatever code it likes; its operations are not recorded.
-    ``backward(ctx, *grads)`` gets ∂L/∂output for every output of forward and returns ∂L/∂arg for every argument (None
-    for those that are no tensors). Alternatively ``forward(*args)`` has no ctx, and ``setup_context(ctx, inputs,
-    output)`` fills it. Optional static methods: ``jvp(ctx, *tangents)`` for forward mode (without it, the transpose of
-    backward is used) and ``vmap(info, in_dims, *args)``, which returns ``(output, out_dims)`` (without it, forward and
-    backward run on batched tensors).
+    ``forward(ctx, *args)`` computes the result with any code; its operations are not recorded. ``backward(ctx, *grads)`` gets
+    ∂L/∂output for every output of forward and returns ∂L/∂arg for every argument (None for arguments that are not tensors).
+    Alternatively, define ``forward(*args)`` without ctx, and ``setup_context(ctx, inputs, output)`` to fill it. Optional static
+    methods: ``jvp(ctx, *tangents)`` for forward mode (default: the transpose of backward), and ``vmap(info, in_dims, *args)``,
+    which returns ``(output, out_dims)`` (default: forward and backward run on batched tensors).
 
     >>> import chainrule as cr
     >>> class Step(cr.autograd.Function):
-    ...     "A step, whose gradient pretends that it is the identity."
+    ...     "A step function with the gradient of the identity."
     ...     @staticmethod
     ...     def forward(ctx, x):
     ...         return (x > 0).to(x.dtype)
@@ -77,8 +76,8 @@ class Function(FunctionMethods):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on the arguments and record the function as one node.
 
-        Tensors are differentiated where they are arguments of their own; anything else (also tensors in a list) is passed
-        on as it is. Keywords are for functions with ``setup_context``; elsewhere pass everything by position.
+        Tensor arguments are differentiated; other arguments (also lists of tensors) are passed unchanged. Keywords are
+        allowed only for functions with ``setup_context``.
         """
         if cls.setup_context is not SETUP_CONTEXT:
             args = _bound(cls.forward, args, kwargs)
@@ -144,7 +143,7 @@ class Function(FunctionMethods):
 
 
 def _bound(forward: AnyFunction, args: tuple[object, ...], kwargs: Params) -> tuple[Any, ...]:
-    """The arguments as one tuple, with keywords and defaults in their places."""
+    """Return the arguments as one tuple, with keywords and defaults at their positions."""
     code = getattr(forward, "__code__", None)
     if not kwargs and code is not None:
         missing = code.co_argcount - len(args)
@@ -159,12 +158,12 @@ def _bound(forward: AnyFunction, args: tuple[object, ...], kwargs: Params) -> tu
 
 
 def _unmark(ctx: Any) -> None:
-    """Let the marked tensors go, so that nothing the node holds leads back to it."""
+    """Drop the marked tensors, to avoid reference cycles with the node."""
     ctx.dirty_tensors = ctx.non_differentiable = ()
 
 
 def _check_dirty(ctx: Any, args: tuple[object, ...], outputs: tuple[object, ...]) -> None:
-    """Raise for marks that cannot be honoured; count the writes."""
+    """Raise for invalid mark_dirty calls; register the writes."""
     name = ctx._forward_cls.__name__
     for tensor in ctx.dirty_tensors:
         if not any(o is tensor for o in outputs):
@@ -187,7 +186,7 @@ def _check_dirty(ctx: Any, args: tuple[object, ...], outputs: tuple[object, ...]
 
 
 def _output(output: object, edge: Edge, ctx: Any, args: tuple[object, ...], index: int) -> Any:
-    """An output of forward, as a tensor of the new node."""
+    """Return an output of forward as a tensor of the new node."""
     if not isinstance(output, Tensor):
         return output
     data = output._raw
@@ -222,7 +221,7 @@ def _cut(output: Tensor, ctx: Any) -> Tensor:
 
 
 def _unrecorded(ctx: Any, args: tuple[object, ...], output: AnyArray, needed: bool) -> Any:
-    """The outputs where no node is made: an input that is returned is another tensor on the same memory."""
+    """Return the outputs without a node; an input that is returned becomes a new tensor on the same memory."""
     cut = errors.Cut("no_grad", errors.user_line()) if needed else None
     dirty = ctx.dirty_tensors
     ctx.to_save = ()
@@ -233,7 +232,7 @@ def _unrecorded(ctx: Any, args: tuple[object, ...], output: AnyArray, needed: bo
         if any(o is x for x in args):
             o = wrap(o._raw)
         elif o._view is not None and o._view.origin == "no_grad" and LOCAL.mode.records:
-            o._view.origin = "function"  # it was forward that was not recorded
+            o._view.origin = "function"  # forward ran unrecorded, not the user's code
         if o._edge is None:
             o._cut = cut if cut is not None else o._cut
         return o
@@ -250,13 +249,13 @@ def _unrecorded(ctx: Any, args: tuple[object, ...], output: AnyArray, needed: bo
 
 
 class InplaceFunction(Function):
-    """An old name: a :class:`Function` that has ``inplace`` for its constructor. Functions are not constructed any more."""
+    """Deprecated: a :class:`Function` with ``inplace`` as a constructor argument. Functions have no instances now."""
 
     __module__ = "chainrule.autograd.function"
 
 
 class NestedIOFunction(Function):
-    """An old name for functions of nested arguments, which cannot be used: take tensors as arguments of their own."""
+    """Deprecated and not supported: a function of nested arguments. Pass tensors as separate arguments instead."""
 
     __module__ = "chainrule.autograd.function"
 

@@ -1,7 +1,7 @@
-"""How custom Functions are run: their methods, the row of their nodes, and what backward may return.
+"""Run the methods of custom Functions: their primitive (``FunctionRow``), and the checks of results of backward.
 
-A Function's node has a row made for the class. Its pullback calls the class's ``backward`` with tensors and checks and
-fits what comes back, as ``kinds`` does for the rules of the table.
+A Function's node has a primitive made for the class. Its pullback calls the class's ``backward`` with tensors, checks the results,
+and casts and sums them to the arguments' dtypes and shapes, like ``kinds`` for the rules of the op table.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ new = object.__new__
 
 
 class FunctionMethods:
-    """The static methods of a Function, as they are where a class does not define them."""
+    """The default static methods of a Function."""
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """The value: ``forward(ctx, *args)``, or ``forward(*args)`` next to ``setup_context``."""
+        """Compute the value: ``forward(ctx, *args)``, or ``forward(*args)`` if the class defines ``setup_context``."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[object, ...], output: Any) -> Any:
-        """Fill the ctx from forward's arguments and result, where forward has no ctx of its own."""
+        """Fill the ctx from forward's arguments and result, if forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The VJP: from one gradient per output of forward to one per argument. ``vjp`` is another name for it."""
+        """Compute the VJP: from one gradient per output of forward to one per argument. ``vjp`` is an alias."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD."
@@ -49,16 +49,16 @@ class FunctionMethods:
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """The JVP: from one tangent per argument of forward (None for what is no tensor) to one per output."""
+        """Compute the JVP: from one tangent per argument of forward (None for non-tensors) to one per output."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
-        """What :func:`vmap` calls, if it is defined: arguments have their batch axis at ``in_dims`` (None: no axis).
+        """Compute a batch; :func:`vmap` calls it if it is defined. Arguments have their batch axis at ``in_dims`` (or None).
 
-        ``info`` has ``batch_size`` and ``randomness``. Returns ``(output, out_dims)``.
+        ``info`` has ``batch_size`` and ``randomness``. Return ``(output, out_dims)``.
         """
         raise NotImplementedError("To use autograd.Function with vmap, you must implement the vmap staticmethod.")
 
@@ -68,14 +68,14 @@ _BACKWARD = FunctionMethods.backward
 
 
 def defines(cls: object, method: str) -> bool:
-    """Whether a class has a method of its own."""
+    """Return whether a class overrides a method."""
     return getattr(cls, method) is not getattr(FunctionMethods, method)
 
 
 class FunctionRow(OpenRow):
-    """A row of a custom Function for its number of outputs: its nodes ask it for a name and a rule. It is not in the table.
+    """The primitive of a custom Function with a given number of outputs; it is not in the op table.
 
-    The one for 0 outputs is what ``bind`` is given inside transformations, with the ``Call`` for a parameter.
+    The primitive with 0 outputs is passed to ``bind`` inside transformations, with a ``FunctionCall`` as its parameter.
     """
 
     __slots__ = ("function",)
@@ -105,7 +105,7 @@ class FunctionRow(OpenRow):
         return self.name + "Backward"
 
     def attribute(self, node: Node, name: str) -> Any:
-        """``grad_fn.name`` for what is the ctx's: PyTorch's ctx and node are one object."""
+        """Return an attribute of the ctx as ``grad_fn.name``: in PyTorch, ctx and node are one object."""
         if name.startswith("__") or name in Node.__slots__:
             raise errors.no_node_attribute(node.name(), name)
         ctx = node.params["ctx"]
@@ -126,7 +126,7 @@ def row_of(function: Any, outputs: int) -> FunctionRow:
 
 
 def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
-    """Forward (and setup_context), unrecorded."""
+    """Run forward (and setup_context), unrecorded."""
     outer = LOCAL.mode
     try:
         LOCAL.mode = MODES[False, outer.inference, True]
@@ -147,7 +147,7 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
 
 
 def rule_of(cls: Any) -> AnyFunction:
-    """The class's backward, under whichever of its two names it was defined."""
+    """Return the class's backward, which may be defined as ``backward`` or ``vjp``."""
     rule: AnyFunction = cls.backward
     if cls.vjp is not _BACKWARD:
         if rule is not _BACKWARD:
@@ -157,7 +157,7 @@ def rule_of(cls: Any) -> AnyFunction:
 
 
 def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, ...]) -> tuple[AnyArray | None, ...]:
-    """Call the class's backward, and hand on what it returned as every rule does."""
+    """Call the class's backward; check its results, and return gradients like any other pullback."""
     params = node.params
     ctx = params["ctx"]
     if type(g) is ndarray:
@@ -173,8 +173,8 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
     else:
         recorded = isinstance(g, Tensor)
         gs = (g,) if recorded else (wrap(g),)
-        bare = not recorded and type(gs[0]._raw) is not ndarray  # a NumPy number has no levels either
-    # The values inside a vmap or jvp may be on an outer tape: that goes on recording when this one does not.
+        bare = not recorded and type(gs[0]._raw) is not ndarray  # a NumPy scalar has no levels either
+    # Values inside a vmap or jvp may be on an outer tape, which continues to record when this one does not.
     reader = ctx._without_history(node) if bare and not in_graph() else ctx
     if reader is ctx:
         ctx._now = node
@@ -206,19 +206,19 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
                 result._cut = errors.Cut(f"{node.prim.name}.backward", None)
             grads.append(result)
         elif type(data) is ndarray and (getrefcount(data) > _FRESH_DATA or getrefcount(result) > _FRESH_RESULT):
-            grads.append(data.view())  # others hold this memory: whoever keeps the gradient copies a view
+            grads.append(data.view())  # the memory is shared: a view is copied before it is stored as a gradient
         else:
             grads.append(data)
     return tuple(grads)
 
 
 def in_graph() -> bool:
-    """Whether the backward pass that is running is one with ``create_graph``."""
+    """Return whether the running backward pass has ``create_graph``."""
     return LOCAL.sweep is not None and LOCAL.sweep.create_graph
 
 
 def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tuple[Tensor | None, ...]:
-    """What the class's backward returns, as a tuple; unrecorded, unless its gradients are tensors of the tape."""
+    """Run the class's backward, and return its result as a tuple; it is recorded only if ``recorded``."""
     cls = ctx._forward_cls
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
     outer = LOCAL.mode
@@ -238,7 +238,7 @@ def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tup
 
 
 def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Tensor | None, ...]:
-    """The gradients of several outputs as backward gets them: zeros where none arrived, None for what is no tensor."""
+    """Return the gradients of several outputs for backward: zeros for missing ones, None for outputs that are not tensors."""
     return tuple(
         (None if fit is None or not materialize else wrap(np.zeros(*fit)))
         if part is None
@@ -252,7 +252,7 @@ def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool)
 def check_count(
     cls: Any, results: tuple[Tensor | None, ...], at: tuple[int, ...], count: int, node: Node | None = None
 ) -> tuple[Any, ...]:
-    """One result for each argument (surplus None is dropped), None for each that is no tensor."""
+    """Return one result for each argument (dropping surplus None); raise for a wrong count or a gradient of a constant."""
     if len(results) < count or any(r is not None for r in results[count:]):
         raise errors.function_grad_count(cls, count, results, node)
     for i, result in enumerate(results[:count]):
@@ -270,7 +270,7 @@ def fit_gradient(
     shapes: list[tuple[int, ...]],
     node: Node | None = None,
 ) -> Tensor:
-    """A gradient in its argument's shape (summed over broadcast axes) and dtype. ``shapes``: those of all arguments."""
+    """Return a gradient in its argument's shape (summed over broadcast axes) and dtype. ``shapes``: of all arguments."""
     have = result._raw.shape
     if have != shape:
         extra = len(have) - len(shape)
@@ -283,7 +283,7 @@ def fit_gradient(
 
 
 def _fresh_counts() -> tuple[int, int]:
-    """What ``getrefcount`` says, in ``pullback``, of an array and a tensor that nobody else holds."""
+    """Return the reference counts, in ``pullback``, of an array and a tensor without other references."""
     tensor = new(Tensor)
     tensor._raw = np.empty(1)
     results = (tensor,)

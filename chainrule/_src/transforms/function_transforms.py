@@ -1,13 +1,12 @@
 """Custom Functions inside vmap and jvp.
 
-A transformation sees a Function as one operation, as it sees a row of the table; it never looks into forward. ``bind`` takes
-the application down the ranks of its operands: a tape puts a node on itself (``recorded``), Dual asks for the tangent
-(``jvp``), Batched for the batch (``batch``). At the bottom forward runs, on tensors that are as batched as the user's are but
-have no history and no tangents.
+A transformation treats a Function as one operation, like a primitive of the op table; it does not trace forward. ``bind`` dispatches
+the call on the ranks of its operands, highest first: a tape records a node (``recorded``), Dual calls ``jvp``, Batched calls
+``batch``. At rank 0 forward runs on tensors with the user's batch axes hidden, but without history and tangents.
 
-A :class:`FunctionCall` is the application at one rank. Below a level of vmap it remembers which axes to hide again (``lifts``), so that
-backward and jvp, too, see tensors as batched as forward saw them. Each rank makes its own ctx from its own inputs and outputs:
-with ``setup_context``, or from forward's ctx by exchanging the tensors in it.
+A :class:`FunctionCall` is the call at one rank. Below a level of vmap it stores the axes to hide (``lifts``), so that backward and jvp
+get tensors batched like those of forward. Each rank makes its own ctx from its own inputs and outputs: with ``setup_context``, or
+from forward's ctx by replacing its tensors.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ new = object.__new__
 
 
 class VmapInfo(NamedTuple):
-    """What a ``vmap`` static method is told: the length of the batch axis, and what vmap's ``randomness`` was."""
+    """The first argument of a ``vmap`` static method: the length of the batch axis, and vmap's ``randomness``."""
 
     batch_size: int
     randomness: str
 
 
 class Lift(NamedTuple):
-    """An axis that a Batched level hides: which operands have it, and how long it is."""
+    """A batch axis hidden by a Batched level: ``batched`` marks the operands that have it, ``size`` is its length."""
 
     level: Level
     batched: tuple[bool, ...]
@@ -68,7 +67,7 @@ class Lift(NamedTuple):
 
 
 class Ran:
-    """What forward did: its ctx (None where a ``vmap`` static method computed the outputs), arguments and outputs."""
+    """The record of a run of forward: its ctx (None if a ``vmap`` static method computed the outputs), arguments, outputs."""
 
     def __init__(self, ctx: Any, inputs: tuple[object, ...], output: Any) -> None:
         self.ctx = ctx
@@ -79,13 +78,13 @@ class Ran:
         self.mark(ctx, self.outputs)
 
     def mark(self, ctx: Any, outputs: tuple[Any, ...]) -> None:
-        """Take over what a ctx says about the outputs: which of the tensors are constants, and whether to fill in zeros."""
+        """Read from a ctx which output tensors are constants, and whether missing gradients become zeros."""
         marked = () if ctx is None else ctx.non_differentiable
         self.constant = {n for n, i in enumerate(self.arrays) if any(outputs[i] is t for t in marked)}
         self.materialize = ctx is None or ctx.materialize_grads
 
     def with_others(self, tensors: Iterable[Any], others: Iterable[object] | None = None) -> tuple[Any, ...]:
-        """One thing for each output: from the first for tensors, from ``others`` for what is none."""
+        """Return a tuple with one item for each output: from ``tensors`` for tensors, from ``others`` for other outputs."""
         full = [None] * len(self.outputs) if others is None else list(others)
         for i, tensor in zip(self.arrays, tensors, strict=True):
             full[i] = tensor
@@ -93,7 +92,7 @@ class Ran:
 
 
 def apply(cls: type[Any], args: tuple[Any, ...]) -> Any:
-    """``cls.apply`` where an argument is inside a transformation."""
+    """Implement ``cls.apply`` for arguments inside a transformation."""
     args = tuple(wrap(x) if isinstance(x, ArrayLike) else x for x in args)
     at = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
     call = FunctionCall(cls, args, at)
@@ -106,14 +105,14 @@ def apply(cls: type[Any], args: tuple[Any, ...]) -> Any:
 
 
 def _carries(x: object) -> bool:
-    """Whether a derivative is being taken of an operand, in either mode."""
+    """Return whether an operand is being differentiated, in either mode."""
     if isinstance(x, Tensor):
         return x.requires_grad or _carries(x._raw)
     return isinstance(x, ArrayLike) and x.moving
 
 
 def _write(ran: Ran, args: tuple[Any, ...], results: list[Tensor]) -> None:
-    """Give the arguments that forward wrote into the values and histories of the outputs that they became."""
+    """Update arguments that forward wrote into: assign the value and history of the corresponding output."""
     name = ran.ctx._forward_cls.__name__
     for dirty in ran.ctx.dirty_tensors:
         index = next((i for i, o in enumerate(ran.outputs) if o is dirty), None)
@@ -130,12 +129,12 @@ def _write(ran: Ran, args: tuple[Any, ...], results: list[Tensor]) -> None:
 
 
 class FunctionCall:
-    """One application of a Function at one rank: the class, its arguments, and the axes hidden on the way down.
+    """One call of a Function at one rank: the class, its arguments, and the hidden batch axes.
 
     Attributes:
-        at: which arguments are tensors, the operands.
-        needs: of which operands derivatives are taken, in either mode, at this rank or at one above.
-        ran: what forward did, once it ran.
+        at: positions of the arguments that are tensors (the operands).
+        needs: for each operand, whether it is differentiated, in either mode, at this rank or a higher one.
+        ran: the record of forward; set when it has run.
     """
 
     ran: Ran
@@ -155,14 +154,14 @@ class FunctionCall:
         self.needs = (False,) * len(at) if needs is None else needs
 
     def bind(self, operands: list[AnyArray]) -> Any:
-        """The outputs that are tensors, as those of a row."""
+        """Bind the operation; return the outputs that are tensors, like a primitive's outputs."""
         self.needs = tuple([needed or _carries(x) for needed, x in zip(self.needs, operands, strict=True)])
         return bind(row_of(self.cls, 0), operands, {"call": self})
 
-    # -- between a rank and what the user's methods see ----------------------------------------------------------------
+    # -- converting between a rank's values and the tensors of the user's methods --------------------------------------
 
     def shown(self, data: object, operand: int | None = None) -> Any:
-        """A value of this rank (of an operand or an output) as the user's methods see it: a tensor, its axes hidden."""
+        """Return a value of this rank (an operand or an output) for the user's methods: a tensor with its batch axes hidden."""
         if not isinstance(data, (ndarray, np.generic, ArrayLike, Tensor)):
             return data
         for lift in self.lifts:
@@ -171,7 +170,7 @@ class FunctionCall:
         return wrapped(data)
 
     def shown_arguments(self, operands: Sequence[AnyArray]) -> tuple[Any, ...]:
-        """All arguments as forward sees them."""
+        """Return all arguments for forward."""
         args = list(self.args)
         for n, (i, data) in enumerate(zip(self.at, operands, strict=True)):
             args[i] = self.shown(data, n)
@@ -181,16 +180,16 @@ class FunctionCall:
         return self.ran.with_others(map(self.shown, values), self.ran.outputs)
 
     def unlifted(self, tensor: Tensor, operand: int | None = None) -> AnyArray:
-        """What a tensor of the user's methods is at this rank: an output, or the gradient of an operand."""
+        """Return a tensor of the user's methods (an output, or the gradient of an operand) as a value of this rank."""
         if not self.lifts:
             return tensor
         data = tensor._raw
         for lift in reversed(self.lifts):
-            data = _unrecorded(data)  # a batch of a batch may be held as a tensor
+            data = _unrecorded(data)  # a nested batch may be a tensor
             mine = type(data) is Batched and data.level == lift.level
             if operand is None or lift.batched[operand]:
                 data = data.materialize(lift.size) if mine else np.broadcast_to(data, (lift.size, *shape_of(data)))
-            elif mine:  # an operand that all examples share gets the sum of their gradients
+            elif mine:  # the gradient of an operand shared by all examples is the sum of theirs
                 data = np.sum(data.materialize(lift.size), axis=0)
             else:
                 data = data * lift.size
@@ -207,10 +206,10 @@ class FunctionCall:
         return _one([_data(self.unlifted(o)) for o in self.ran.outputs if isinstance(o, Tensor)])
 
     def backward(self, ctx: Any, gs: tuple[Any, ...], shown: tuple[Any, ...]) -> list[Any]:
-        """The gradient for each operand (None where there is none), as the user's method sees it.
+        """Run the user's backward; return the gradient for each operand (or None).
 
-        Gradient mode stays as it is: without ``create_graph`` nothing here has an edge of this rank, but values below
-        may be on tapes of their own.
+        Gradient mode is not changed: without ``create_graph`` no value has an edge of this rank, but values of lower ranks
+        may be on other tapes.
         """
         ctx._now = ctx.to_save
         with self._explaining("backward"):
@@ -229,7 +228,7 @@ class FunctionCall:
 
     @contextmanager
     def _explaining(self, method: str) -> Iterator[None]:
-        """Say of a conversion to NumPy in one of the user's methods that it was there."""
+        """Replace the error of a conversion to NumPy inside a user's method by one that names the method."""
         try:
             yield
         except (RuntimeError, TypeError) as error:
@@ -247,7 +246,7 @@ class FunctionCall:
 
     @contextmanager
     def _asking(self, operands: Sequence[AnyArray]) -> Iterator[tuple[Any, ...]]:
-        """All arguments as forward sees them; while it looks, they say that they require grad where they do above."""
+        """Return all arguments for forward; they require grad during the call if they do at a higher rank."""
         args = list(self.shown_arguments(operands))
         asking = []
         for i, needed in zip(self.at, self.needs, strict=True):
@@ -262,7 +261,7 @@ class FunctionCall:
                 tensor._edge = None
 
     def context(self, operands: Sequence[AnyArray], values: Sequence[AnyArray]) -> FunctionCtx:
-        """A ctx whose tensors are those of this rank."""
+        """Return a ctx whose tensors are those of this rank."""
         ran = self.ran
         outputs = self.shown_outputs(values)
         ctx = self._new_context()
@@ -280,13 +279,13 @@ class FunctionCall:
         return ctx
 
     def _exchanged(self, value: Any, here: dict[int, object]) -> object:
-        """What forward left in its ctx, with the tensors of this rank."""
+        """Replace the tensors in an attribute of forward's ctx by those of this rank."""
         if isinstance(value, Tensor):
             return here[id(value)] if id(value) in here else self._relevelled(value) if self.lifts else value
         return type(value)([self._exchanged(x, here) for x in value]) if type(value) in (tuple, list) else value
 
     def _at_new_levels(self, stack: ExitStack) -> FunctionCall:
-        """The same call, with its hidden axes at levels of their own: backward may run when vmap has ended."""
+        """Return the same call with its hidden axes at new levels, because backward may run after vmap has returned."""
         lifts = []
         for lift in self.lifts:
             old = lift.level
@@ -297,7 +296,7 @@ class FunctionCall:
         return call
 
     def _relevelled(self, data: object) -> Any:
-        """A value that forward computed, at the levels that its axes are hidden at now."""
+        """Return a value that forward computed, with its hidden axes moved to the new levels."""
         if isinstance(data, Tensor):
             return wrap(self._relevelled(data._raw))
         if type(data) is Batched:
@@ -308,7 +307,7 @@ class FunctionCall:
     # -- on a tape -----------------------------------------------------------------------------------------------------
 
     def recorded(self, node: Node, operands: Sequence[AnyArray], out: Any, results: Any) -> Any:
-        """Complete the node of a rank: what its rule needs, and which outputs are constants."""
+        """Complete the node of a rank: store the values that its rule needs, and detach constant outputs."""
         values = _several(out)
         ran = self.ran
         if ran.ctx is None and self.cls.setup_context is not SETUP_CONTEXT:  # a vmap static method marked nothing
@@ -328,7 +327,7 @@ class FunctionCall:
     def pullback(
         self, node: Node, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[object, ...]
     ) -> tuple[TensorLike | None, ...] | None:
-        """The class's backward, with the inputs and outputs of the node's rank."""
+        """Run the class's backward with the inputs and outputs of the node's rank."""
         with ExitStack() as stack:
             return self._at_new_levels(stack)._pullback(node, g, edges)
 
@@ -358,7 +357,7 @@ class FunctionCall:
     # -- in a batch ----------------------------------------------------------------------------------------------------
 
     def batch(self, payloads: list[AnyArray], batched: list[bool], size: int, level: Level) -> Any:
-        """The class's ``vmap``, or the function of the payloads, with the axis hidden again below."""
+        """Run the class's ``vmap``, or bind the call on the payloads, with the batch axis hidden at the lower rank."""
         if defines(self.cls, "vmap"):
             return self._by_vmap(payloads, batched, size, level)
         lifts = (Lift(level, tuple(batched), size), *self.lifts)
@@ -403,7 +402,7 @@ class FunctionCall:
     # -- tangents ------------------------------------------------------------------------------------------------------
 
     def jvp(self, primals: list[AnyArray], tangents: list[AnyArray | None], out: Any) -> Any:
-        """The outputs' tangents, by the class's ``jvp`` or as the transpose of its backward."""
+        """Return the outputs' tangents, by the class's ``jvp`` or by transposing its backward."""
         values = _several(out)
         by_rule = self._by_jvp if defines(self.cls, "jvp") else self._transposed
         found = by_rule(primals, tangents, values)
@@ -442,7 +441,7 @@ class FunctionCall:
         return found
 
     def _transposed(self, primals: list[AnyArray], tangents: list[Any], values: tuple[AnyArray, ...]) -> list[Any]:
-        """The tangents from backward. It is linear in the gradients g, so the derivative of ⟨backward(g), t⟩ by g is J·t."""
+        """Return the tangents by transposing backward: it is linear in g, so the gradient of ⟨backward(g), t⟩ is J·t."""
         ran, name = self.ran, self.cls.__name__
         if getattr(rule_of(self.cls), "_once_differentiable", False):
             raise errors.function_no_jvp(name, "it is marked once_differentiable")
@@ -496,7 +495,7 @@ def _several(out: object) -> tuple[Any, ...]:
 
 
 def _one(values: list[Any]) -> Any:
-    """What a row's value or rule returns: one thing, or a tuple."""
+    """Return a single value, or a tuple of several, like a primitive's value or rule."""
     return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -505,7 +504,7 @@ def _data(x: TensorLike) -> AnyArray | complex:
 
 
 def _unrecorded(x: object) -> Any:
-    """A tensor's data where nothing is recorded by it, else the tensor."""
+    """Return a tensor's data if it is not recorded, else the tensor."""
     return x._raw if isinstance(x, Tensor) and x._edge is None else x
 
 
@@ -514,7 +513,7 @@ def _with_edge(value: AnyArray, edge: Edge | None) -> AnyArray:
 
 
 def _payloads_of(arg: object, level: object) -> tuple[Any, Any]:
-    """A container of tensors with their batch axes shown, and where these are."""
+    """Return a container of tensors with their batch axes exposed, and the positions of these axes."""
     leaves, spec = tree_flatten(arg)
     dims: list[int | None] = [None] * len(leaves)
     for k, x in enumerate(leaves):
@@ -524,14 +523,14 @@ def _payloads_of(arg: object, level: object) -> tuple[Any, Any]:
 
 
 def _innermost(x: Tensor) -> NumpyArray:
-    """The array inside everything."""
+    """Return the innermost array."""
     while not isinstance(x, ndarray):
         x = x._raw if isinstance(x, Tensor) else x.inside
     return x
 
 
 def _filled(x: object, fill: AnyFunction) -> Any:
-    """An array-like built as another is, without history and tangents, whose numbers are ``fill(array)``."""
+    """Return an array-like with the nesting of x, without history and tangents, whose numbers are ``fill(array)``."""
     if isinstance(x, Tensor):
         return _filled(x._raw, fill)
     if isinstance(x, Batched):
@@ -546,5 +545,5 @@ def _zeros(x: object) -> AnyArray:
 
 
 def _probe(x: AnyArray) -> AnyArray:
-    """A gradient to try backward with: no linear map of interest is zero on it by chance."""
+    """Return a generic gradient to test backward with: a linear map is unlikely to vanish on it."""
     return _filled(x, lambda a: np.cos(np.arange(1, a.size + 1)).reshape(a.shape).astype(a.dtype))

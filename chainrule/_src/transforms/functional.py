@@ -1,4 +1,4 @@
-"""Derivatives of functions of tensors, with the names of ``torch.autograd.functional``."""
+"""Derivatives of functions of tensors, with the API of ``torch.autograd.functional``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Tensors = tuple[Tensor, ...]
 
 
 def _tensors(function: str, what: str, value: object) -> tuple[Tensors, bool]:
-    """A tensor or tuple of tensors as a tuple, and whether it was one."""
+    """Return a tensor or tuple of tensors as a tuple, and whether it was a tuple."""
     if not isinstance(value, tuple):
         if not isinstance(value, Tensor):
             raise errors.functional_type(function, what, value)
@@ -39,12 +39,12 @@ def _tensors(function: str, what: str, value: object) -> tuple[Tensors, bool]:
 
 
 class _Call:
-    """A call of one of the functions below: what it was asked, and ``func`` applied to the inputs.
+    """A call of one of the functions below: its options, and ``func`` applied to the inputs.
 
     Attributes:
         name: of the function.
-        inputs, outputs: as tuples; ``tuple_in`` and ``tuple_out`` say whether they came as tuples.
-        starts: the inputs at new places on the tape, which are connected to their own where the result is to be recorded.
+        inputs, outputs: as tuples; ``tuple_in`` and ``tuple_out``: whether they were given as tuples.
+        starts: new leaves for the inputs; they are connected to the inputs if the result is recorded.
     """
 
     starts: Tensors
@@ -58,7 +58,7 @@ class _Call:
         self.inputs, self.tuple_in = _tensors(name, "inputs", inputs)
 
     def vector(self, v: object, like: Tensors, as_tuple: bool, owner: str) -> Tensors | tuple[None, ...]:
-        """The vector to multiply with, checked; None where it may be left out."""
+        """Check and return the vector to multiply with; (None,) if it is omitted for a single element."""
         if v is None:
             if len(like) != 1 or like[0].numel() != 1:
                 raise errors.functional_v_none(owner)
@@ -82,7 +82,7 @@ class _Call:
         return self.starts
 
     def run(self, *xs: Tensor) -> Tensors:
-        """The function's outputs, which are checked."""
+        """Run the function; check and return its outputs."""
         outputs, self.tuple_out = _tensors(self.name, "outputs of the user-provided function", self.func(*xs))
         if self.strict:
             for i, y in enumerate(outputs):
@@ -95,7 +95,7 @@ class _Call:
         return self.outputs
 
     def push(self, vs: Sequence[Tensor | None], recorded: bool) -> list[Any]:
-        """Run the function on inputs that move along ``vs``, recording their primals where ``recorded``: its tangents."""
+        """Run the function on dual inputs with tangents ``vs``, recording their primals if ``recorded``; return its tangents."""
         xs = self.start(self.create_graph) if recorded else self.inputs
         tangents = [ones_like(x).detach() if v is None else v.to(x.dtype) for v, x in zip(vs, xs)]
         if not self.create_graph:
@@ -106,27 +106,27 @@ class _Call:
         return [None if t is None else wrapped(t) for _, t in parts]
 
     def scalar(self) -> Tensor:
-        """The output of a function that must return one element."""
+        """Return the output of a function that must return one element."""
         if self.tuple_out or self.outputs[0].numel() != 1:
             raise errors.functional_scalar(self.name, self.tuple_out)
         return self.outputs[0]
 
     def check_reached(self) -> None:
-        """Raise if nothing leads from the outputs to an input."""
+        """Raise if no path leads from the outputs to an input."""
         reached = set(engine.reachable([y._edge for y in self.outputs if y._edge is not None]))
         for i, x in enumerate(self.starts):
             if x._edge not in reached:
                 raise errors.functional_independent("The output of the user-provided function", i)
 
     def zeros_for_none(self, grads: Sequence[object], xs: Sequence[Tensor], what: str) -> Tensors:
-        """Zeros for None; if strict an error for it, and for a result that is to be recorded and is not."""
+        """Replace None by zeros; if strict, raise for None, and for an unrecorded result with ``create_graph``."""
         if self.strict:
             subject = "The output of the user-provided function" if what == "jacobian" else "The jacobian"
             _check_dependence(grads, subject, what, self.create_graph)
         return _with_zeros(grads, xs)
 
     def finish(self, results: Sequence[Tensor], as_tuple: bool) -> Tensor | tuple[Tensor, ...]:
-        """Results in the form the caller's tensors had, off the tape unless they are to be on it."""
+        """Return results as a tuple or a tensor, detached unless ``create_graph``."""
         if not self.create_graph:
             results = [r.detach() if r._edge is not None else r for r in results]
         return tuple(results) if as_tuple else results[0]
@@ -139,7 +139,7 @@ def _with_zeros(grads: Sequence[Any], xs: Sequence[Tensor]) -> Tensors:
 def _gradients(
     outputs: Sequence[Tensor], xs: Tensors, cotangents: Sequence[Tensor | None], create_graph: bool, keep: bool = False
 ) -> tuple[Any, ...]:
-    """``grad``, with None for inputs without a path, and for all of them where nothing is on the tape."""
+    """Call ``grad``; return None for inputs without a path, and for all inputs if no output is on the tape."""
     pairs = [(y, ones_like(y) if g is None else g) for y, g in zip(outputs, cotangents) if y.requires_grad]
     if not pairs:
         return (None,) * len(xs)
@@ -148,7 +148,7 @@ def _gradients(
 
 
 def _check_dependence(grads: Sequence[Any], subject: str, what: str, create_graph: bool) -> None:
-    """Raise for a gradient that is not there, and for one that is to be recorded and is not."""
+    """Raise for a missing gradient, and for an unrecorded one with ``create_graph``."""
     for i, g in enumerate(grads):
         if g is None:
             raise errors.functional_independent(subject, i)
@@ -159,7 +159,7 @@ def _check_dependence(grads: Sequence[Any], subject: str, what: str, create_grap
 
 
 def _check_gradient(grads: Sequence[Tensor | None]) -> None:
-    """Raise for a first derivative that does not depend on anything."""
+    """Raise for a first derivative that does not depend on the input."""
     for i, g in enumerate(grads):
         if g is None or not g.requires_grad:
             raise errors.functional_hessian_independent(i)
@@ -168,7 +168,7 @@ def _check_gradient(grads: Sequence[Tensor | None]) -> None:
 def vjp(
     func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)``, and the product of a vector with its Jacobian: Σ v · ∂output/∂input for each input.
+    """Return ``func(*inputs)``, and the product of a vector with its Jacobian: Σ v · ∂output/∂input for each input.
 
     Args:
         v: of the outputs' shapes; may be None for one output of one element.
@@ -194,7 +194,7 @@ def vjp(
 def jvp(
     func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)``, and the product of its Jacobian with a vector: how the outputs move when the inputs move along v.
+    """Return ``func(*inputs)``, and the product of its Jacobian with a vector: the derivative of the outputs along v.
 
     Args:
         v: of the inputs' shapes; may be None for one input of one element.
@@ -226,7 +226,7 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The generalized Jacobian of a function at ``inputs``.
+    """Compute the generalized Jacobian of a function at ``inputs``.
 
     Args:
         func: takes tensors, returns a tensor or a tuple of tensors.
@@ -237,8 +237,8 @@ def jacobian(
         strategy: "reverse-mode", or (with ``vectorize``) "forward-mode", which computes many columns in one pass.
 
     Returns:
-        For one output and one input a tensor of shape ``(*output.shape, *input.shape)``; a tuple with one for each input,
-        where ``inputs`` is a tuple; a tuple of those with one for each output, where the function returns a tuple.
+        For one output and one input, a tensor of shape ``(*output.shape, *input.shape)``. If ``inputs`` is a tuple, a tuple with
+        one tensor for each input. If the function returns a tuple, a tuple of these with one for each output.
 
     >>> import chainrule as cr
     >>> cr.autograd.functional.jacobian(lambda x: x * x, cr.tensor([1., 2.]))
@@ -264,7 +264,7 @@ def jacobian(
 
 
 def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
-    """∂y/∂x for every input x."""
+    """Return ∂y/∂x for every input x."""
     xs, create_graph = call.starts, call.create_graph
     if not y.requires_grad or y.numel() == 0:
         return [wrap(np.zeros((*y.shape, *x.shape), x.dtype)) for x in xs]
@@ -288,10 +288,10 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The matrix of second derivatives of a function that returns one element.
+    """Compute the matrix of second derivatives of a function that returns one element.
 
     Args:
-        vectorize, outer_jacobian_strategy: how the Jacobian of the gradient is computed, as in :func:`jacobian`.
+        vectorize, outer_jacobian_strategy: as in :func:`jacobian`, for the Jacobian of the gradient.
 
     Returns:
         For one input a tensor of shape ``(*input.shape, *input.shape)``; for a tuple of inputs a tuple of tuples, where
@@ -323,7 +323,7 @@ def hessian(
 def vhp(
     func: AnyFunction, inputs: object, v: object = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)``, which has one element, and the product of a vector with its Hessian, by two backward passes.
+    """Return ``func(*inputs)``, which has one element, and the product of a vector with its Hessian (two backward passes).
 
     Args:
         v: of the inputs' shapes; may be None for one input of one element.
@@ -352,9 +352,9 @@ def vhp(
 def hvp(
     func: AnyFunction, inputs: object, v: object = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``func(*inputs)``, which has one element, and the product of its Hessian with a vector.
+    """Return ``func(*inputs)``, which has one element, and the product of its Hessian with a vector.
 
-    The derivative along v is computed in forward mode, and its gradient in reverse.
+    The derivative along v is computed in forward mode, and its gradient in reverse mode.
 
     Args:
         v: of the inputs' shapes; may be None for one input of one element.

@@ -1,4 +1,4 @@
-"""Modules as functions of their parameters, which is what transformations take."""
+"""Call modules as functions of their parameters, for transformations."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call a module with other parameters and buffers in place of its own.
+    """Call a module with other parameters and buffers instead of its own.
 
     Args:
-        module: what to call.
-        parameter_and_buffer_dicts: tensors by dotted name, or several such dictionaries; the module's own stand for others.
-        args: a tuple of arguments, or the only one.
+        module: the module to call.
+        parameter_and_buffer_dicts: tensors by dotted name, or several such dictionaries; the module's own tensors are used for
+            missing names.
+        args: a tuple of arguments, or a single argument.
         kwargs: arguments by name.
-        tie_weights: what is given for one name stands for all names of the same parameter.
-        strict: raise unless there is a tensor for every name, and no other.
+        tie_weights: a tensor for one name replaces the parameter under all its names.
+        strict: raise unless the names are exactly those of the module.
 
     Raises:
-        AttributeError: the module has no such name. With ``strict`` a RuntimeError lists them.
+        AttributeError: the module has no parameter or buffer of a name. With ``strict`` a RuntimeError lists the names.
         ValueError: a name occurs in two dictionaries.
 
     >>> import chainrule as cr
@@ -47,7 +48,7 @@ def functional_call(
     tensor([[3., 4.]])
     """
     if not hasattr(module, "places"):
-        raise TypeError(f"functional_call takes an nn.Module, and a {type(module).__name__} is none: call it as it is")
+        raise TypeError(f"functional_call takes an nn.Module, not a {type(module).__name__}: call that directly")
     given = _merged(parameter_and_buffer_dicts)
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     with _holding(module, given, tie_weights, strict):
@@ -55,7 +56,7 @@ def functional_call(
 
 
 def _merged(dicts: object) -> dict[str, Tensor]:
-    """One dictionary of several."""
+    """Merge several dictionaries into one; raise for duplicate names."""
     if isinstance(dicts, Mapping):
         return dict(dicts)
     if not isinstance(dicts, Sequence) or not all(isinstance(each, Mapping) for each in dicts):
@@ -71,7 +72,7 @@ def _merged(dicts: object) -> dict[str, Tensor]:
 
 @contextmanager
 def _holding(module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """Within the block the module has these tensors."""
+    """Assign these tensors to the module within the block."""
     places = {dotted: (holder, name) for dotted, _, holder, name in module.places()}
     own = {dotted: holder[name] for dotted, (holder, name) in places.items() if holder[name] is not None}
     unknown = [name for name in given if name not in places]
@@ -99,13 +100,13 @@ def _holding(module: Module, given: dict[str, Tensor], tie_weights: bool, strict
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and buffers of several modules of one class, stacked along a new first axis, for ``vmap``.
+    """Stack the parameters and buffers of several modules of one class along a new first axis, for ``vmap``.
 
     Args:
         models: at least one; all in training mode, or none.
 
     Returns:
-        Dictionaries of the stacked parameters (leaves that require grad, if theirs do) and buffers, by dotted name.
+        Dictionaries of the stacked parameters (leaves that require grad if the originals do) and buffers, by dotted name.
 
     >>> import chainrule as cr
     >>> models = [cr.nn.Linear(3, 2) for _ in range(5)]
@@ -130,7 +131,7 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
 
 
 def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
-    """A new leaf."""
+    """Stack tensors to a new leaf."""
     requires_grad = tensors[0].requires_grad
     if any(t.requires_grad != requires_grad for t in tensors):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")

@@ -1,4 +1,4 @@
-"""Reverse mode: grad and vjp."""
+"""Reverse mode on functions: ``grad``, ``value_and_grad``, ``grad_and_value`` and ``vjp``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chainrule._src.transforms.trace import Trace
 
 @names_keywords
 def grad_and_value(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
-    """As :func:`grad`, returning ``(gradient, value)`` (``(gradient, (value, aux))`` with ``has_aux``).
+    """Return a function like that of :func:`grad` that returns ``(gradient, value)`` (with ``has_aux``: ``(gradient, (value, aux))``).
 
     >>> import chainrule as cr
     >>> cr.func.grad_and_value(lambda x: (x ** 2).sum())(cr.tensor([1., 2.]))
@@ -48,7 +48,7 @@ def _with_value(
 
 @names_keywords
 def value_and_grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
-    """As :func:`grad`, returning ``(value, gradient)``: what ``scipy.optimize.minimize(..., jac=True)`` wants.
+    """Return a function like that of :func:`grad` that returns ``(value, gradient)``, as ``scipy.optimize.minimize(..., jac=True)`` needs.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -61,20 +61,20 @@ def value_and_grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_au
 
 @names_keywords
 def grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
-    """The function that computes the gradient of ``func``, which must return a scalar.
+    """Return the function that computes the gradient of ``func``, which must return a scalar.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to a 0-d tensor.
-        argnums: which arguments to differentiate with respect to; for a tuple the result is a tuple.
-        has_aux: ``func`` returns ``(output, aux)``, and so does the result: ``(gradient, aux)``.
+        func: a function of arrays or tensors (or nested containers of them) that returns a scalar.
+        argnums: the arguments to differentiate with respect to; for a tuple the result is a tuple.
+        has_aux: ``func`` returns ``(output, aux)``, and the new function returns ``(gradient, aux)``.
 
     Returns:
-        A function of the same arguments. An array or a number gets an ndarray as its gradient (float64 stays float64), a
-        tensor gets a tensor.
+        A function of the same arguments. The gradient of an array or a number is an ndarray (float64 stays float64), the
+        gradient of a tensor is a tensor.
 
     Raises:
-        RuntimeError: the function's result is not a 0-d tensor, an argument is not of floating point or complex
-            dtype, or there is no such argument.
+        RuntimeError: the function's result is not a scalar, an argument does not have a floating point or complex dtype, or
+            ``argnums`` is out of range.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -88,7 +88,7 @@ def grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = 
 def gradient_function(
     api: str, func: AnyFunction, argnums: int | tuple[int, ...], has_aux: bool = False
 ) -> AnyFunction:
-    """What :func:`grad` returns; errors name ``api``."""
+    """Return the function that :func:`grad` returns; error messages name ``api``."""
 
     @functools.wraps(func)
     def wrapper(*args: object, **kwargs: object) -> Any:
@@ -101,7 +101,7 @@ def gradient_function(
 
 @names_keywords
 def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
-    """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals.
+    """Return ``func(*primals)`` and the function that pulls a cotangent of its output back to the primals.
 
     Args:
         func: from arrays or tensors (or nested containers of them) to the same.
@@ -109,12 +109,12 @@ def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
         has_aux: ``func`` returns ``(output, aux)``; only ``output`` is differentiated.
 
     Returns:
-        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangent)`` takes what has the structure and shapes
+        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangent)`` takes a cotangent with the structure and shapes
         of the output and returns a tuple with one gradient for each primal. It can be called any number of times
-        (``retain_graph=False`` lets go of the graph).
+        (``retain_graph=False`` frees the graph).
 
     Raises:
-        RuntimeError: the output holds something that has no derivative; the cotangent has another structure or shape.
+        RuntimeError: the output contains a leaf without derivative, or the cotangent has another structure or shape.
 
     >>> import chainrule as cr
     >>> y, pull = cr.func.vjp(cr.exp, cr.zeros(2))
@@ -128,9 +128,9 @@ def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
 
 
 def pulled(trace: Trace) -> tuple[Any, AnyFunction]:
-    """What a trace's function returned, and the function that pulls cotangents of it back."""
+    """Return the result of a trace's function, and the function that pulls its cotangents back."""
     outputs, spec = trace.outputs()
-    trace.set_starts(sys.maxsize)  # the function has returned: nobody else can want a derivative by them
+    trace.set_starts(sys.maxsize)  # the function has returned: only vjp_fn differentiates with respect to the starts
 
     def vjp_fn(*cotangents: object, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         gs = cotangents_like(outputs, spec, cotangents)
@@ -145,7 +145,7 @@ def pulled(trace: Trace) -> tuple[Any, AnyFunction]:
 
 
 def cotangents_like(outputs: list[Tensor], spec: TreeSpec, cotangents: tuple[object, ...]) -> list[Any]:
-    """The leaves of the caller's cotangents, checked against the outputs and in their dtypes."""
+    """Return the leaves of the caller's cotangents, checked against the outputs and cast to their dtypes."""
     leaves = flatten_like(
         spec,
         cotangents[0] if len(cotangents) == 1 else cotangents,
@@ -164,7 +164,7 @@ def cotangents_like(outputs: list[Tensor], spec: TreeSpec, cotangents: tuple[obj
             raise errors.gradient_shape(i, wrapped(g), y)
         if data.dtype.kind == "c" and dtype.kind != "c":
             raise RuntimeError(
-                f"vjp: the cotangent{_at(leaf_paths(spec)[i])} is complex ({data.dtype}) and the output is real "
+                f"vjp: the cotangent{_at(leaf_paths(spec)[i])} is complex ({data.dtype}), but the output is real "
                 f"({y.dtype}): pass its real part"
             )
         if data.dtype != dtype:

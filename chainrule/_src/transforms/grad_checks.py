@@ -1,8 +1,8 @@
-"""The single checks that ``gradcheck`` is made of. Each raises :class:`GradcheckError`, or returns.
+"""The individual checks of ``gradcheck``. Each raises :class:`GradcheckError` if it fails.
 
-Every Jacobian here has a row for each element of the input and a column for each of the output. A complex input is moved
-along 1 and along i; of a complex output the real and the imaginary part are looked at one at a time (``part`` is 1 or
-i), because a gradient is one of a real number.
+Every Jacobian here has a row for each element of the input and a column for each element of the output. A complex input is perturbed
+along 1 and along i. The real and the imaginary part of a complex output are checked separately (``part`` is 1 or i), because a
+gradient is defined for real numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Mismatch(NamedTuple):
 
 
 def outputs_of(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """What a function returned, as a tuple of tensors."""
+    """Return the result of a function as a tuple of tensors."""
     outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     for y in outputs:
         if not isinstance(y, Tensor):
@@ -45,17 +45,17 @@ def outputs_of(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tens
 
 
 def recorded(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """The outputs that require grad."""
+    """Return the outputs that require grad."""
     return tuple([y for y in outputs_of(result) if y.requires_grad])
 
 
 def array_of(x: Tensor) -> Any:
-    """The values, without the graph."""
+    """Return the values, without the graph."""
     return x.detach()._array()
 
 
 class Checks(NamedTuple):
-    """A function at a point, and how exactly its derivatives are to be right there.
+    """A function at a point, and the tolerances for its derivatives.
 
     ``wanted`` has the positions of the inputs to check.
     """
@@ -79,7 +79,7 @@ class Checks(NamedTuple):
         return [self.inputs[i] for i in self.wanted]
 
     def run(self) -> tuple[dict[int, Tensor], bool]:
-        """The floating outputs by position, and whether any output requires grad."""
+        """Return the floating outputs by position, and whether any output requires grad."""
         outputs = self.outputs()
         floats = {k: y for k, y in enumerate(outputs) if y.dtype.kind in "fc"}
         return floats, any([y.requires_grad for y in outputs])
@@ -87,9 +87,9 @@ class Checks(NamedTuple):
     # -- derivatives of all floating outputs -------------------------------------------------------------------------
 
     def difference(self, i: int, direction: AnyArray, floating: Iterable[int]) -> dict[int, Any]:
-        """The central difference of each floating output when input i moves along ``direction``.
+        """Return the central difference of each floating output, perturbing input i along ``direction``.
 
-        The input is moved in place, so that a function that knows it from elsewhere (a model its parameters) sees it move.
+        The input is perturbed in place, so that a function that references it elsewhere (as a model's parameter) is affected.
         """
         data = self.inputs[i]._array()
         before = data.copy()
@@ -104,7 +104,7 @@ class Checks(NamedTuple):
                     if one != two:
                         raise AssertionError(
                             f"Expected the function to return outputs with the same {what} when inputs are perturbed: output "
-                            f"{k} has {what} {one} for a little more, and {two} for a little less of the input"
+                            f"{k} has {what} {one} for a slightly larger input, and {two} for a slightly smaller one"
                         )
             return [seen[-1][k] for k in floating]
 
@@ -114,7 +114,7 @@ class Checks(NamedTuple):
             data[...] = before
 
     def push(self, moving: Sequence[int], tangents: Sequence[AnyArray], size: int | None = None) -> list[AnyArray]:
-        """The tangents of all outputs when the inputs ``moving`` have these (``size`` along a leading axis), others none."""
+        """Return the tangents of all outputs if the inputs ``moving`` have these tangents (``size``: length of a batch axis)."""
 
         def of_moving(*moved: Tensor) -> tuple[Tensor, ...]:
             at = [x.detach().requires_grad_() if isinstance(x, Tensor) and x.requires_grad else x for x in self.inputs]
@@ -128,7 +128,7 @@ class Checks(NamedTuple):
         return [np.zeros((*axis, *y.shape), y.dtype) if t is None else array_of(wrapped(t)) for y, t in found]
 
     def by_input(self, i: int, floats: dict[int, Tensor], forward: bool) -> dict[Any, dict[int, Any]]:
-        """For each unit and floating output the Jacobian by input i: in forward mode, or from differences."""
+        """Return for each unit and floating output the Jacobian with respect to input i, by forward mode or differences."""
         x = self.inputs[i]
         found = {}
         for unit in units_of(x):
@@ -141,7 +141,7 @@ class Checks(NamedTuple):
         return found
 
     def by_backward(self, y: Tensor, part: complex) -> list[Any]:
-        """One output's Jacobian for each input by backward mode, after two runs that must agree."""
+        """Return one output's Jacobian for each input by reverse mode; raise if two runs differ."""
         xs = self.xs()
 
         def pull(g: AnyArray, more: bool) -> Sequence[Any]:
@@ -164,7 +164,7 @@ class Checks(NamedTuple):
             if not apart <= self.nondet_tol and not np.array_equal(one, two, equal_nan=True):
                 raise self._not_reentrant(
                     f" (by up to {apart:.3g})",
-                    " (Does the backward pass draw random numbers, or keep state? If this is meant, give nondet_tol.)",
+                    " (Does the backward pass draw random numbers, or keep state? If intended, pass nondet_tol.)",
                 )
         return found
 
@@ -181,14 +181,14 @@ class Checks(NamedTuple):
     # -- derivatives against differences -----------------------------------------------------------------------------
 
     def jacobians(self, backward: bool, forward: bool) -> None:
-        """Backward and forward mode against differences, element by element."""
+        """Compare reverse and forward mode with differences, element by element."""
         floats, depends = self.run()
         numerical = {i: self.by_input(i, floats, False) for i in self.wanted}
         if not depends:
             if any(np.any(j != 0) for by_unit in numerical.values() for js in by_unit.values() for j in js.values()):
                 raise GradcheckError(
                     "Numerical gradient for function expected to be zero: none of its outputs requires grad, but they "
-                    "change with the inputs. Something in it cuts the graph (detach, no_grad, conversion to NumPy)."
+                    "change with the inputs. The function cuts the graph (detach, no_grad, conversion to NumPy)."
                 )
             return
         recorded = {k: y for k, y in floats.items() if y.requires_grad}
@@ -219,7 +219,7 @@ class Checks(NamedTuple):
             raise GradcheckError(text, Mismatch(k, i, tuple(y.shape), tuple(self.inputs[i].shape), expected, got))
 
     def combinations(self, backward: bool, forward: bool) -> None:
-        """The same on one random combination of the Jacobian's entries: a few runs, however large the inputs are."""
+        """Compare one random combination of the Jacobian's entries; the number of runs does not depend on the input size."""
         floats, depends = self.run()
         for n, i in enumerate(self.wanted):
             x = self.inputs[i]
@@ -247,7 +247,7 @@ class Checks(NamedTuple):
                             raise GradcheckError(text + self._in_slow_mode(is_forward))
 
     def _pulled(self, y: Tensor, x: Tensor, v: TensorLike, u: TensorLike) -> float:
-        """The inner product of u and what the cotangent v pulls back to, after two runs that must agree."""
+        """Return the inner product of u and the pullback of the cotangent v; raise if two runs differ."""
         found = []
         for _ in range(2):
             (r,) = grad(y, [x], wrap(np.asarray(v, y.dtype)), retain_graph=True, allow_unused=True)
@@ -273,10 +273,10 @@ class Checks(NamedTuple):
             "fast_mode=False."
         )
 
-    # -- cotangents and tangents that are zero or not there ----------------------------------------------------------
+    # -- zero and missing cotangents and tangents --------------------------------------------------------------------
 
     def zero_cotangents(self) -> None:
-        """Backward of zeros gives zeros, of the inputs' dtypes and shapes."""
+        """Check that the backward pass of zeros returns zeros, with the inputs' dtypes and shapes."""
         outputs, xs = self.recorded(), self.xs()
         for g, x in zip(_of_zeros(outputs, xs) if outputs else (), xs):
             if g is None:
@@ -284,7 +284,7 @@ class Checks(NamedTuple):
             if np.any(array_of(g) != 0):
                 raise GradcheckError(
                     "backward not multiplied by grad_output: the gradient of an output with grad_output 0 is not 0. "
-                    "The backward must be linear in the gradient it is given."
+                    "backward must be linear in grad_output."
                 )
             if g.dtype != x.dtype:
                 raise GradcheckError(f"grad is incorrect type ({g.dtype} is not {x.dtype})")
@@ -292,7 +292,7 @@ class Checks(NamedTuple):
                 raise GradcheckError(f"grad is incorrect size ({tuple(g.shape)} is not {tuple(x.shape)})")
 
     def undefined_cotangents(self) -> None:
-        """Backward works where one of several outputs was not used, so that no gradient arrives there."""
+        """Check that the backward pass works if one of several outputs is unused, and so has no gradient."""
         count = len(self.recorded())
         for left_out in range(count) if count > 1 else ():
             outputs = [y for k, y in enumerate(self.recorded()) if k != left_out]
@@ -307,11 +307,11 @@ class Checks(NamedTuple):
             if any(g is not None and np.any(array_of(g) != 0) for g in found):
                 raise GradcheckError(
                     "Expected all input grads to be undefined or zero when all output grads are undefined or zero: "
-                    f"without a gradient for output {left_out}, and zeros for the others, they are not."
+                    f"with no gradient for output {left_out} and zeros for the others, they are not."
                 )
 
     def undefined_tangents(self) -> None:
-        """Forward mode gives the same whether an input's tangent is zero or it has none."""
+        """Check that forward mode returns the same for a zero tangent and a missing tangent of an input."""
         tangents = [normal_like(array_of(x), 83 + i) for i, x in zip(self.wanted, self.xs())]
         for n, i in enumerate(self.wanted if len(self.wanted) > 1 else ()):
             before, after = tangents[:n], tangents[n + 1 :]
@@ -327,7 +327,7 @@ class Checks(NamedTuple):
     # -- batches against loops ---------------------------------------------------------------------------------------
 
     def batched(self) -> None:
-        """One batched backward pass against one pass for each example."""
+        """Compare one batched backward pass with one pass for each example."""
         xs = self.xs()
         for k, y in enumerate(self.outputs()):
             if not y.requires_grad:
@@ -344,7 +344,7 @@ class Checks(NamedTuple):
                 _same_batch(got, expected, k, i, "gradcheck or gradgradcheck failed while testing batched gradients")
 
     def batched_forward(self) -> None:
-        """One batched forward pass against one pass for each example."""
+        """Compare one batched forward pass with one pass for each example."""
         for i, x in zip(self.wanted, self.xs()):
             tangents = [normal_like(array_of(x), 71 + b) for b in range(2)]
             loop = [self.push([i], [t]) for t in tangents]
@@ -358,7 +358,7 @@ class Checks(NamedTuple):
 
 
 def _as_gradient(by_unit: dict[complex, AnyArray], part: complex) -> AnyArray:
-    """What backward gives for the real (or imaginary) part of the output: ∂/∂Re + i ∂/∂Im."""
+    """Return the gradient of the real (or imaginary) part of the output, as backward defines it: ∂/∂Re + i ∂/∂Im."""
     of = {unit: j.imag if part == 1j else np.real(j) for unit, j in by_unit.items()}
     return of[1.0] + 1j * of[1j] if 1j in of else of[1.0]
 
@@ -377,7 +377,7 @@ def _mismatch(expected: Any, got: Any, k: int, i: int, part: object, is_complex:
 
 
 def _weights(x: Tensor, seed: int) -> AnyArray:
-    """Random numbers between 0.2 and 1 in every place (and for complex x in both parts)."""
+    """Return random numbers between 0.2 and 1 (for complex x, in both parts)."""
     rng = np.random.default_rng(seed)
     u = rng.uniform(0.2, 1, tuple(x.shape))
     return u + 1j * rng.uniform(0.2, 1, tuple(x.shape)) if x.dtype.kind == "c" else u
@@ -392,6 +392,6 @@ def _of_zeros(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Tensor |
 def _same_batch(got: AnyArray, expected: AnyArray, k: int, i: int, what: str) -> None:
     if got.shape != expected.shape or not np.allclose(got, expected):
         raise GradcheckError(
-            f"For output {k} and input {i}:\n\n{what}: vmap over the derivative does not give what one call for each "
-            f"example gives.\n\nGot:\n{wrap(got)!r}\n\nExpected:\n{wrap(expected)!r}"
+            f"For output {k} and input {i}:\n\n{what}: vmap over the derivative differs from one call for each "
+            f"example.\n\nGot:\n{wrap(got)!r}\n\nExpected:\n{wrap(expected)!r}"
         )

@@ -1,4 +1,4 @@
-"""``gradcheck`` and ``gradgradcheck``: is the gradient of a function what its values say?"""
+"""``gradcheck`` and ``gradgradcheck``: compare gradients with central differences of the function's values."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 _ARRAYS = (np.ndarray, np.inexact, float, complex)
 
 
-def _single() -> Any:
-    """The module of the single checks, which loads with the first."""
+def _check_module() -> Any:
+    """Import and return the module of the single checks; imported at the first use."""
     return importlib.import_module("chainrule._src.transforms.grad_checks")
 
 
@@ -48,21 +48,22 @@ def gradcheck(
     """Check the gradients of ``func`` at ``inputs`` against central differences of its values.
 
     Args:
-        func: takes the inputs, returns a tensor or several.
-        inputs: a tensor or a tuple; those that require grad are checked, and should be float64 or complex128. Without a
-            tensor among them, arrays and numbers of these dtypes are, and ``func`` is given arrays.
-        eps: how far inputs are moved.
-        atol, rtol: |analytical − numerical| ≤ atol + rtol·|numerical| is asked of every entry of the Jacobian.
-        raise_exception: raise if a check fails; else return False.
-        nondet_tol: how far two runs of backward may be apart.
-        check_undefined_grad: leave out one of several outputs at a time, and in forward mode one input's tangent.
-        check_grad_dtypes: gradients must have their inputs' dtypes.
+        func: a function of the inputs that returns one or more tensors.
+        inputs: a tensor or a tuple. The tensors that require grad are checked, and should be float64 or complex128. If
+            there is no tensor, arrays and numbers of these dtypes are checked, and ``func`` receives arrays.
+        eps: the step of the differences.
+        atol, rtol: every entry of the Jacobian must satisfy |analytical − numerical| ≤ atol + rtol·|numerical|.
+        raise_exception: raise if a check fails; otherwise return False.
+        nondet_tol: the largest allowed difference between two runs of backward.
+        check_undefined_grad: also check with no gradient for one of several outputs, and in forward mode with no
+            tangent for one input.
+        check_grad_dtypes: require that gradients have the dtypes of their inputs.
         check_batched_grad: also compare ``grad(..., is_grads_batched=True)`` with one call for each row.
-        check_batched_forward_grad: the same in forward mode.
+        check_batched_forward_grad: the same for forward mode.
         check_forward_ad: also check forward mode.
         check_backward_ad: check backward mode.
         fast_mode: compare one random combination of the Jacobian's entries instead of all of them.
-        masked: accepted as in PyTorch; there are no sparse tensors here.
+        masked: accepted for compatibility with PyTorch; chainrule has no sparse tensors.
 
     Returns:
         True if all checks pass.
@@ -70,7 +71,7 @@ def gradcheck(
     Raises:
         GradcheckError: a check failed.
         ValueError: no input requires grad.
-        RuntimeError: elements of an input share their memory, so that they cannot be moved one at a time.
+        RuntimeError: elements of an input share memory, so they cannot be changed one at a time.
 
     >>> import chainrule as cr
     >>> from chainrule.testing import gradcheck
@@ -86,8 +87,8 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    func, args = _of_tensors(func, tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,))
-    checks = _single().Checks(func, args, _differentiable(args), eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    func, args = _as_tensor_function(func, tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,))
+    checks = _check_module().Checks(func, args, _differentiable(args), eps, atol, rtol, nondet_tol, check_grad_dtypes)
     try:
         (checks.combinations if fast_mode else checks.jacobians)(check_backward_ad, check_forward_ad)
         if check_forward_ad and check_undefined_grad:
@@ -129,11 +130,11 @@ def gradgradcheck(
     """Check second derivatives: :func:`gradcheck` of the gradient as a function of ``inputs`` and ``grad_outputs``.
 
     Args:
-        grad_outputs: the cotangents at which the gradient is taken; random ones without it.
-        gen_non_contig_grad_outputs: make the random ones non-contiguous.
+        grad_outputs: the cotangents of the outputs; random by default.
+        gen_non_contig_grad_outputs: make the random cotangents non-contiguous.
         check_fwd_over_rev: differentiate the gradient in forward mode.
         check_rev_over_rev: differentiate the gradient in reverse mode.
-        (the others as in :func:`gradcheck`)
+        (the other arguments are those of :func:`gradcheck`)
 
     >>> import chainrule as cr
     >>> from chainrule.testing import gradgradcheck
@@ -145,13 +146,13 @@ def gradgradcheck(
     for name, wanted in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
         if wanted and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
-    func, args = _of_tensors(func, tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,))
+    func, args = _as_tensor_function(func, tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,))
     positions = _differentiable(args)
     if grad_outputs is None:
         cotangents = tuple(
             [
                 _random_cotangent(y, 97 + i, gen_non_contig_grad_outputs)
-                for i, y in enumerate(_single().recorded(func(*args)))
+                for i, y in enumerate(_check_module().recorded(func(*args)))
             ]
         )
     else:
@@ -161,7 +162,7 @@ def gradgradcheck(
     def first(*args: TensorLike) -> tuple[Any, ...]:
         at, gs = args[:n], args[n:]
         found = grad(
-            _single().recorded(func(*at)), [at[i] for i in positions], gs, create_graph=True, allow_unused=True
+            _check_module().recorded(func(*at)), [at[i] for i in positions], gs, create_graph=True, allow_unused=True
         )
         return tuple([g for g in found if g is not None])
 
@@ -183,25 +184,32 @@ def gradgradcheck(
     )
 
 
-# ``import chainrule.autograd.gradcheck`` finds the function in the place of this module: what is here is there.
+# ``import chainrule.autograd.gradcheck`` finds the function instead of this module, so the function has the module's
+# public names as attributes.
 for _name in __all__:
     setattr(gradcheck, _name, globals()[_name])
 
 
-def _of_tensors(func: AnyFunction, args: tuple[object, ...]) -> tuple[AnyFunction, tuple[object, ...]]:
-    """A function of arrays, and nothing else, as one of tensors that require grad: of copies, since they are moved."""
-    moved = [i for i, x in enumerate(args) if isinstance(x, _ARRAYS) and np.asarray(x).dtype.kind in "fc"]
-    if not moved or any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in tree_flatten(args)[0]):
+def _as_tensor_function(func: AnyFunction, args: tuple[object, ...]) -> tuple[AnyFunction, tuple[object, ...]]:
+    """Convert a function of arrays to a function of tensors, and its arrays to tensors that require grad.
+
+    The tensors have copies of the arrays, because the check changes their elements. If the arguments contain a tensor,
+    return the function and the arguments unchanged.
+    """
+    converted = [i for i, x in enumerate(args) if isinstance(x, _ARRAYS) and np.asarray(x).dtype.kind in "fc"]
+    if not converted or any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in tree_flatten(args)[0]):
         return func, args
 
-    def of_tensors(*given: Tensor) -> TensorLike:
-        return as_tensors(func(*[faced(x, args[i]) if i in moved else x for i, x in enumerate(given)]))
+    def tensor_function(*given: Tensor) -> TensorLike:
+        return as_tensors(func(*[faced(x, args[i]) if i in converted else x for i, x in enumerate(given)]))
 
-    return of_tensors, tuple([wrap(np.array(x)).requires_grad_() if i in moved else x for i, x in enumerate(args)])
+    return tensor_function, tuple(
+        [wrap(np.array(x)).requires_grad_() if i in converted else x for i, x in enumerate(args)]
+    )
 
 
 def _random_cotangent(y: Tensor, seed: int, strided: bool) -> Tensor:
-    g = _single().normal_like(y.detach()._array(), seed)
+    g = _check_module().normal_like(y.detach()._array(), seed)
     if strided and g.ndim:
         wide = np.zeros((*g.shape, 2), g.dtype)
         wide[..., 0] = g
@@ -210,13 +218,19 @@ def _random_cotangent(y: Tensor, seed: int, strided: bool) -> Tensor:
 
 
 def _differentiable(inputs: Sequence[Any]) -> list[int]:
-    """The positions of the inputs to check, which must be fit for it."""
+    """Return the positions of the inputs to check.
+
+    Raises:
+        TypeError: an input is a container of tensors that require grad.
+        ValueError: no input requires grad.
+        RuntimeError: elements of an input share memory.
+    """
     for i, x in enumerate(inputs):
         items = x.values() if isinstance(x, dict) else x if isinstance(x, (tuple, list)) else ()
         if any(isinstance(item, Tensor) and item.requires_grad for item in items):
             raise TypeError(
-                f"gradcheck expects a flat tuple of inputs, but input {i} is a {type(x).__name__} with tensors that "
-                "require grad. Pass them one by one: gradcheck(lambda *xs: f(list(xs)), tuple(xs))."
+                f"gradcheck expects a flat tuple of inputs, but input {i} is a {type(x).__name__} of tensors that "
+                "require grad. Pass the tensors as separate inputs: gradcheck(lambda *xs: f(list(xs)), tuple(xs))."
             )
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
@@ -234,7 +248,7 @@ def _differentiable(inputs: Sequence[Any]) -> list[int]:
         if array.size and any(step == 0 and length > 1 for step, length in zip(array.strides, array.shape)):
             what = "has a dimension with stride 0"
         elif _overlapping(array):
-            what = "has elements that share their memory"
+            what = "has elements that share memory"
         else:
             continue
         raise RuntimeError(
@@ -245,7 +259,7 @@ def _differentiable(inputs: Sequence[Any]) -> list[int]:
 
 
 def _overlapping(array: Any) -> bool:
-    """Whether two elements of the array are the same memory."""
+    """Return whether two elements of the array share memory."""
     offsets = np.zeros((1,), np.int64)
     for length, step in zip(array.shape, array.strides):
         offsets = (offsets[:, None] + np.arange(length) * step).reshape(-1)

@@ -1,4 +1,4 @@
-"""The graph itself: its nodes and edges, and what happens to the values it saves for the backward pass."""
+"""The graph of operations: its nodes and edges, hooks on gradients, and hooks on values saved for the backward pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from chainrule._src.transforms.backward import GradientEdge, Origin
 
 
 class Node(ABC):
-    """What ``grad_fn`` is: the record of one operation. For ``isinstance``; nodes are made by operations only.
+    """The type of ``grad_fn``: the record of one operation. For ``isinstance`` only: operations make the nodes.
 
     >>> import chainrule as cr
     >>> y = cr.ones(2, requires_grad=True).exp()
@@ -39,25 +39,25 @@ class Node(ABC):
 
     @abstractmethod
     def name(self) -> str:
-        """The name of the operation."""
+        """Return the name of the operation."""
 
     @property
     @abstractmethod
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """The nodes that gradients flow to from here, each with which of its outputs it is."""
+        """The nodes that receive this node's gradients, each with the index of the node's output."""
 
     @property
     @abstractmethod
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for notes."""
+        """A dictionary for the user's own data."""
 
     @abstractmethod
     def register_hook(self, fn: AnyFunction) -> RemovableHandle:
-        """Call ``fn(grad_inputs, grad_outputs)`` after the rule ran; a tuple it returns replaces ``grad_inputs``."""
+        """Call ``fn(grad_inputs, grad_outputs)`` after the rule runs; if it returns a tuple, that replaces ``grad_inputs``."""
 
     @abstractmethod
     def register_prehook(self, fn: AnyFunction) -> RemovableHandle:
-        """Call ``fn(grad_outputs)`` before the rule runs; a tuple it returns replaces ``grad_outputs``."""
+        """Call ``fn(grad_outputs)`` before the rule runs; if it returns a tuple, that replaces ``grad_outputs``."""
 
 
 Node.register(_Node)
@@ -65,9 +65,9 @@ Node.register(Leaf)
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where the gradient of a tensor arrives: what ``grad`` and ``backward`` take in place of the tensor.
+    """Return the edge that receives the gradient of a tensor; ``grad`` and ``backward`` accept it instead of the tensor.
 
-    The edge does not keep the tensor's values alive.
+    The edge does not keep the tensor's values in memory.
 
     Raises:
         RuntimeError: the tensor does not require grad.
@@ -91,11 +91,11 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Say that the memory of tensors was written by other means, so that a backward pass which needs the old values raises.
+    """Record that tensors were modified outside of chainrule; a backward pass that needs the old values then raises.
 
     >>> import chainrule as cr
     >>> x = cr.ones(2)
-    >>> x.numpy()[:] = 5  # nobody but you knows
+    >>> x.numpy()[:] = 5  # chainrule does not see this write
     >>> cr.autograd.graph.increment_version(x)
     >>> x._version
     1
@@ -110,7 +110,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class _MultiHandle(RemovableHandle):
-    """Takes back what ``register_multi_grad_hook`` registered."""
+    """A handle that removes the hooks of ``register_multi_grad_hook``."""
 
     __slots__ = ("handles",)
 
@@ -124,7 +124,7 @@ class _MultiHandle(RemovableHandle):
 
 
 class _Gathered:
-    """The gradients that have come by in one backward pass."""
+    """The gradients received so far in one backward pass."""
 
     __slots__ = ("expected", "grads", "missing")
 
@@ -144,10 +144,10 @@ def register_multi_grad_hook(
     """Call ``fn`` once in every backward pass, when the gradients of several tensors are known.
 
     Args:
-        tensors: they must require grad.
-        fn: with mode ``'all'`` gets a list of the gradients, in the order of ``tensors`` and None for those that
-            this pass does not reach, once the last one is known. With ``'any'`` it gets the first gradient, as soon
-            as it is known. What it returns is ignored.
+        tensors: the tensors, which must require grad.
+        fn: with mode ``'all'``, called when the last gradient is known, with a list of the gradients in the order of
+            ``tensors``; the gradient of a tensor that the pass does not reach is None. With ``'any'``, called with the
+            first gradient as soon as it is known. The return value is ignored.
         mode: ``'all'`` or ``'any'``.
 
     >>> import chainrule as cr
@@ -163,7 +163,7 @@ def register_multi_grad_hook(
     tensors = tuple(tensors)
     for tensor in tensors:
         get_gradient_edge(tensor)
-    edges = [weakref.ref(tensor._edge) for tensor in tensors]  # whose hooks hold them
+    edges = [weakref.ref(tensor._edge) for tensor in tensors]  # weak, because the hooks of the edges refer to this list
     key = object()
 
     def gather(i: int, g: Tensor) -> None:
@@ -187,18 +187,18 @@ def register_multi_grad_hook(
 
 
 class saved_tensors_hooks:
-    """Inside, values saved for the backward pass are kept as ``pack_hook`` returns them, and got back by ``unpack_hook``.
+    """A context that packs values saved for the backward pass with ``pack_hook`` and unpacks them with ``unpack_hook``.
 
     Args:
-        pack_hook: takes a tensor (detached, not to be changed) and returns anything.
-        unpack_hook: takes that and returns a tensor of the same values, shape and dtype.
+        pack_hook: a function of a tensor (detached; don't modify it). It can return any object.
+        unpack_hook: a function of that object. It returns a tensor with the same values, shape and dtype.
 
-    Hooks are the thread's own. Of nested ones, the innermost are used.
+    Each thread has its own hooks. In nested contexts, only the innermost hooks are used.
 
     >>> import chainrule as cr
     >>> x = cr.tensor([1., 2.], dtype=cr.float64, requires_grad=True)
     >>> with cr.autograd.graph.saved_tensors_hooks(lambda t: t.half(), lambda t: t.double()):
-    ...     y = (x * x).sum()  # saves x in half the precision
+    ...     y = (x * x).sum()  # saves x in half precision
     >>> y.backward()
     """
 
@@ -217,11 +217,13 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, saved values are kept on the CPU, where they are already: nothing is copied, so a value that is written to
-    before the backward pass is noticed as it is without this. :class:`save_to_disk` moves values out of memory.
+    """A context that keeps saved values on the CPU; it has no effect, because all arrays are on the CPU.
+
+    No value is copied, so the backward pass still raises if a saved value was modified. :class:`save_to_disk` moves
+    values out of memory.
 
     Args:
-        pin_memory, device_type: accepted, and without effect.
+        pin_memory, device_type: accepted for compatibility with PyTorch, without effect.
     """
 
     __module__ = "chainrule.autograd.graph"
@@ -236,10 +238,10 @@ def _same(tensor: Tensor) -> Tensor:
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Inside, entering saved-tensor hooks raises a RuntimeError with this message. Also a decorator.
+    """Return a context, also usable as a decorator, in which saved-tensor hooks raise a RuntimeError with this message.
 
     Raises:
-        RuntimeError: hooks are in effect already.
+        RuntimeError: saved-tensor hooks are already active.
     """
     previous = saved.disable(error_message)
     try:
@@ -252,7 +254,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 class _OnDisk:
-    """A saved value in a file, which goes when this goes."""
+    """A saved value in a file. The file is deleted with this object."""
 
     __slots__ = ("__weakref__", "path", "source", "time")
 
@@ -279,18 +281,19 @@ def _last_write(array: AnyArray) -> int:
 def _unlink(path: str) -> None:
     try:
         os.unlink(path)
-    except OSError:  # the folder is gone
+    except OSError:  # for example, the folder was deleted
         pass
 
 
 class save_to_disk(saved_tensors_hooks):
-    """Inside, values saved for the backward pass are kept in ``.npy`` files rather than in memory.
+    """A context that keeps values saved for the backward pass in ``.npy`` files instead of in memory.
 
-    A file goes away with the graph that needs it. A value that several operations save is written once.
+    A file is deleted together with the graph that needs it. If several operations save the same value, it is written
+    once.
 
     Args:
-        directory: an existing folder; by default the system's for temporary files.
-        min_bytes: smaller values stay in memory.
+        directory: an existing folder; by default the system's folder for temporary files.
+        min_bytes: keep values smaller than this in memory.
 
     >>> import chainrule as cr
     >>> x = cr.ones(1000, requires_grad=True)
@@ -326,7 +329,7 @@ class save_to_disk(saved_tensors_hooks):
 
 
 class _Shared:
-    """A saved value that still is in the memory it was saved from; moved to its own when that is overwritten."""
+    """A saved value that shares memory with the original array until just before that is overwritten, then a copy."""
 
     __slots__ = ("__weakref__", "array")
 
@@ -344,7 +347,9 @@ def _share(tensor: Tensor) -> Any:
         return tensor
     packed = _Shared(array)
     with _SHARED_LOCK:
-        if len(_SHARED) >= 64 and not len(_SHARED) & (len(_SHARED) - 1):  # now and then, forget the dead
+        if len(_SHARED) >= 64 and not len(_SHARED) & (
+            len(_SHARED) - 1
+        ):  # remove empty entries when the size is a power of two
             for key in [key for key, values in _SHARED.items() if not values]:
                 del _SHARED[key]
         _SHARED.setdefault(id(owner(array)), weakref.WeakSet()).add(packed)
@@ -368,17 +373,17 @@ def _protect() -> None:
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """Inside, a value that is saved for the backward pass may be overwritten: it is copied just before.
+    """A context in which values saved for the backward pass may be modified in place: they are copied just before.
 
-    The backward pass may run inside or afterwards. Only in-place operations of tensors are seen, not writes through
-    ``t.numpy()``.
+    The backward pass may run inside the context or after it. Only in-place operations on tensors are detected, not
+    writes to ``t.numpy()``.
 
     >>> import chainrule as cr
     >>> x = cr.tensor([0., 1.], requires_grad=True)
     >>> with cr.autograd.graph.allow_mutation_on_saved_tensors():
     ...     y = x * 2
     ...     z = (y * y).sum()
-    ...     _ = y.zero_()  # otherwise an error in z.backward(), which needs y
+    ...     _ = y.zero_()  # without the context, z.backward() would raise, because it needs y
     >>> z.backward()
     >>> x.grad
     tensor([0., 8.])
@@ -398,7 +403,7 @@ _COPIES = (_share, _unshare)
 
 
 def set_copy_on_write(mode: bool) -> None:
-    """Switch :class:`allow_mutation_on_saved_tensors` on for the rest of this thread's program, or off again.
+    """Turn :class:`allow_mutation_on_saved_tensors` on or off for this thread, outside of a context.
 
     >>> import chainrule as cr
     >>> cr.autograd.graph.set_copy_on_write(True)
@@ -411,7 +416,7 @@ def set_copy_on_write(mode: bool) -> None:
     on = _COPIES in LOCAL.saved_hooks
     if mode and not on:
         _protect()
-        LOCAL.saved_hooks = (_COPIES, *LOCAL.saved_hooks)  # below the hooks of every context
+        LOCAL.saved_hooks = (_COPIES, *LOCAL.saved_hooks)  # first, so the hooks of contexts take precedence
         set_special()
     elif on and not mode:
         LOCAL.saved_hooks = tuple(pair for pair in LOCAL.saved_hooks if pair is not _COPIES)

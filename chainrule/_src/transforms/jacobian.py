@@ -1,4 +1,4 @@
-"""``jacobian``: all of ∂y/∂x, of functions and of computed tensors, by rows or by columns."""
+"""Dense Jacobians ∂y/∂x of functions and of computed tensors, computed row by row or column by column."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def jacobian(
     chunk_size: int | None = None,
     memory: int = MEMORY,
 ) -> Any:
-    """The dense Jacobian ∂y/∂x, by rows or by columns: what ``chainrule.jacobian`` is where no structure is made use of.
+    """Compute the dense Jacobian ∂y/∂x by rows or columns, as ``chainrule.jacobian`` does if it uses no structure.
 
-    Arguments, result and errors are as described there.
+    Arguments, result and errors are those of ``chainrule.jacobian``.
     """
     if mode not in ("auto", "forward", "reverse"):
         raise ValueError(f"jacobian(): mode is 'auto', 'forward' or 'reverse', not {mode!r}")
@@ -99,14 +99,18 @@ def _of_function(
     if mode == "forward" or (mode == "auto" and n == 1 and sources[0].dtype.kind != "c"):
         found = forward(flat, sources, limits)
     else:
-        found = _by_either(flat, sources, n, mode, create_graph, linked, limits)
+        found = _by_rows_or_columns(flat, sources, n, mode, create_graph, linked, limits)
     tensors = not call.takes_arrays
     shaped = [tree_unflatten([as_caller_type(part, tensors) for part in row], call.inner) for row in found]
     return tree_unflatten(shaped, call.outer)
 
 
 def _source(leaf: Any, create_graph: bool) -> Tensor:
-    """An argument as a tensor, on the tape only where the result is to be."""
+    """Return an argument as a tensor; the tensor is recorded on the tape only with ``create_graph``.
+
+    Raises:
+        TypeError: the argument contains no floating point or complex numbers.
+    """
     if not isinstance(leaf, (Tensor, ArrayLike)):
         leaf = as_is(leaf)
     dtype = leaf.dtype
@@ -125,7 +129,7 @@ def _output(out: AnyArray) -> Tensor:
     return wrapped(out)
 
 
-def _by_either(
+def _by_rows_or_columns(
     flat: Callable[..., list[Any]],
     sources: list[Tensor],
     n: int,
@@ -134,9 +138,9 @@ def _by_either(
     linked: bool,
     limits: Limits,
 ) -> list[list[Tensor]]:
-    """Rows from the graph of one call; or columns, where ``mode`` leaves the choice and there are fewer of those.
+    """Compute the rows from the graph of one call; or the columns, if ``mode`` is "auto" and there are fewer columns.
 
-    With ``linked`` they are recorded where the function used something else that is on the tape.
+    With ``linked``, the result is recorded if the function used other tensors that are on the tape.
     """
     began = next_seq()
     with inference_mode(False):
@@ -165,7 +169,7 @@ def _by_either(
 
 
 def _reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool, limits: Limits) -> list[Tensor]:
-    """∂y/∂x for every x, which must require grad; zeros where y does not depend on it."""
+    """Return ∂y/∂x for every x, which must require grad; zeros if y does not depend on x."""
     if y.dtype.kind != "c":
         return reverse(y, xs, create_graph, limits)
     parts: list[Any] = [np.conj(part) for part in reverse(y, xs, create_graph, limits)]
@@ -178,11 +182,11 @@ def _reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool, limits: Limits
 def reverse(
     y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None, unit: complex = 1
 ) -> list[Tensor]:
-    """What a cotangent that is ``unit`` in one element of y and zero in the others pulls back to, for every element."""
+    """Compute one row for every element of y, from a cotangent that is ``unit`` at this element and zero elsewhere."""
     n = y.numel()
     root, targets = y._edge, [x._edge for x in xs]
     pull_many = None
-    if root is None or None in targets:  # of a level of forward mode, whose numbers are on the tape and not they
+    if root is None or None in targets:  # duals: their primals and tangents are on the tape, not they
 
         def pull(g: TensorLike, more: bool, batched: bool = False) -> Sequence[Any]:
             found: tuple[Any, ...] = grad(
@@ -215,14 +219,22 @@ def reverse(
         found = rows(pull, y, xs, step, "jacobian", unit, pull_many=pull_many)
     except NanFound:
         raise
-    except (NotImplementedError, RuntimeError, TypeError) as error:  # a rule takes no batches, or fails anyway
+    except (
+        NotImplementedError,
+        RuntimeError,
+        TypeError,
+    ) as error:  # a rule does not support batches, or fails in any case
         found = rows(pull, y, xs, 1, "jacobian", unit)
         errors.warn_unbatched(error)
     return [wrapped(x) for x in found]
 
 
 def _through_elementwise(edge: object, diagonal: AnyArray, targets: Sequence[object]) -> tuple[Any, Any]:
-    """Go down the tape as long as every element comes from one: all rows together are then one diagonal."""
+    """Pull the rows back through elementwise operations of one operand: all rows together are a single diagonal.
+
+    Returns:
+        The first edge at which this ends, and the diagonal there.
+    """
     while (
         isinstance(edge, Node)
         and edge.prim.kind == "elementwise"
@@ -237,14 +249,14 @@ def _through_elementwise(edge: object, diagonal: AnyArray, targets: Sequence[obj
             break
         if CLOCK.latest > edge.seq:
             check_saved(edge)
-        below = at_users_line(_pulled, edge, diagonal)[used[0]]
+        below = at_users_line(_call_pullback, edge, diagonal)[used[0]]
         if type(below) is not ndarray:  # inside a transformation
             break
         edge, diagonal = edge.edges[used[0]], below
     return edge, diagonal
 
 
-def _pulled(node: Node, g: AnyArray) -> tuple[Any, ...]:
+def _call_pullback(node: Node, g: AnyArray) -> tuple[Any, ...]:
     return node.pullback(node, g, node.saved, node.edges)
 
 
@@ -254,7 +266,7 @@ def forward(
     limits: Limits | None = None,
     bound: int | None = None,
 ) -> list[list[Tensor]]:
-    """For every output of ``flat`` ∂y/∂x for every x, by forward mode."""
+    """Compute ∂y/∂x by forward mode, for every output y of ``flat`` and every source x."""
     primals = [inside(s) for s in sources]
     complex_source = any(s.dtype.kind == "c" for s in sources)
 
@@ -268,7 +280,7 @@ def forward(
         return outputs
 
     def spans() -> Iterator[tuple[int, int]]:
-        """Each within one source: the others then have no tangents."""
+        """Yield ranges of columns, each within one source, so the other sources need no tangents."""
         at = 0
         for source in sources:
             end = at + source.numel()

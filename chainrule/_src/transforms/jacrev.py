@@ -1,4 +1,4 @@
-"""Whole derivatives: Jacobians, Hessians and products with Hessians."""
+"""Transformations that return Jacobians, Hessians and products with Hessians: jacrev, jacfwd, hessian, hvp."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from chainrule._src.transforms.trace import Trace, unflatten_each
 
 
 def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single: bool) -> Any:
-    """Blocks (for each output one for each input) as a tree of outputs, whose leaves are trees of inputs."""
+    """Return the blocks (one list per output, with one block per input) as a tree of outputs of trees of inputs."""
     by_output = [unflatten_each(row, in_specs) for row in blocks]
     return tree_unflatten([row[0] if single else tuple(row) for row in by_output], out_spec)
 
@@ -53,20 +53,20 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> AnyFunction:
-    """The function that computes the Jacobian of ``func`` by reverse mode: best where outputs are few.
+    """Return a function that computes the Jacobian of ``func`` by reverse mode: best for few outputs.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to the same.
-        argnums: which arguments to differentiate with respect to; for a tuple each block is a tuple.
-        has_aux: ``func`` returns ``(output, aux)``, and so does the result: ``(jacobian, aux)``.
-        chunk_size: the number of rows computed at once (all of them without it), to use less memory.
+        func: a function from arrays or tensors (or nested containers of them) to arrays or tensors.
+        argnums: the positions of the arguments to differentiate with respect to; for a tuple, each block is a tuple.
+        has_aux: ``func`` returns ``(output, aux)``, and the new function returns ``(jacobian, aux)``.
+        chunk_size: the number of rows to compute at once, to use less memory; by default all.
 
     Returns:
         A function of the same arguments. For an output y and an argument x the Jacobian has the shape
-        ``(*y.shape, *x.shape)``. Where they are containers, it is a container like y of containers like x.
+        ``(*y.shape, *x.shape)``. If y or x is a container, the Jacobian is a container like y of containers like x.
 
     Raises:
-        RuntimeError: something is complex or not differentiable.
+        RuntimeError: an input or output is complex or not differentiable.
 
     >>> import chainrule as cr
     >>> cr.func.jacrev(lambda x: x ** 2)(cr.tensor([1., 2.]))
@@ -101,19 +101,19 @@ def jacrev(
 def jacfwd(
     func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> AnyFunction:
-    """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few.
+    """Return a function that computes the Jacobian of ``func`` by forward mode: best for few inputs.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to the same.
-        argnums: which arguments to differentiate with respect to; for a tuple each block is a tuple.
-        has_aux: ``func`` returns ``(output, aux)``, and so does the result: ``(jacobian, aux)``.
-        randomness: what random functions do inside, as for :func:`vmap`.
+        func: a function from arrays or tensors (or nested containers of them) to arrays or tensors.
+        argnums: the positions of the arguments to differentiate with respect to; for a tuple, each block is a tuple.
+        has_aux: ``func`` returns ``(output, aux)``, and the new function returns ``(jacobian, aux)``.
+        randomness: how random functions behave inside, as in :func:`vmap`.
 
     Returns:
-        A function of the same arguments; what it returns is as for :func:`jacrev`.
+        A function of the same arguments. Its result has the structure described at :func:`jacrev`.
 
     Raises:
-        RuntimeError: something is complex or not differentiable.
+        RuntimeError: an input or output is complex or not differentiable.
 
     >>> import chainrule as cr
     >>> cr.func.jacfwd(lambda x: x ** 2)(cr.tensor([1., 2.]))
@@ -141,8 +141,8 @@ def jacfwd(
             nonlocal aux, out_spec
             inner = list(args)
             datas = [dual._raw for dual in duals]
-            faces = [faced(dual, x) for dual, x in zip(duals, points, strict=True)]
-            for i, tree in zip(positions, unflatten_each(faces, specs), strict=True):
+            caller_typed = [faced(dual, x) for dual, x in zip(duals, points, strict=True)]
+            for i, tree in zip(positions, unflatten_each(caller_typed, specs), strict=True):
                 inner[i] = tree
             result = func(*inner, **kwargs)
             write_back_duals("jacfwd", points, duals, datas)
@@ -152,8 +152,8 @@ def jacfwd(
             check_real("jacfwd", "outputs", outputs)
             return outputs
 
-        every = (0, sum([math.prod(shape_of(p)) for p in primals]))
-        found, run = columns(flat, primals, [every], "jacfwd", randomness)
+        all_columns = (0, sum([math.prod(shape_of(p)) for p in primals]))
+        found, run = columns(flat, primals, [all_columns], "jacfwd", randomness)
         foreign: set[int] = set()
         blocks = [[as_caller_type(block, tensors, foreign) for block in row] for row in found]
         jacobian = _nested(blocks, out_spec, specs, isinstance(argnums, int))
@@ -167,13 +167,15 @@ def jacfwd(
 
 @names_keywords
 def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunction:
-    """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse.
+    """Return a function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse.
 
-    Where an operation has no forward mode it is reverse over reverse.
+    If an operation has no forward mode, the Hessian is computed as reverse over reverse.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to a scalar (or anything else :func:`jacrev` takes).
-        argnums: which arguments to differentiate with respect to; for a tuple the result is a tuple of tuples.
+        func: a function from arrays or tensors (or nested containers of them) to a scalar (or to any other output that
+            :func:`jacrev` accepts).
+        argnums: the positions of the arguments to differentiate with respect to; for a tuple, the result is a tuple of
+            tuples.
 
     Returns:
         A function of the same arguments. For a scalar function of x the Hessian has the shape ``(*x.shape, *x.shape)``.
@@ -198,12 +200,12 @@ def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunctio
 
 @names_keywords
 def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
-    """The product of the Hessian of a scalar function and a vector, at the cost of a few gradients.
+    """Compute the product of the Hessian of a scalar function and a vector, at the cost of a few gradients.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to a 0-d tensor.
-        primals: its argument, or a tuple with its arguments.
-        tangents: the vector: as ``primals``, with the same shapes.
+        func: a function from arrays or tensors (or nested containers of them) to a 0-d tensor.
+        primals: the argument of ``func``, or a tuple of its arguments.
+        tangents: the vector, with the structure and shapes of ``primals``.
 
     Returns:
         H · tangents, in the structure of ``primals``.

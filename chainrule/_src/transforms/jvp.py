@@ -1,4 +1,4 @@
-"""Forward mode: jvp."""
+"""``jvp``: the value of a function and its directional derivative, by forward mode."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from chainrule._src.transforms.pushforward import JvpRun, write_back_duals
 
 @names_keywords
 def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.
+    """Compute ``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to the same.
-        primals: a tuple with its arguments.
-        tangents: the direction: as ``primals``, with the same shapes.
-        strict: raise if an output does not depend on the primals (else its tangent is zeros).
+        func: a function from arrays or tensors (or nested containers of them) to arrays or tensors.
+        primals: a tuple of the arguments of ``func``.
+        tangents: the direction, with the structure and shapes of ``primals``.
+        strict: raise if an output does not depend on the primals; otherwise its tangent is zeros.
         has_aux: ``func`` returns ``(output, aux)``; only ``output`` is differentiated.
 
     Returns:
         ``(output, output_tangent)``, or ``(output, output_tangent, aux)``.
 
     Raises:
-        RuntimeError: primals and tangents differ in structure or shapes; the output holds something that has no
+        RuntimeError: primals and tangents differ in structure or shapes; the output contains a value that has no
             derivative.
-        ValueError: a primal or tangent is not of floating point or complex dtype.
+        ValueError: a primal or tangent does not have a floating point or complex dtype.
 
     >>> import chainrule as cr
     >>> cr.func.jvp(cr.sin, (cr.zeros(2),), (cr.tensor([1., 2.]),))

@@ -1,7 +1,7 @@
-"""Linear maps that are taken from functions: a derivative at a point, and the transpose of a linear function.
+"""``linearize`` (the derivative of a function at a point) and ``linear_transpose`` (the transpose of a linear function).
 
-Both follow from the pullback. It is linear in its cotangent, so pulling back through *it*, recorded, gives the
-derivative itself: the transpose of the transpose.
+Both use the pullback, which is linear in its cotangent. It is the transpose of the derivative, so ``linearize`` records
+the pullback and transposes it again by a second pullback.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ ndarray = np.ndarray
 
 
 def linearize(func: AnyFunction, *primals: TensorLike) -> tuple[Any, AnyFunction]:
-    """``func(*primals)`` and its derivative there as a linear function of tangents, which can be called many times.
+    """Compute ``func(*primals)`` and a function that applies its derivative at the primals to any number of tangents.
 
-    The function runs once, and what its derivative needs is kept. For one tangent only, :func:`jvp` is cheaper.
+    The function runs once, and the values that its derivative needs are saved. For a single tangent, :func:`jvp` is
+    cheaper.
 
     Args:
-        func: from arrays or tensors (or nested containers of them) to the same.
-        primals: the point.
+        func: a function from arrays or tensors (or nested containers of them) to arrays or tensors.
+        primals: the arguments of ``func``.
 
     Returns:
-        ``(output, jvp_fn)``; ``jvp_fn(*tangents)`` takes what has the structure, shapes and dtypes of the primals and
-        returns the output's tangent.
+        ``(output, jvp_fn)``; ``jvp_fn(*tangents)`` returns the tangent of the output. The tangents must have the
+        structure, shapes and dtypes of the primals.
 
     Raises:
-        RuntimeError: the output holds something that has no derivative; tangents don't match the primals.
+        RuntimeError: the output contains a value that has no derivative; tangents don't match the primals.
 
     >>> import chainrule as cr
     >>> y, push = cr.func.linearize(lambda x: x ** 2, cr.tensor([1., 2.]))
@@ -67,10 +68,12 @@ def linearize(func: AnyFunction, *primals: TensorLike) -> tuple[Any, AnyFunction
     def jvp_fn(*tangents: AnyArray) -> Any:
         as_tensors = tensors or has_tensor(tree_flatten(tangents)[0])
         ts = _tangents_like(trace, structure, tangents)
-        paths = [(g, t) for g, t in zip(gradients, ts, strict=True) if g is not None]
+        reached = [(g, t) for g, t in zip(gradients, ts, strict=True) if g is not None]
         try:
             trace.set_starts(trace.began)
-            found = trace.sweep_to_inputs([g for g, _ in paths], [t for _, t in paths], True, None, targets, targets)
+            found = trace.sweep_to_inputs(
+                [g for g, _ in reached], [t for _, t in reached], True, None, targets, targets
+            )
         finally:
             trace.set_starts(sys.maxsize)
         foreign = {array_id(t._raw if isinstance(t, Tensor) else t) for t in ts}
@@ -104,19 +107,19 @@ def _tangents_like(trace: Trace, structure: TreeSpec, tangents: tuple[AnyArray, 
 
 
 def linear_transpose(func: AnyFunction, *primals: object) -> AnyFunction:
-    """The transpose of a linear function.
+    """Return the transpose of a linear function.
 
     Args:
-        func: linear (jointly in all its arguments). It is called once, at zeros.
+        func: a function that is linear (jointly in all its arguments). It is called once, at zeros.
         primals: arrays or tensors (or nested containers of them) like its arguments: only shapes and dtypes matter.
 
     Returns:
-        A function from what is like ``func``'s output to a tuple of what is like its arguments. For complex numbers it is
-        the transpose without conjugation.
+        A function that takes a cotangent like the output of ``func`` and returns a tuple of cotangents like the
+        arguments. For complex numbers it is the transpose without conjugation.
 
     Raises:
-        RuntimeError: the function turns out not to be linear: it has a constant term, or an operation in it is not
-            linear in what depends on the arguments. (Branches on comparisons of the arguments go unnoticed.)
+        RuntimeError: the function is not linear: it has a constant term, or an operation in it is not linear in the
+            operands that depend on the arguments. (Branches on comparisons of the arguments are not detected.)
 
     >>> import chainrule as cr
     >>> A = cr.tensor([[1., 2., 3.], [4., 5., 6.]])
@@ -155,27 +158,27 @@ def _check_linear(trace: Trace, outputs: list[Tensor]) -> None:
         if type(y._raw) is ndarray and y._raw.any():
             raise RuntimeError(
                 "linear_transpose(f, *primals): f is not linear: f(0) is not 0, so it has a constant term. Subtract "
-                "f(0), or use vjp, which takes the derivative of any function."
+                "f(0), or use vjp, which computes the derivative of any function."
             )
     order = engine.reachable([y._edge for y in outputs if y._edge is not None])
     active = leading_to(order, set(trace.edges))
     for node in order:
         if isinstance(node, Node) and node in active and node not in trace.edges and not _linear(node, active):
             raise RuntimeError(
-                f"linear_transpose(f, *primals): f is not linear: {node.name()} is not linear in what depends on the "
-                "arguments. Use vjp, which takes the derivative of any function at a point."
+                f"linear_transpose(f, *primals): f is not linear: {node.name()} is not linear in the operands that "
+                "depend on the arguments. Use vjp, which computes the derivative of any function at a point."
             )
 
 
 def _linear(node: Node, active: set[Any]) -> bool:
-    """Whether no rule that is needed reads a value that depends on the arguments."""
+    """Return whether every needed rule uses only saved values that don't depend on the arguments."""
     prim = node.prim
     if prim.variadic:
         return not prim.saves
-    on = {i for i, edge in enumerate(node.edges) if edge in active}
+    active_operands = {i for i, edge in enumerate(node.edges) if edge in active}
     for name, users in zip(prim.saves, prim.save_users, strict=True):
-        needed = users is None or any(i in on for i in users)
-        if needed and (name not in prim.operands or prim.operands.index(name) in on):
+        needed = users is None or any(i in active_operands for i in users)
+        if needed and (name not in prim.operands or prim.operands.index(name) in active_operands):
             return False
     return True
 

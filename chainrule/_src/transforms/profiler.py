@@ -1,4 +1,4 @@
-"""Where the time goes: a profile of operations and rules, with the names of ``torch.autograd.profiler``."""
+"""Profile operations and backward rules, with the names of ``torch.autograd.profiler``."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ __all__ = [
     "profile", "record_function",
 ]  # fmt: skip
 
-#: What kinds of events there are, and the short words for them in tables.
+#: The phases of events, and their abbreviations in tables.
 PHASES = {"forward": "fwd", "backward": "bwd", "tangent": "jvp", "label": "label"}
 _COLUMNS = ("Name", "Phase", "Calls", "Self", "Self %", "Total", "Output", "Average")
-_PRINTED = 7  # as many columns fit into 80 characters
+_PRINTED_COLUMNS = 7  # the number of columns that fit into 80 characters
 _SORTS = (
     "cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count", "key",
 )  # fmt: skip
 
 
 def format_time(us: float) -> str:
-    """Microseconds for people: ``12.345us``, ``1.235ms``, ``2.000s``."""
+    """Format microseconds: ``12.345us``, ``1.235ms``, ``2.000s``."""
     if us >= 1e6:
         return f"{us / 1e6:.3f}s"
     return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
 
 
 def format_memory(nbytes: int) -> str:
-    """Bytes for people: ``512 b``, ``1.50 Kb``, ``3.00 Mb``."""
+    """Format a number of bytes: ``512 b``, ``1.50 Kb``, ``3.00 Mb``."""
     for size, unit in ((2**30, "Gb"), (2**20, "Mb"), (2**10, "Kb")):
         if abs(nbytes) >= size:
             return f"{nbytes / size:.2f} {unit}"
@@ -55,14 +55,14 @@ def format_memory(nbytes: int) -> str:
 
 @dataclass(eq=False)
 class FunctionEventAvg:
-    """All events of one name together.
+    """The totals over all events of the same name.
 
     Attributes:
         key: the name: ``mul``, ``MulBackward0`` or the label.
         phase: "forward", "backward", "tangent" (forward mode) or "label".
-        input_shapes: of the operands, with ``record_shapes``.
-        count: of calls.
-        cpu_memory_usage: bytes of the arrays that were made in it and handed out.
+        input_shapes: the shapes of the operands, with ``record_shapes``.
+        count: the number of calls.
+        cpu_memory_usage: the bytes of the result arrays that own their memory.
     """
 
     key: str = ""
@@ -75,7 +75,7 @@ class FunctionEventAvg:
     self_cpu_memory_usage: int = 0
 
     def add(self, event: FunctionEventAvg) -> FunctionEventAvg:
-        """Count one more event (or all those of another average)."""
+        """Add one event (or all events of another average) to the totals."""
         self.count += event.count
         self.self_cpu_time_total += event.self_cpu_time_total
         self.self_cpu_memory_usage += event.self_cpu_memory_usage
@@ -88,7 +88,7 @@ class FunctionEventAvg:
 
     @property
     def cpu_time(self) -> float:
-        """Total time per call."""
+        """The total time per call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     cpu_time_str = property(lambda self: format_time(self.cpu_time))
@@ -102,17 +102,19 @@ class FunctionEventAvg:
         )
 
 
-FunctionEventAvg.__module__ = "chainrule.autograd.profiler"  # which a dataclass looks up while it is made
+FunctionEventAvg.__module__ = (
+    "chainrule.autograd.profiler"  # set afterwards: the dataclass decorator looks up the real module
+)
 
 
 @dataclass(eq=False, repr=False)
 class FunctionEvent(FunctionEventAvg):
-    """One operation, one rule, or one labelled region.
+    """One run of an operation, a backward rule or a labelled region.
 
     Attributes:
-        start, end: microseconds since the profile began.
-        depth: the number of events around it.
-        nested: whether one of these has the same key, so that its time is in that one's total already.
+        start, end: microseconds since the start of the profile.
+        depth: the number of enclosing events.
+        nested: whether an enclosing event has the same key and phase; its total then includes the time of this event.
         stack: the lines of the program, with ``with_stack``.
     """
 
@@ -127,14 +129,16 @@ class FunctionEvent(FunctionEventAvg):
     name = property(lambda self: self.key)
 
 
-FunctionEvent.__module__ = "chainrule.autograd.profiler"  # which a dataclass looks up while it is made
+FunctionEvent.__module__ = (
+    "chainrule.autograd.profiler"  # set afterwards: the dataclass decorator looks up the real module
+)
 
 
 class EventList(list[Any]):
     """A list of events, or of averages.
 
     Attributes:
-        elapsed: the time that the profile took, in microseconds.
+        elapsed: the duration of the profile, in microseconds.
     """
 
     __module__ = "chainrule.autograd.profiler"
@@ -146,13 +150,13 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time that passed in operations, rules and labelled regions, in microseconds."""
+        """The time spent in operations, rules and labelled regions, in microseconds."""
         return float(sum(event.self_cpu_time_total for event in self))
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """One average for each name (and for each shape of the operands, or each innermost lines of the program)."""
+        """Return one average per name (and per operand shapes, or per innermost ``group_by_stack_n`` program lines)."""
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:
             shapes = event.input_shapes if group_by_input_shape else None
@@ -162,7 +166,7 @@ class EventList(list[Any]):
         return EventList(found.values(), self.elapsed)
 
     def total_average(self) -> FunctionEventAvg:
-        """All events in one average; its total time is its self time, so that nothing counts twice."""
+        """Return one average of all events. Its total time is its self time, so no time is counted twice."""
         total = FunctionEventAvg("Total")
         for event in self:
             total.add(event)
@@ -171,9 +175,9 @@ class EventList(list[Any]):
         return total
 
     def _rows(self, sort_by: str | None = None, row_limit: int = 100) -> list[tuple[str, ...]]:
-        """The table's cells."""
-        whole = self.self_cpu_time_total or 1.0
-        return [_row(e, whole) for e in self._sorted(sort_by)[: row_limit if row_limit >= 0 else None]]
+        """Return the cells of the table, row by row."""
+        total_time = self.self_cpu_time_total or 1.0
+        return [_row(e, total_time) for e in self._sorted(sort_by)[: row_limit if row_limit >= 0 else None]]
 
     def _sorted(self, sort_by: str | None) -> list[Any]:
         if sort_by is None:
@@ -183,7 +187,7 @@ class EventList(list[Any]):
         return sorted(self, key=lambda e: e.key if sort_by == "key" else -getattr(e, sort_by))
 
     def summary(self) -> str:
-        """One line for each phase, and the time that passed."""
+        """Return one line for each phase, and a line with the elapsed time."""
         lines = []
         for phase, title in (("forward", "forward:"), ("backward", "backward:"), ("tangent", "forward mode:")):
             total = EventList([e for e in self if e.phase == phase]).total_average()
@@ -207,15 +211,15 @@ class EventList(list[Any]):
         header: str | None = None,
         top_level_events_only: bool = False,
     ) -> str:
-        """A text table; of every single event, where these are no averages.
+        """Return a text table, with one row for each average or event of this list.
 
         Args:
             sort_by: "self_cpu_time_total", "cpu_time_total", "cpu_time" (average), "count", "self_cpu_memory_usage",
                 "cpu_memory_usage" or "key".
-            row_limit: show that many rows; all, if negative.
-            max_name_column_width: longer names are cut.
-            header: a line to put above.
-            top_level_events_only: leave out events inside others (of a list of events, not of averages).
+            row_limit: the largest number of rows; if negative, show all.
+            max_name_column_width: longer names are shortened.
+            header: a line above the table.
+            top_level_events_only: omit events inside other events (only for a list of events, not of averages).
         """
         events = self
         if top_level_events_only:
@@ -228,9 +232,9 @@ class EventList(list[Any]):
         return "\n".join([*lines, events.summary()])
 
     def __str__(self) -> str:
-        rows = [row[:_PRINTED] for row in self._rows("self_cpu_time_total")]
-        others = [max(map(len, column)) + 2 for column in list(zip(_COLUMNS, *rows))[1:_PRINTED]]
-        return "\n".join([*_layout(_COLUMNS[:_PRINTED], rows, 80 - sum(others)), self.summary()])
+        rows = [row[:_PRINTED_COLUMNS] for row in self._rows("self_cpu_time_total")]
+        others = [max(map(len, column)) + 2 for column in list(zip(_COLUMNS, *rows))[1:_PRINTED_COLUMNS]]
+        return "\n".join([*_layout(_COLUMNS[:_PRINTED_COLUMNS], rows, 80 - sum(others)), self.summary()])
 
     def __repr__(self) -> str:
         return f"<EventList of {len(self)}: print() shows it>"
@@ -246,7 +250,7 @@ class EventList(list[Any]):
             json.dump({"traceEvents": events, "displayTimeUnit": "ms", **(metadata or {})}, file)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write stacks of program lines and their times, as flame graph programs read them. Needs ``with_stack``."""
+        """Write stacks of program lines and their times in the format of flame graph tools. Needs ``with_stack``."""
         if metric not in self.supported_export_stacks_metrics:
             raise ValueError(f"metric should be one of: {self.supported_export_stacks_metrics}, not {metric!r}")
         times: dict[str, float] = {}
@@ -259,14 +263,14 @@ class EventList(list[Any]):
             out.writelines(f"{text} {int(time)}\n" for text, time in times.items() if int(time) > 0)
 
 
-def _row(e: FunctionEventAvg, whole: float) -> tuple[str, ...]:
+def _row(e: FunctionEventAvg, total_time: float) -> tuple[str, ...]:
     memory = e.cpu_memory_usage if e.phase == "label" else e.self_cpu_memory_usage
     return (
         e.key if e.input_shapes is None else f"{e.key} {e.input_shapes}",
         PHASES[e.phase],
         str(e.count),
         e.self_cpu_time_total_str,
-        f"{100 * e.self_cpu_time_total / whole:.1f}%",
+        f"{100 * e.self_cpu_time_total / total_time:.1f}%",
         e.cpu_time_total_str,
         format_memory(memory) if memory else "-",
         e.cpu_time_str,
@@ -274,7 +278,7 @@ def _row(e: FunctionEventAvg, whole: float) -> tuple[str, ...]:
 
 
 def _layout(titles: tuple[str, ...], rows: list[tuple[str, ...]], name_width: int) -> list[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     rows = [(_shortened(row[0], name_width), *row[1:]) for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
     rule = "  ".join("-" * width for width in widths)
@@ -293,7 +297,7 @@ def _line(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 
 class _Recorder(Watch):
-    """Makes events of what it sees."""
+    """A watch that records an event for every operation and rule."""
 
     def __init__(self, shapes: bool, stacks: bool) -> None:
         self.shapes = shapes
@@ -325,10 +329,10 @@ class _Recorder(Watch):
         operands: tuple[TensorLike | None, ...] | Sequence[TensorLike] = (),
     ) -> None:
         event.end = self.now()
-        while self.open.pop() is not event:  # what is inside ended without saying so
+        while self.open.pop() is not event:  # enclosed events that did not finish, because of an exception
             pass
         duration, memory = event.end - event.start, _new_bytes(results, operands)
-        event.cpu_time_total = duration  # the parts of the events inside are here already, with the other sign
+        event.cpu_time_total = duration  # enclosed events already subtracted their times
         event.self_cpu_time_total += duration
         event.self_cpu_memory_usage = memory
         event.cpu_memory_usage += memory
@@ -380,7 +384,7 @@ def _flat(xs: Any) -> Iterator[Any]:
 
 
 def _new_bytes(results: TensorLike | tuple[AnyArray | None, ...], operands: object) -> int:
-    """The bytes of result arrays with memory of their own."""
+    """Return the number of bytes of the result arrays that own their memory and are not operands."""
     before = {id(x) for x in _flat(operands)}
     total = 0
     for x in _flat(results):
@@ -391,29 +395,29 @@ def _new_bytes(results: TensorLike | tuple[AnyArray | None, ...], operands: obje
     return total
 
 
-def _of_its_events(method: AnyFunction) -> AnyFunction:
-    """A method of EventList as one of a finished profile."""
+def _finished_method(method: AnyFunction) -> AnyFunction:
+    """Convert a method of EventList to a method of ``profile``, which raises before the profile is finished."""
 
     @functools.wraps(method)
     def call(self: profile, *args: object, **kwargs: object) -> Any:
         if self.function_events is None:
-            raise RuntimeError("Profiler didn't finish running: leave its `with` block (with enabled=True) first")
+            raise RuntimeError("Profiler didn't finish running: end its `with` block (with enabled=True) first")
         return method(self.function_events, *args, **kwargs)
 
     return call
 
 
 class profile:
-    """Record how often each operation and each backward rule of this thread runs in the context, and for how long.
+    """Record how often each operation and backward rule of this thread runs in the context, and how long it takes.
 
     Args:
-        enabled: without it the context does nothing.
-        record_shapes: keep the shapes of operands, for ``key_averages(group_by_input_shape=True)``.
-        profile_memory: accepted as in PyTorch; the bytes of outputs are always counted.
-        with_stack: keep the lines of the program, for ``export_stacks``.
-        use_cuda, use_device, with_flops, with_modules, use_kineto: not there; an error says so.
+        enabled: if False, the context does nothing.
+        record_shapes: record the shapes of operands, for ``key_averages(group_by_input_shape=True)``.
+        profile_memory: accepted for compatibility with PyTorch; the bytes of outputs are always counted.
+        with_stack: record the lines of the program, for ``export_stacks``.
+        use_cuda, use_device, with_flops, with_modules, use_kineto: not supported; requesting them raises an error.
 
-    ``function_events`` has all events; ``self_cpu_time_total`` and ``elapsed`` are microseconds.
+    ``function_events`` contains all events; ``self_cpu_time_total`` and ``elapsed`` are in microseconds.
 
     >>> import chainrule as cr
     >>> x = cr.ones(3, requires_grad=True)
@@ -454,7 +458,7 @@ class profile:
         if not self.enabled:
             return self
         if self.entered:
-            raise RuntimeError("Profiler context manager is not reentrant: make another profile()")
+            raise RuntimeError("Profiler context manager is not reentrant: create another profile()")
         self.entered = True
         self._recorder = _Recorder(*self._options)
         self._recorder.__enter__()
@@ -466,18 +470,18 @@ class profile:
             self._recorder.__exit__(*exc)
             self.function_events = EventList(self._recorder.events, elapsed)
 
-    key_averages = _of_its_events(EventList.key_averages)
-    total_average = _of_its_events(EventList.total_average)
-    table = _of_its_events(EventList.table)
-    export_chrome_trace = _of_its_events(EventList.export_chrome_trace)
-    self_cpu_time_total = property(_of_its_events(lambda events: events.self_cpu_time_total))
-    elapsed = property(_of_its_events(lambda events: events.elapsed))
+    key_averages = _finished_method(EventList.key_averages)
+    total_average = _finished_method(EventList.total_average)
+    table = _finished_method(EventList.table)
+    export_chrome_trace = _finished_method(EventList.export_chrome_trace)
+    self_cpu_time_total = property(_finished_method(lambda events: events.self_cpu_time_total))
+    elapsed = property(_finished_method(lambda events: events.elapsed))
 
     @functools.wraps(EventList.export_stacks)
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         if not self._options[1]:
             raise ValueError("export_stacks() requires profile(with_stack=True)")
-        _of_its_events(EventList.export_stacks)(self, path, metric)
+        _finished_method(EventList.export_stacks)(self, path, metric)
 
     def __str__(self) -> str:
         if self.function_events is None:
@@ -491,7 +495,7 @@ class profile:
 
 
 class record_function(contextlib.ContextDecorator):
-    """Label a part of the program: it becomes an event of the profiles around it. Also a decorator.
+    """Label a part of the program: the enclosing profiles record it as one event. Also usable as a decorator.
 
     >>> import chainrule as cr
     >>> from chainrule.autograd import profiler
@@ -506,7 +510,7 @@ class record_function(contextlib.ContextDecorator):
 
     def __init__(self, name: str, args: str | None = None) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"record_function() takes a label, not {type(name).__name__}")
+            raise TypeError(f"record_function() takes a str as the label, not {type(name).__name__}")
         self.name = name
         self.args = args
         self._open: list[list[tuple[_Recorder, FunctionEvent]]] = []
@@ -527,17 +531,19 @@ class record_function(contextlib.ContextDecorator):
                 recorder.finish(event)
 
 
-# -- what is about devices that are not there --------------------------------------------------------------------------
+# -- functions for devices that are not supported ----------------------------------------------------------------------
 
 
-def _absent(name: str) -> AnyFunction:
+def _unsupported(name: str) -> AnyFunction:
     def refuse(*args: object, **kwargs: object) -> Any:
         raise errors.profiler_option(name)
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"``{name}`` is about devices that are not supported; it raises an error that says what to use."
+    refuse.__doc__ = (
+        f"``{name}`` is for devices that are not supported; it raises an error that suggests an alternative."
+    )
     return refuse
 
 
-emit_nvtx, emit_itt = _absent("emit_nvtx"), _absent("emit_itt")
-load_nvprof, parse_nvprof_trace = _absent("load_nvprof"), _absent("parse_nvprof_trace")
+emit_nvtx, emit_itt = _unsupported("emit_nvtx"), _unsupported("emit_itt")
+load_nvprof, parse_nvprof_trace = _unsupported("load_nvprof"), _unsupported("parse_nvprof_trace")

@@ -1,4 +1,4 @@
-"""Forward mode: one call of a function along a tangent, or along a batch of them."""
+"""Forward mode: call a function with tangents, or with a batch of tangents."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from chainrule._src.transforms.writing import write_back
 
 
 class JvpRun:
-    """A call of ``func(*duals)``, and how its results come off its levels again.
+    """Call ``func(*duals)``, and extract primals and tangents from its results.
 
     Args:
-        func: takes a tensor for each primal.
+        func: a function of one tensor for each primal.
         primals: arrays, or tensors that are on the tape.
-        tangents: for each primal one of its shape, or None if it has none; with ``size``, along a leading axis so many.
-            A single one is not batched.
-        api: what the user called.
-        randomness, lift_leaves: as for ``open_level``.
+        tangents: for each primal a tangent of its shape, or None. With ``size``, the tangents have a leading axis of
+            this length; for a size of 1 no batch is used.
+        api: the name of the function that the user called.
+        randomness, lift_leaves: the arguments of ``open_level``.
     """
 
     __slots__ = ("batch", "level", "result", "size")
@@ -71,7 +71,7 @@ class JvpRun:
             )
 
     def split(self, y: object) -> tuple[Any, Any]:
-        """Primal and tangent of a result; the tangent is None where it is known to be zero."""
+        """Return the primal and the tangent of a result; the tangent is None if it is known to be zero."""
         data, tangent = self._parts(y)
         if SPECIAL and LOCAL.watch is not None:
             LOCAL.watch.result_tangent(tangent)
@@ -85,14 +85,14 @@ class JvpRun:
         return y, None
 
     def tangents(self, y: Tensor) -> Any:
-        """The tangents of a result along a leading axis, or None."""
+        """Return the tangents of a result along a leading axis, or None."""
         tangent = self.split(y)[1]
         if tangent is None or self.batch is None:
             return tangent
         return tangent[None] if self.size == 1 else exit_level(tangent, self.batch)
 
     def primal(self, y: object) -> Any:
-        """The value of a result at the point."""
+        """Return the primal of a result, without the batch axis."""
         primal = self._parts(y)[0]
         data = primal._raw if isinstance(primal, Tensor) else primal
         if self.batch is not None and type(data) is Batched and data.level == self.batch:
@@ -101,13 +101,15 @@ class JvpRun:
 
 
 def write_back_duals(api: str, given: Sequence[TensorLike], duals: Sequence[Tensor], datas: Sequence[AnyArray]) -> None:
-    """``write_back`` of the primals of those arguments of ``given`` whose duals do not hold the ``datas`` of before."""
+    """Call ``write_back`` for every argument that the function modified: its dual's data is no longer that in ``datas``."""
     for x, dual, before in zip(given, duals, datas, strict=True):
         data = dual._raw
         if data is before or not isinstance(x, Tensor):
             continue
         value = data.primal
-        while type(value) is Batched and value.level > getattr(x._raw, "level", 0):  # of the batch of tangents
+        while type(value) is Batched and value.level > getattr(
+            x._raw, "level", 0
+        ):  # the level of the batch of tangents
             value = value.payload if value.shared else value.payload[0]
 
         def enter(primal: AnyArray, data: Any = data) -> Dual:
@@ -117,7 +119,7 @@ def write_back_duals(api: str, given: Sequence[TensorLike], duals: Sequence[Tens
 
 
 def exit_level(y: AnyArray, level: Level) -> Any:
-    """What a result of a batch holds for all examples, with their axis first."""
+    """Return the values of a result for all examples of a batch, with the batch axis first."""
     data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Batched and data.level == level:
         if not data.shared:
@@ -126,4 +128,4 @@ def exit_level(y: AnyArray, level: Level) -> Any:
     elif isinstance(y, Tensor) and y._edge is not None:
         data = y
     repeated = np.broadcast_to(data, (level.size or 0, *shape_of(data)))
-    return repeated.copy() if is_array(repeated) else repeated  # memory that the caller may write
+    return repeated.copy() if is_array(repeated) else repeated  # a copy, so that the caller can modify it

@@ -1,4 +1,4 @@
-"""Moves of axes, written down: ``rearrange(x, "b (h w) c -> b c h w", h=4)``."""
+"""``rearrange``: split, reorder and merge axes by a pattern of names: ``rearrange(x, "b (h w) c -> b c h w", h=4)``."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from chainrule._src.tape.tensor import Tensor
 
 _TOKEN = re.compile(r"\s*(\.\.\.|[A-Za-z_]\w*|1|[()])")
 _DOTS = "..."
-_ALL = [_DOTS]  # the group that an ellipsis outside of parentheses is
+_ALL = [_DOTS]  # the group of an ellipsis outside parentheses; compared by identity
 
 
 def rearrange(tensor: object, pattern: str, **axes_lengths: int) -> Tensor:
-    """Split, reorder and merge the axes of a tensor, as a pattern says that names them.
+    """Split, reorder and merge the axes of a tensor according to a pattern of axis names.
 
     Args:
         tensor: a tensor, or a list or tuple of tensors, which are stacked along a new first axis.
-        pattern: ``"input axes -> output axes"``. Names in parentheses make up one axis together, ``...`` stands for any
-            number of axes, ``1`` (or ``()``) for an axis of length one.
-        axes_lengths: lengths of names that the shape leaves open.
+        pattern: ``"input axes -> output axes"``. Names in parentheses together form one axis, ``...`` stands for any
+            number of axes, and ``1`` (or ``()``) for an axis of length one.
+        axes_lengths: lengths of named axes that cannot be computed from the shape.
 
     Raises:
         ValueError: the pattern is malformed, or does not fit the shape.
@@ -46,7 +46,7 @@ def rearrange(tensor: object, pattern: str, **axes_lengths: int) -> Tensor:
         )
     for name in axes_lengths:
         if name not in names:
-            raise ValueError(f"rearrange: {name}={axes_lengths[name]} is given, but {pattern!r} has no axis {name}")
+            raise ValueError(f"rearrange: got {name}={axes_lengths[name]}, but {pattern!r} has no axis {name}")
     shape = tuple(tensor.shape)
     free = len(shape) - sum([group is not _ALL for group in left])
     if free < 0 or (free and not any(group is _ALL for group in left)):
@@ -65,7 +65,7 @@ def rearrange(tensor: object, pattern: str, **axes_lengths: int) -> Tensor:
 
 
 def _with_axes(groups: list[list[str]], dots: list[str]) -> list[list[str]]:
-    """The groups with the axes that an ellipsis stands for in its place."""
+    """Return the groups with every ellipsis replaced by the axes it stands for."""
     found: list[list[str]] = []
     for group in groups:
         if group is _ALL:
@@ -76,7 +76,7 @@ def _with_axes(groups: list[list[str]], dots: list[str]) -> list[list[str]]:
 
 
 def _groups(side: str, pattern: str) -> list[list[str]]:
-    """The axes of one side, each as the names that make it up."""
+    """Parse one side of the pattern: return the list of names of each axis."""
     groups: list[list[str]] = []
     inside: list[str] | None = None
     at, end = 0, len(side.rstrip())
@@ -114,7 +114,7 @@ def _names(groups: list[list[str]]) -> list[str]:
 
 
 def _split(group: list[str], length: int, known: dict[str, int], lengths: dict[str, int], pattern: str) -> None:
-    """Find the lengths of the names that make up one axis."""
+    """Compute the lengths of the names that together form one axis, and store them in ``lengths``."""
     open_names = [name for name in group if name not in known]
     product = math.prod([known[name] for name in group if name in known])
     if len(open_names) > 1:

@@ -1,4 +1,4 @@
-"""What a node saved, as its users see it: ``grad_fn._raw_saved_self`` and its like, on which hooks can be put."""
+"""The saved values of a node for users, ``grad_fn._raw_saved_self`` and similar, with hooks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 
 class SavedTensor:
-    """One value that a node saved, as it is kept: ``grad_fn._raw_saved_self`` and its like.
+    """One saved value of a node, in its stored form: ``grad_fn._raw_saved_self`` and similar.
 
     Attributes:
-        data: what is kept: a tensor, or what a pack hook returned.
-        unpack_hook: the hook that undoes that; None without hooks.
+        data: the stored object: a tensor, or the return value of a pack hook.
+        unpack_hook: the hook that converts this back to the tensor; None without hooks.
     """
 
     __slots__ = ("_read", "_write")
@@ -42,14 +42,14 @@ class SavedTensor:
         return kept.unpack if type(kept) is PackedValue else None
 
     def register_hooks(self, pack_hook: Hook, unpack_hook: Hook) -> None:
-        """Keep this value as ``pack_hook`` returns it, at once; ``unpack_hook`` gives it back to the rule.
+        """Pack this value with ``pack_hook`` immediately; the backward rule will unpack it with ``unpack_hook``.
 
         Raises:
-            RuntimeError: it has hooks, or was freed by a backward pass, or there is no tensor.
+            RuntimeError: the value already has hooks, was freed by a backward pass, or is no tensor.
         """
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError(
-                "register_hooks(): incompatible function arguments: it takes two callables, pack and unpack"
+                "register_hooks(): incompatible function arguments: it takes two callables, pack_hook and unpack_hook"
             )
         kept = self._read()
         if type(kept) is PackedValue:
@@ -60,7 +60,7 @@ class SavedTensor:
 
 
 def raw_saved(node: Node, index: int) -> Any:
-    """The node's saved value of that number; a tuple, where it saved several under one name."""
+    """Return the ``SavedTensor`` of the node's saved value at ``index``; a tuple if the value is a tuple or list."""
 
     def read(part: int | None = None) -> Any:
         if type(node.saved) is Freed:

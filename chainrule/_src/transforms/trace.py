@@ -1,7 +1,7 @@
-"""Reverse mode: the trace of one call of a function, and the sweep back to its arguments.
+"""Reverse mode: record one call of a function, and sweep back from its results to its arguments.
 
-No level is entered. The function's arguments get a fresh start on the tape, and the sweep goes from its results to these
-starts only; whatever else the function used is reached by other edges and is constant. See docs/author/inside.md.
+No level is entered. The function's arguments become new leaves on the tape, and the sweep goes from the results to these
+leaves only; all other values that the function used are constants. See docs/author/inside.md.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ ndarray = np.ndarray
 
 
 def fresh_leaf(x: object, linked: bool = True) -> Tensor:
-    """A fresh place on the tape for an argument: connected to the argument (if ``linked``), if that is on the tape itself.
+    """Return a new leaf for an argument; if the argument is on the tape and ``linked`` is True, an alias of it instead.
 
-    Inside vmap or jvp it is a place of their level, also where the argument is from outside: results mix it with values
-    of that level, and a tape of a lower level ends there.
+    Inside vmap or jvp the leaf belongs to their level, even if the argument comes from outside: results combine it with
+    values of that level, and the tape of a lower level ends there.
     """
     data = data_of(x)
     tensor = x if type(x) is Tensor else tensor_in(x)
@@ -60,7 +60,7 @@ def fresh_leaf(x: object, linked: bool = True) -> Tensor:
         leaf = wrap(data.as_variable() if isinstance(data, ArrayLike) else data)
     elif linked and isinstance(tensor, Tensor) and tensor._edge is not None:
         leaf = alias(tensor)
-        if tensor is not x:  # NumPy's face: what the function writes into its argument is its own
+        if tensor is not x:  # an Array: writes to it stay inside the function
             leaf._view = None
         return leaf
     else:
@@ -73,18 +73,18 @@ def fresh_leaf(x: object, linked: bool = True) -> Tensor:
 
 
 class Trace:
-    """One call of a function, recorded: where its arguments start on the tape, and its results.
+    """The record of one call of a function: the starts of its arguments on the tape, and its results.
 
-    The function is recorded also where nothing is (in ``no_grad`` and ``inference_mode``); what it returned depends on
-    nothing outside, then, unless ``linked`` says that cotangents may be asked for later, where it can.
+    The call is recorded even in ``no_grad`` and ``inference_mode``. There, the results don't depend on outside values,
+    unless ``linked`` is True: the caller may then ask for cotangents later, outside of these modes.
 
     Attributes:
-        leaves: those of the arguments it is differentiated by, as the caller passed them.
+        leaves: the leaves of the arguments to differentiate with respect to, as the caller passed them.
         specs: the structure of each of these arguments.
-        starts, edges: the tensors that the function got in the leaves' place, and where they are on the tape.
-        began: the time at which the function was called.
-        hidden: nodes that its own sweeps do not pass; those of other traces do.
-        result, aux: what it returned.
+        starts, edges: the tensors that the function got instead of the leaves, and their edges on the tape.
+        began: the sequence number at the start of the call.
+        hidden: nodes that the sweeps of this trace skip; sweeps of other traces don't.
+        result, aux: the results of the function.
     """
 
     __slots__ = ("api", "args", "aux", "began", "edges", "hidden", "leaves", "result", "specs", "starts")
@@ -129,7 +129,7 @@ class Trace:
             result, self.aux = split_aux(result, api)
         plain = isinstance(result, (ndarray, np.generic)) or plain_type(result) not in (None, float)
         if plain and not has_tensor(self.leaves):
-            # a plain array depends on no argument: NumPy's face refuses to leave the graph
+            # the result is a plain array, so it does not depend on the arguments: an Array cannot silently become one
             result = wrapped(tensor_in(result))
         self.result = result
 
@@ -137,13 +137,13 @@ class Trace:
         inner = list(self.args)
         for i in positions:
             leaves, spec = tree_flatten(inner[i])
-            faces = []
+            caller_typed = []
             for x in leaves:
                 start = fresh_leaf(x, linked)
-                faces.append(start if type(x) is Tensor else faced(start, x))
+                caller_typed.append(start if type(x) is Tensor else faced(start, x))
                 self.starts.append(start)
                 self.edges.append(start._edge)
-            inner[i] = tree_unflatten(faces, spec)
+            inner[i] = tree_unflatten(caller_typed, spec)
             self.leaves += leaves
             self.specs.append(spec)
         try:
@@ -153,10 +153,14 @@ class Trace:
             errors.noted(error)
             raise
 
-    # -- what it returned --------------------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------------------------
 
     def scalar(self) -> Tensor:
-        """The result of a function whose gradient is asked for: a 0-d tensor of a real dtype."""
+        """Return the result of the function as a 0-d tensor of a real dtype.
+
+        Raises:
+            RuntimeError: the result is anything else.
+        """
         result = self.result if type(self.result) is Tensor else tensor_in(without_labels(self.result))
         if not isinstance(result, Tensor):
             raise errors.func_result_type(self.api, result)
@@ -167,7 +171,7 @@ class Trace:
         return result
 
     def outputs(self, call: str = "f(*primals)") -> tuple[list[Tensor], TreeSpec]:
-        """The leaves of the result and their structure: tensors of floating point or complex dtype."""
+        """Return the leaves of the result, tensors of floating point or complex dtype, and their structure."""
         outputs, spec = flatten_outputs(self.result, self.api, call)
         for y in outputs:
             if y._raw.dtype.kind not in "fc":
@@ -178,7 +182,7 @@ class Trace:
         return outputs, spec
 
     def value(self, result: TensorLike) -> Any:
-        """A result as the caller gets it: off the tape, unless it depends on something outside."""
+        """Return a result in the caller's type, detached from the tape unless it depends on outside values."""
         if plain_type(result) not in (None, ndarray):
             return result
         tensor = tensor_in(result)
@@ -189,13 +193,13 @@ class Trace:
         if tensor._edge is not None and recording() and self._reaches_outside([tensor._edge]):
             return result if type(result) is Array else as_caller_type(tensor, tensors)
         value = without_zero_tangent(tensor._raw)
-        # The tape may have saved the value, or the caller have passed it.
+        # The tape may have saved the value, or the caller may have passed it.
         return as_caller_type(value, tensors, {array_id(value)})
 
     # -- gradients ---------------------------------------------------------------------------------------------------
 
     def set_starts(self, seq: int) -> None:
-        """Give the starts that are leaves another number: what is numbered later does not take them for its own outside."""
+        """Set the sequence number of the starts that are leaves; later traces treat smaller numbers as outside values."""
         for edge in self.edges:
             if type(edge) is Leaf:
                 edge.seq = seq
@@ -212,9 +216,9 @@ class Trace:
         targets: list[Any] | None = None,
         own: Sequence[object] = (),
     ) -> list[Any]:
-        """The cotangents at the starts (or ``targets``), None where none arrived.
+        """Return the cotangents at the starts (or ``targets``); None for a start that the sweep does not reach.
 
-        They are recorded if they can depend on anything else that is recorded (but ``own``), unless ``create_graph`` says.
+        If ``create_graph`` is None, they are recorded if they can depend on recorded outside values (other than ``own``).
         """
         targets = self.edges if targets is None else targets
         roots: list[Any] = []
@@ -247,15 +251,18 @@ class Trace:
         )
 
     def gradient(self, single: bool) -> Any:
-        """The gradient of a scalar result, in the structure of the arguments."""
+        """Return the gradient of a scalar result, in the structure of the arguments."""
         y = self.scalar()
         return self.unflatten_gradients(self.sweep_to_inputs([y], [ones_of(y._raw)], False), single)
 
     def unflatten_gradients(
         self, gradients: Sequence[object], single: bool = False, foreign: Sequence[TensorLike] = ()
     ) -> Any:
-        """Gradients (one for each start) in the structure of the arguments and in memory of their own, not ``foreign``."""
-        held = {array_id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
+        """Return gradients (one for each start) in the structure of the arguments, copied if they share ``foreign`` memory.
+
+        A missing gradient becomes zeros.
+        """
+        taken_ids = {array_id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
         results = []
         for g, start, leaf in zip(gradients, self.starts, self.leaves, strict=True):
             if g is None:
@@ -263,19 +270,19 @@ class Trace:
                 g = np.zeros_like(raw) if type(raw) is Foreign else np.zeros(raw.shape, raw.dtype)
             elif type(g) is Foreign:
                 g = g.like(start._raw)
-            g = own_copy(g, held) if is_plain(g) else without_zero_tangent(g)
+            g = own_copy(g, taken_ids) if is_plain(g) else without_zero_tangent(g)
             results.append(as_caller_type(g, isinstance(leaf, Tensor)))
         return tree_unflatten(results, self.specs[0]) if single else tuple(unflatten_each(results, self.specs))
 
 
 def unflatten_each(leaves: Iterable[AnyArray], specs: list[TreeSpec]) -> list[Any]:
-    """A flat list as several trees."""
+    """Return a flat list of leaves as several trees."""
     rest = iter(leaves)
     return [tree_unflatten([next(rest) for _ in range(spec.num_leaves)], spec) for spec in specs]
 
 
 def without_zero_tangent(x: object) -> Any:
-    """A value of ``jvp`` or of forward mode that has no tangent, as the value it is to everybody."""
+    """Return the primal of a dual value that has no tangent; return other values unchanged."""
     while type(x) is Dual and x.tangent is None:
         x = x.primal
     return x

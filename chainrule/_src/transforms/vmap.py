@@ -1,4 +1,4 @@
-"""vmap: a function of one example, applied to all at once."""
+"""``vmap``: apply a function of one example to all examples at once."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> AnyFunction:
-    """The function that applies ``func`` to every entry along an axis of its arguments, all at once.
+    """Return a function that applies ``func`` to all entries along an axis of its arguments at once.
 
     Args:
-        func: written for one example.
-        in_dims: the axis to map over, for each argument: an int, None (the argument is shared), or nested like the
-            arguments. One int holds for all of them.
-        out_dims: where the mapped axis goes in the outputs: an int for all of them, or nested like the output. None for
-            an output that is the same for all examples: it is returned as it is.
-        randomness: what random functions (``rand``, ``dropout`` ...) do inside: "error", draw "different" numbers for each
-            example, or the "same" for all.
-        chunk_size: map over so many examples at a time, to use less memory.
+        func: a function of one example.
+        in_dims: the axis to map over, for each argument: an int, None (all examples share the argument), or a structure
+            like the arguments. A single int is used for all arguments.
+        out_dims: the position of the mapped axis in the outputs: a single int for all outputs, or a structure like the
+            output. None for an output that is the same for all examples: it is returned unchanged.
+        randomness: the behavior of random functions (``rand``, ``dropout`` ...) inside: "error" raises, "different"
+            draws other numbers for each example, "same" draws the same numbers for all.
+        chunk_size: the number of examples to map over at a time, to use less memory; by default all.
 
     Returns:
-        A function of the same arguments, with one axis more. Keyword arguments are shared by all examples.
+        A function of the same arguments with one more axis. All examples share the keyword arguments.
 
     Raises:
         ValueError: the axes don't fit the arguments or the outputs, or have different lengths.
@@ -121,21 +121,21 @@ def _call_batched(
     randomness: str,
     kwargs: Params,
 ) -> tuple[list[Any], TreeSpec, list[Any]]:
-    """The leaves of the outputs, their structure, and where each has the mapped axis."""
+    """Return the leaves of the outputs, their structure, and the position of the mapped axis in each."""
     tensors = has_tensor(leaves)
     with open_level("vmap", Batched, size=size, randomness=randomness) as level:
         inner = []
-        handed = []
+        mapped_args = []
         for x, d in zip(leaves, dims, strict=True):
             if d is not None:
                 data = untracked(x)
                 mapped = wrap(Batched(np.moveaxis(data, d, 0) if d else data, level))
-                handed.append((x, d, mapped, mapped._raw))
+                mapped_args.append((x, d, mapped, mapped._raw))
                 x = faced(mapped, x)
             inner.append(x)
         level.unmapped = tuple([x for x, d in zip(leaves, dims, strict=True) if d is None and isinstance(x, Tensor)])
         result = func(*tree_unflatten(inner, spec), **kwargs)
-        for x, d, mapped, data in handed:
+        for x, d, mapped, data in mapped_args:
             if mapped._raw is not data:
                 _write_back(x, d, mapped, level)
         flat, outputs, out_spec = _output_dims(func, out_dims, result)
@@ -150,7 +150,7 @@ def _call_batched(
 
 
 def _write_back(x: Any, d: int, mapped: Tensor, level: Level) -> None:
-    """See ``transforms.writing``."""
+    """Apply in-place modifications to the caller's tensor; see ``transforms.writing``."""
 
     def enter(data: Any) -> Batched:
         return Batched(np.moveaxis(data, d, 0), level)
@@ -159,7 +159,7 @@ def _write_back(x: Any, d: int, mapped: Tensor, level: Level) -> None:
 
 
 def _mapped_output(func: object, y: AnyArray, dim: int, level: Level, tensors: bool) -> Any:
-    """A result with the mapped axis at ``dim``."""
+    """Return a result with the mapped axis at ``dim``."""
     y = y if type(y) is Tensor else tensor_in(y)
     if type(y) is not Tensor and not is_array(y):
         name = _name(func)
@@ -171,7 +171,7 @@ def _mapped_output(func: object, y: AnyArray, dim: int, level: Level, tensors: b
         raise errors.array_of_objects(y, f"vmap({_name(func)}, ...): expected arrays of numbers to be returned, got")
     payload = exit_level(y, level)
     if isinstance(payload, Tensor) and payload._view is not None and (not tensors or is_read_only(payload)):
-        payload = np.copy(payload)  # each example its own, as in a loop
+        payload = np.copy(payload)  # every example has its own memory, as in a loop
     if dim:
         ndim = len(shape_of(payload))
         if not -ndim <= dim < ndim:
@@ -180,13 +180,13 @@ def _mapped_output(func: object, y: AnyArray, dim: int, level: Level, tensors: b
     read_only = type(payload) is ndarray and not payload.flags.writeable
     if read_only or (
         is_plain(payload) and 0 in payload.strides and overlaps_itself(payload)
-    ):  # what examples share is stretched
+    ):  # a value shared by all examples is broadcast
         payload = payload.copy()
     return payload
 
 
 def _shared_output(func: object, y: object, level: Level, tensors: bool, foreign: set[int]) -> Any:
-    """A result that is the same for all examples."""
+    """Return a result that is the same for all examples."""
     inner = tensor_in(y)
     data = inner._raw if isinstance(inner, Tensor) else inner
     if type(data) is not Batched or data.level != level:
@@ -213,7 +213,7 @@ def _is_dim(x: int | tuple[int | None, ...] | None) -> bool:
 def _flatten_arguments(
     func: object, in_dims: object, args: tuple[object, ...]
 ) -> tuple[list[Any], TreeSpec, list[Any], int]:
-    """The leaves of the arguments, their structure, the mapped axis of each (counted from the front), and its length."""
+    """Return the leaves of the arguments, their structure, the mapped axis of each (nonnegative), and its length."""
 
     def refuse(why: str) -> ValueError:
         return ValueError(f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): {why}")
@@ -251,7 +251,7 @@ def _flatten_arguments(
         if not -n <= d < n:
             raise refuse(
                 f"Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim to "
-                f"satisfy -{n} <= in_dim < {n}." + ("" if n else " Use None for what all examples share.")
+                f"satisfy -{n} <= in_dim < {n}." + ("" if n else " Use None for an argument that all examples share.")
             )
         dims[i] = d % n
         sizes.append(shape[d])
@@ -275,7 +275,7 @@ def _check_out_dims(func: AnyFunction, out_dims: object) -> None:
 
 
 def _output_dims(func: object, out_dims: object, result: object) -> tuple[list[Any], list[Any], TreeSpec]:
-    """Where each leaf of the output gets the mapped axis; the leaves; their structure. Here None is a leaf."""
+    """Return the position of the mapped axis for each output leaf, the leaves, and their structure. None is a leaf here."""
     if isinstance(out_dims, int) and type(result) is Tensor:
         outputs, spec = tree_flatten(result)
         return [out_dims], outputs, spec

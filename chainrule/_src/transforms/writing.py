@@ -1,8 +1,8 @@
-"""Writes of a function to its arguments of PyTorch's face: they reach the tensors of the caller.
+"""Apply in-place modifications of a transformed function's tensor arguments to the caller's tensors.
 
-Inside a transformation an argument is a value that is never written; each write makes new ones. When the function has
-returned, these go into the caller's memory, and the argument and its views are taken from there again, so that results
-that are views of it share that memory.
+Inside a transformation, the data of an argument is immutable: an in-place operation creates new data. After the function
+has returned, this module copies the new data into the caller's memory, and recomputes the argument and its views from
+that memory, so that results that are views of the argument share it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from chainrule._src.tape.tensor import Tensor, hold, wrapped
 
 
 def write_back(api: str, given: AnyArray, inner: Tensor, value: AnyArray, enter: Callable[[Any], Any]) -> None:
-    """Give the caller's tensor what was written to the one that the function got.
+    """Copy the modified value of an argument to the caller's tensor.
 
     Args:
-        api: what the user called.
+        api: the name of the function that the user called.
         given: the caller's argument.
-        inner: the tensor in its place.
-        value: what is in it now, as the caller has it.
-        enter: what ``inner`` holds, from the caller's data.
+        inner: the tensor that the function got instead of it.
+        value: the modified value, without the level of the transformation.
+        enter: converts the caller's data to data for ``inner``, on the level of the transformation.
 
     Raises:
-        RuntimeError: the caller's tensor cannot be written to.
+        RuntimeError: the caller's tensor cannot be modified.
     """
-    if not isinstance(given, Tensor):  # what a function writes into an array is its own
+    if not isinstance(given, Tensor):  # writes to an array stay inside the function
         return
     value = wrapped(value)
-    if tuple(value._raw.shape) != tuple(given._raw.shape):  # it was given other data
+    if tuple(value._raw.shape) != tuple(given._raw.shape):  # the function replaced its data
         return
     inplace.check_writable(given, api)
     inplace.update(given, value, api)
