@@ -1,4 +1,4 @@
-# Every target sets up what it needs from nothing: a virtual environment with an editable install and the extras it asks for.
+# Every target creates the virtual environment that it needs, with an editable install and the required extras.
 
 PYTHON ?= python3
 ARGS ?=
@@ -19,37 +19,37 @@ demo: $(V)/.has-examples
 	$(V)/bin/python examples/curve_fit.py
 	$(V)/bin/python examples/compiled_fit.py
 
-# worksteal: the ways that wait for each test take three milliseconds more for it, and most tests take fewer
+# worksteal: the other schedulers add three milliseconds per test, more than most tests take
 test: $(V)/.has-test
 	@sh tools/browser.sh
 	$(V)/bin/python -m pytest -q -n 2 --dist worksteal tests $(ARGS)
 
-# every benchmark, or those in BENCHMARKS, and the tables of README.md and docs/ made from what they found; half an hour
+# run the benchmarks in BENCHMARKS (default: all; half an hour) and update the tables of README.md and docs/
 BENCHMARKS ?= first_touch eager compiled jacobians adbench
 bench: $(VB)/.has-bench
 	set -e; for name in $(BENCHMARKS); do $(VB)/bin/python benchmarks/$$name.py --record $(ARGS); done
 	$(VB)/bin/python tools/results.py
 
-# every row of the table with every other library's arrays; what came out goes to tools/foreign.json and docs/operators.md
+# test all primitives with other libraries' arrays, and update tools/foreign.json and docs/operators.md
 foreign: $(V)/.has-foreign
 	$(V)/bin/python -m tests.foreign.checking --write tools/foreign.json $(ARGS)
 	$(V)/bin/python tools/operators.py
 
-# fits on data larger than the memory of two processes, one of which is killed on the way; then the example
+# test fits on data larger than the memory of two processes, one of which is killed; then run the example
 cluster: $(V)/.has-test
 	CHAINRULE_CLUSTER=1 $(V)/bin/python -m pytest -q tests/chunked/test_cluster.py
 	$(V)/bin/python examples/cluster.py $(ARGS)
 
-# the tests that take their `torch` from tests/behaviour.py, run by PyTorch itself, and those that compare with it
+# run the tests that import `torch` from tests/behaviour.py on PyTorch, and the tests that compare with PyTorch
 oracle: $(VB)/.has-oracle $(VB)/.has-test
-	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch logs what cannot be formatted
+	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch's log messages cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
-# random programs: against PyTorch, against differences, against NumPy, compiled against eager, C against Python (python -m tests.fuzz --help)
+# compare random programs with PyTorch, finite differences and NumPy, compiled with eager, C with Python (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
 	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
 
-# the public tests of the Array API standard; ARRAY_API_TESTS names a checkout, else the pinned one is cloned
+# run the tests of the Array API standard, from the checkout ARRAY_API_TESTS or a clone of the pinned commit
 ARRAY_API_TESTS ?= build/array-api-tests
 ARRAY_API_TESTS_COMMIT = 55fcc60179efa2680ddd6cd926ddf17b83530e2b
 conformance: $(V)/.has-conformance | $(ARRAY_API_TESTS)/array_api_tests
@@ -61,21 +61,21 @@ build/array-api-tests/array_api_tests:
 	git clone --quiet https://github.com/data-apis/array-api-tests build/array-api-tests
 	cd build/array-api-tests && git checkout --quiet $(ARRAY_API_TESTS_COMMIT) && git submodule --quiet update --init
 
-# other people's programs, their own suites in an environment of their own, counted against tests/clients/baseline.json
+# run the test suites of other projects in a separate environment, and compare the counts with tests/clients/baseline.json
 clients:
 	$(PYTHON) tools/clients.py $(ARGS)
 
-# every rule of the table, spoilt on purpose: which of them no check finds wrong
+# mutate every rule of the table, and list the mutants that no check detects
 mutate: $(V)/.has-test
 	$(V)/bin/python -m tests.table.mutate $(ARGS)
 
-# on a computer with a GPU of NVIDIA's: the samples of all rows and operations on it, and how long gradients take
+# on a computer with an NVIDIA GPU: test the samples of all primitives and operations, and measure gradients
 cuda: $(V)/.has-cuda $(V)/.has-test
-	$(V)/bin/python -c "import sys, chainrule._src.arrays.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: nothing is run on hardware: ' + gpu.why_not())"
+	$(V)/bin/python -c "import sys, chainrule._src.arrays.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: no GPU available: ' + gpu.why_not())"
 	$(V)/bin/python -m pytest -q -rs tests/gpu $(ARGS)
 	$(V)/bin/python benchmarks/cuda.py
 
-# the pictures of docs/gallery, and what its pages say that the scripts print; --times measures, too, with what is installed beside
+# update the figures and outputs in docs/gallery; with --times also measure, including other installed libraries
 gallery: $(V)/.has-test
 	$(V)/bin/python tools/gallery.py $(ARGS)
 
@@ -88,7 +88,7 @@ lint: $(V)/.has-lint
 	$(V)/bin/mypy
 	$(V)/bin/lint-imports
 
-# source distribution and wheel; the wheel is tried in an environment that has NumPy and nothing else
+# build the source distribution and the wheel, and test the wheel in an environment with only NumPy
 build: $(V)/.has-build
 	rm -rf dist build/alone
 	$(V)/bin/python -m build --outdir dist
@@ -96,12 +96,12 @@ build: $(V)/.has-build
 	build/alone/bin/python -m pip install --quiet dist/*.whl
 	cd build && alone/bin/chainrule --version && alone/bin/python -W error -c "import chainrule, numpy; print(chainrule.grad(numpy.sin)(0.0))"
 
-# the extension of this checkout, compiled again; `make test` and every other target that installs have done it once
+# recompile the extension of this checkout; `make test` and other targets that install it compile it once
 native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
 	PYTHONPATH=build/backend $(V)/bin/python -c "from chainrule._src.native import why_not; raise SystemExit(why_not or 0)"
 
-# the extension's tests, a fuzz of plans and one of eager operations, under the address and undefined-behaviour sanitizers (GCC, Linux)
+# run the extension's tests and fuzz tests under the address and undefined-behaviour sanitizers (GCC, Linux)
 sanitize: build/backend | $(V)/bin/python
 	PYTHONPATH=$(CURDIR)/build/backend $(V)/bin/python tools/sanitize.py $(ARGS)
 
@@ -114,7 +114,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(V)/bin/python $(VB)/bin/python:
-	@echo "making a virtual environment, $(@D:/bin=)"
+	@echo "creating the virtual environment $(@D:/bin=)"
 	@$(PYTHON) -m venv $(@D:/bin=)
 
 $(V)/.has-%: $(BUILT_FROM) | $(V)/bin/python
