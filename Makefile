@@ -1,4 +1,4 @@
-# Every target creates its virtual environment, with an editable install and the extras that it needs.
+# Every target creates the virtual environment that it needs, with an editable install and the required extras.
 
 PYTHON ?= python3
 ARGS ?=
@@ -19,37 +19,37 @@ demo: $(V)/.has-examples
 	$(V)/bin/python examples/curve_fit.py
 	$(V)/bin/python examples/compiled_fit.py
 
-# worksteal: the other modes add three milliseconds per test, and most tests take less
+# worksteal: the other schedulers add three milliseconds per test, more than most tests take
 test: $(V)/.has-test
 	@sh tools/browser.sh
 	$(V)/bin/python -m pytest -q -n 2 --dist worksteal tests $(ARGS)
 
-# run all benchmarks, or those in BENCHMARKS, and generate the tables of README.md and docs/; takes half an hour
+# run the benchmarks in BENCHMARKS (default: all; half an hour) and update the tables of README.md and docs/
 BENCHMARKS ?= first_touch eager compiled jacobians adbench
 bench: $(VB)/.has-bench
 	set -e; for name in $(BENCHMARKS); do $(VB)/bin/python benchmarks/$$name.py --record $(ARGS); done
 	$(VB)/bin/python tools/results.py
 
-# run every primitive with every other library's arrays; the results are written to tools/foreign.json and docs/operators.md
+# test all primitives with other libraries' arrays, and update tools/foreign.json and docs/operators.md
 foreign: $(V)/.has-foreign
 	$(V)/bin/python -m tests.foreign.checking --write tools/foreign.json $(ARGS)
 	$(V)/bin/python tools/operators.py
 
-# run fits on data larger than the memory of two processes, one of which is killed during the fit; then run the example
+# test fits on data larger than the memory of two processes, one of which is killed; then run the example
 cluster: $(V)/.has-test
 	CHAINRULE_CLUSTER=1 $(V)/bin/python -m pytest -q tests/chunked/test_cluster.py
 	$(V)/bin/python examples/cluster.py $(ARGS)
 
-# run the tests that import `torch` from tests/behaviour.py with PyTorch itself, and the tests that compare with it
+# run the tests that import `torch` from tests/behaviour.py on PyTorch, and the tests that compare with PyTorch
 oracle: $(VB)/.has-oracle $(VB)/.has-test
-	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch logs messages that cannot be formatted
+	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch's log messages cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
-# run random programs against PyTorch, finite differences and NumPy, compiled against eager, C against Python (python -m tests.fuzz --help)
+# compare random programs with PyTorch, finite differences and NumPy, compiled with eager, C with Python (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
 	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
 
-# run the public tests of the Array API standard in the checkout ARRAY_API_TESTS; by default the pinned version is cloned
+# run the tests of the Array API standard, from the checkout ARRAY_API_TESTS or a clone of the pinned commit
 ARRAY_API_TESTS ?= build/array-api-tests
 ARRAY_API_TESTS_COMMIT = 55fcc60179efa2680ddd6cd926ddf17b83530e2b
 conformance: $(V)/.has-conformance | $(ARRAY_API_TESTS)/array_api_tests
@@ -65,17 +65,17 @@ build/array-api-tests/array_api_tests:
 clients:
 	$(PYTHON) tools/clients.py $(ARGS)
 
-# break every rule of the op table on purpose, and print the rules that no check detects
+# mutate every rule of the table, and list the mutants that no check detects
 mutate: $(V)/.has-test
 	$(V)/bin/python -m tests.table.mutate $(ARGS)
 
-# on a computer with an NVIDIA GPU: run the samples of all operations, and measure the times of gradients
+# on a computer with an NVIDIA GPU: test the samples of all primitives and operations, and measure gradients
 cuda: $(V)/.has-cuda $(V)/.has-test
-	$(V)/bin/python -c "import sys, chainrule._src.arrays.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: nothing is run on hardware: ' + gpu.why_not())"
+	$(V)/bin/python -c "import sys, chainrule._src.arrays.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: no GPU available: ' + gpu.why_not())"
 	$(V)/bin/python -m pytest -q -rs tests/gpu $(ARGS)
 	$(V)/bin/python benchmarks/cuda.py
 
-# regenerate the figures of docs/gallery and the printed output on its pages; --times also measures, including installed alternatives
+# update the figures and outputs in docs/gallery; with --times also measure, including other installed libraries
 gallery: $(V)/.has-test
 	$(V)/bin/python tools/gallery.py $(ARGS)
 
@@ -88,7 +88,7 @@ lint: $(V)/.has-lint
 	$(V)/bin/mypy
 	$(V)/bin/lint-imports
 
-# build source distribution and wheel; the wheel is tested in an environment with only NumPy
+# build the source distribution and the wheel, and test the wheel in an environment with only NumPy
 build: $(V)/.has-build
 	rm -rf dist build/alone
 	$(V)/bin/python -m build --outdir dist
@@ -96,12 +96,12 @@ build: $(V)/.has-build
 	build/alone/bin/python -m pip install --quiet dist/*.whl
 	cd build && alone/bin/chainrule --version && alone/bin/python -W error -c "import chainrule, numpy; print(chainrule.grad(numpy.sin)(0.0))"
 
-# recompile the extension of this checkout; every target that installs chainrule compiles it once
+# recompile the extension of this checkout; `make test` and other targets that install it compile it once
 native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
 	PYTHONPATH=build/backend $(V)/bin/python -c "from chainrule._src.native import why_not; raise SystemExit(why_not or 0)"
 
-# run the extension's tests, random plans and random eager programs under the address and undefined-behaviour sanitizers (GCC, Linux)
+# run the extension's tests and fuzz tests under the address and undefined-behaviour sanitizers (GCC, Linux)
 sanitize: build/backend | $(V)/bin/python
 	PYTHONPATH=$(CURDIR)/build/backend $(V)/bin/python tools/sanitize.py $(ARGS)
 
@@ -114,7 +114,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(V)/bin/python $(VB)/bin/python:
-	@echo "creating a virtual environment, $(@D:/bin=)"
+	@echo "creating the virtual environment $(@D:/bin=)"
 	@$(PYTHON) -m venv $(@D:/bin=)
 
 $(V)/.has-%: $(BUILT_FROM) | $(V)/bin/python

@@ -1,23 +1,23 @@
-"""How long do gradients of ADBench's objectives, of loops and of linear algebra take beside the objectives themselves?
+"""Compare the time of gradients with that of their objectives, for ADBench, loops and linear algebra.
 
 python benchmarks/adbench.py [--only PATTERN] [--rounds N] [--peers jax,torch,...] [--limit SECONDS] [--quick]
 
-Everyone has a process and one core, float64; they take turns, after a look at whether they compute the same. Times are of
-the processor, the least of a turn's blocks, so that other work on the machine lengthens them little; a ratio is of two of
-the same round, and the median of the rounds is shown. A first call is everything from the function to its first
-gradient: recording and planning, jax's trace and compilation, the search for a Jacobian's pattern. Memory is what the process
-grows by: most at a time up to the second call, and between calls.
+Each library runs in a process on one core, in float64. After a comparison of results, the processes take turns. Times are
+CPU times, the minimum over the blocks of a turn, which reduces the effect of other load; ratios compare times of the same
+round, and the tables show the median over the rounds. The first call includes everything up to the first gradient:
+recording and planning, jax's trace and compilation, the detection of a Jacobian's sparsity pattern. Memory is the growth
+of the process: the peak up to the second call, and between calls.
 
-Who does not answer within the limit (jax.jit compiles Python's loops for minutes) is left out of that program, and the tables
-say so; who has used it up takes no more turns. So all programs take less than ten minutes.
+A library that exceeds the time limit (jax.jit compiles Python loops for minutes) is excluded from that program, and the
+tables mark it. All programs together take less than ten minutes.
 
-What limits, as measured: a first call of a plain loop takes about 40 microseconds for each of NumPy's calls in it,
-two thirds of them to record, spread over many small things; `scan` records its body once. A product that is summed is
-written and read again: of `sum(w * x**2)` a loop in C that sums blocks in NumPy's order takes half the time from 10^5 elements
-on, a quarter less of value and gradient together. Sums of rows in the blocks of what they sum gain nothing (0.96 to 1.04
-of the time, of the largest GMM 1.2).
+Measured limits: the first call of a plain loop takes about 40 microseconds per NumPy call in it, two thirds of it for
+recording, spread over many small operations; `scan` records its body once. A product that is summed is written to memory
+and read again: for `sum(w * x**2)`, a C loop that sums blocks in NumPy's order takes half the time from 10^5 elements on,
+which saves a quarter of value and gradient together. Summing rows in the blocks of their operands gains nothing (0.96 to
+1.04 of the time, 1.2 for the largest GMM).
 
-Who is not installed is left out. `--quick` takes small sizes and times nothing: it says whether all gradients agree.
+Libraries that are not installed are skipped. `--quick` uses small sizes and only checks whether all gradients agree.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ QUICK = [
 
 @dataclass
 class Measured:
-    """Microseconds of every peer, round by round; of first calls; bytes at most and between calls; remarks; who was late."""
+    """Microseconds of each peer per round and of first calls, peak and idle memory, notes, and peers that timed out."""
 
     work: Work
     times: dict[str, list[float]] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Measured:
         return median([m / t for m, t in pairs] or [math.nan])
 
     def line(self) -> str:
-        """For who waits: milliseconds of calls, first calls and MiB by name."""
+        """Return a progress message with the times of calls and first calls, and the memory, of each peer."""
         return "; ".join(
             f"{COLUMNS[name]} {shown(min(times) / 1e3)}, first {shown(self.firsts.get(name, math.nan) / 1e3)}, "
             f"{megabytes(self, name)}, {shown(self.ratio(name, OBJECTIVE))} objectives"
@@ -124,7 +124,7 @@ class Measured:
         )
 
     def best(self) -> str:
-        """Who is fastest among ourselves."""
+        """Return the fastest of chainrule's variants."""
         present = [name for name in US if name in self.times]
         return min(present, key=lambda name: median(self.times[name])) if present else US[0]
 
@@ -134,7 +134,7 @@ def agree(mine: Sequence[float], theirs: Sequence[float]) -> bool:
 
 
 def compare(work: Work, peers: list[Peer]) -> tuple[Measured, list[Peer]]:
-    """Who can do a work, and whether they agree with the first of them."""
+    """Return the peers that can do a work and agree with the first of them."""
     found, answers, able = Measured(work), {}, []
     for peer in peers:
         if work.kind not in peer.kinds:
@@ -183,7 +183,7 @@ def measure(work: Work, peers: list[Peer], rounds: int, seconds: float, limit: f
 
 
 def first(peer: Peer, work: Work, known: float) -> float:
-    """Return the least of three: what else the machine does lengthens them."""
+    """Return the minimum time of three first calls, or of one if it is long."""
     return known if known > LONG else min(known, *[peer.first(work) for _ in range(2)])
 
 
@@ -231,7 +231,7 @@ def print_tables(all_found: list[Measured], names: list[str], limit: float) -> N
 
 
 def kept(all_found: list[Measured], names: list[str], limit: float) -> Rows:
-    """What goes into the file of results: milliseconds of the processor, first calls, and memory between calls."""
+    """Return the rows for the results file: CPU milliseconds, first calls, and memory between calls."""
     rows: Rows = {}
     for found in all_found:
         row = rows[found.work.title] = {}
@@ -275,7 +275,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     arguments = parse_arguments()
     matches = re.compile(arguments.only, re.IGNORECASE)
-    if hasattr(os, "sched_setaffinity"):  # jax takes its threads from the processors it may use
+    if hasattr(os, "sched_setaffinity"):  # jax derives its number of threads from the CPU affinity
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     environment = worker_environment(1)
     everyone = [Peer(name, environment, "adbench_peers", arguments.limit, cpu=True) for name in arguments.peers]

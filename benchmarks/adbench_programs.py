@@ -1,9 +1,9 @@
-"""The programs of `adbench.py`, written once for every library with NumPy's functions; the data are drawn with a seed.
+"""The programs of `adbench.py`, written once for all libraries with NumPy's functions; the random data are seeded.
 
 The objectives GMM, BA, LSTM and HAND are those of ADBench (Šrajer, Kukelova and Fitzgibbon, "A benchmark of selected
 algorithmic differentiation tools on some problems in computer vision and machine learning", 2018). The other programs are
-loops of small operations, and a Gaussian process. ``xp`` is the library, ``given`` makes an array of NumPy's one of its
-own, and ``loop(step, carry, xs)`` is its way to write ``for x in xs: carry, y = step(carry, x)``.
+loops of small operations, and a Gaussian process. ``xp`` is the library, ``given`` converts a NumPy array to its array
+type, and ``loop(step, carry, xs)`` is its equivalent of ``for x in xs: carry, y = step(carry, x)``.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Tools:
 
 @dataclass(frozen=True)
 class Program:
-    """A function of some arrays: a scalar's gradient is asked for, or the Jacobian of what has more elements.
+    """A function of arrays, to be differentiated: the gradient of a scalar, or the Jacobian of an array.
 
-    ``rows`` and ``gather`` are for a Jacobian of independent rows: ``gather(*parameters)`` has what each row depends on, and
-    ``row`` is the function of one.
+    ``row`` and ``gather`` describe a Jacobian with independent rows: ``gather(*parameters)`` returns the inputs of each
+    row, and ``row`` computes one row.
     """
 
     f: Callable[..., Any]
@@ -46,7 +46,7 @@ class Program:
 
 
 def python_loop(xp: Any, step: Callable[..., Any], carry: Any, xs: Any) -> tuple[Any, Any]:
-    """What `scan` computes, as one writes it with NumPy."""
+    """Compute the same as `scan` by a Python loop."""
     ys = []
     several = isinstance(xs, tuple)
     for i in range(len(xs[0] if several else xs)):
@@ -61,12 +61,12 @@ def python_loop(xp: Any, step: Callable[..., Any], carry: Any, xs: Any) -> tuple
 def gmm(tools: Tools, d: int, k: int, n: int) -> Program:
     """Return the log posterior of a mixture of k Gaussians for n points of d dimensions, with a Wishart prior.
 
-    A precision is LᵀL: a row of ``factors`` has the logarithms of L's diagonal, then what is below it, column by column.
+    The precision is LᵀL: a row of ``factors`` contains the logarithms of L's diagonal, then the columns below it.
     """
     xp, rng = tools.xp, np.random.default_rng(1)
     parameters = rng.normal(size=k), rng.uniform(size=(k, d)), 0.3 * rng.normal(size=(k, d * (d + 1) // 2))
     x = tools.given(rng.normal(size=(n, d)))
-    where = np.zeros((d, d), int)  # of an element of L among those below the diagonal; 0 is a zero
+    where = np.zeros((d, d), int)  # the index of each element of L below the diagonal; 0 is a zero
     columns, rows = np.triu_indices(d, 1)
     where[rows, columns] = 1 + np.arange(len(rows))
     where, zero = tools.given(where), tools.given(np.zeros((k, 1)))
@@ -96,7 +96,7 @@ def gmm(tools: Tools, d: int, k: int, n: int) -> Program:
 
 
 def gmm_loops(tools: Tools, d: int, k: int, n: int) -> Program:
-    """Return the likelihood of the same mixture, a number at a time."""
+    """Return the likelihood of the same mixture, computed with scalars."""
     xp, given = tools.xp, gmm(tools, d, k, n)
     x = np.random.default_rng(2).normal(size=(n, d)).tolist()
 
@@ -123,7 +123,7 @@ def gmm_loops(tools: Tools, d: int, k: int, n: int) -> Program:
 
 
 def ba(tools: Tools, cameras: int, points: int, observations: int) -> Program:
-    """Where points appear in photographs, beside where they were seen, each with a weight."""
+    """Return weighted reprojection errors: predicted minus observed positions of points in images."""
     xp, given, rng = tools.xp, tools.given, np.random.default_rng(3)
     parameters = (
         np.concatenate([
@@ -148,7 +148,7 @@ def ba(tools: Tools, cameras: int, points: int, observations: int) -> Program:
         return x * cosine + crossed * xp.sin(angle) + axis * (xp.sum(axis * x, -1)[..., None] * (1.0 - cosine))
 
     def row(z: Any, seen: Any) -> Any:
-        """Of one observation, or of many: 11 numbers of the camera, three of the point, the weight."""
+        """Return the residual of one or many observations: 11 camera parameters, three of the point, the weight."""
         local = rotated(z[..., :3], z[..., 11:14] - z[..., 3:6])
         plane = local[..., :2] / local[..., 2:]
         square = xp.sum(plane * plane, -1)[..., None]
@@ -165,7 +165,7 @@ def ba(tools: Tools, cameras: int, points: int, observations: int) -> Program:
 
 
 def lstm(tools: Tools, layers: int, characters: int, width: int = 14) -> Program:
-    """Return the loss of a network that predicts a text, character by character; its weights act element by element."""
+    """Return the loss of a network that predicts a text by characters, with elementwise weights."""
     xp, rng = tools.xp, np.random.default_rng(4)
     parameters = 0.5 * rng.normal(size=(2 * layers, 4 * width)), 0.5 * rng.normal(size=(3, width))
     state = tuple([tools.given(0.5 * rng.normal(size=(layers, width))) for _ in range(2)])
@@ -198,9 +198,9 @@ BONES = 22
 
 
 def hand(tools: Tools, vertices: int, points: int) -> Program:
-    """How far the vertices of a hand of 22 bones, posed by 26 numbers, lie from the points of a scan."""
+    """Return the distances between the vertices of a hand model (22 bones, 26 pose parameters) and scanned points."""
     xp, given, rng = tools.xp, tools.given, np.random.default_rng(5)
-    # the pose: how the hand is turned and where it is, and of each finger four angles for three joints
+    # the pose: rotation and translation of the hand, and four angles for the three joints of each finger
     angles = np.full((BONES, 3), 26)  # 26 is a zero
     parents = [-1, 0]
     for finger in range(5):
@@ -219,7 +219,7 @@ def hand(tools: Tools, vertices: int, points: int) -> Program:
     none = given(np.zeros(1))
 
     def turn(sine: Any, cosine: Any, axis: int) -> Any:
-        """Matrices (bones, 4, 4) that turn around an axis."""
+        """Return rotation matrices (bones, 4, 4) around an axis."""
         zero, one = xp.zeros_like(sine), xp.ones_like(sine)
         entries = [[one if i == j else zero for j in range(4)] for i in range(4)]
         i, j = [k for k in range(3) if k != axis]
@@ -227,7 +227,7 @@ def hand(tools: Tools, vertices: int, points: int) -> Program:
         return xp.stack([entry for row in entries for entry in row], -1).reshape(BONES, 4, 4)
 
     def turned(r: Any, x: Any) -> Any:
-        """Rodrigues' formula, as a matrix, times x."""
+        """Rotate x by Rodrigues' formula."""
         angle = xp.sqrt(xp.sum(r * r))
         a = r / angle
         zero = xp.zeros_like(angle)
@@ -254,10 +254,10 @@ def hand(tools: Tools, vertices: int, points: int) -> Program:
 
 
 def kalman(tools: Tools, states: int, steps: int) -> Program:
-    """Return minus the log likelihood of observations by the Kalman filter, as the textbook writes it."""
+    """Return the negative log likelihood of observations by the Kalman filter in its textbook form."""
     xp, rng = tools.xp, np.random.default_rng(6)
     transition = 0.9 * np.eye(states) + 0.1 * rng.normal(size=(states, states)) / states
-    parameters = transition, np.array([-1.0, -0.5])  # and the logarithms of the variances of noise
+    parameters = transition, np.array([-1.0, -0.5])  # the second array contains the log variances of the noise
     observed = tools.given(rng.normal(size=(steps, states)))
     sight, identity = tools.given(np.eye(states) + 0.1 * rng.normal(size=(states, states))), tools.given(np.eye(states))
     start = tools.given(np.zeros(states)), identity
@@ -280,7 +280,7 @@ def kalman(tools: Tools, states: int, steps: int) -> Program:
 
 
 def robertson(tools: Tools, steps: int) -> Program:
-    """Robertson's stiff reactions by the linearly implicit Euler method: a system of three equations in each step."""
+    """Solve Robertson's stiff reactions by the linearly implicit Euler method, with a 3 × 3 system in each step."""
     xp, identity = tools.xp, tools.given(np.eye(3))
     start, times = tools.given(np.array([1.0, 0.0, 0.0])), tools.given(np.geomspace(1e-4, 10.0, steps))
 
@@ -303,7 +303,7 @@ def robertson(tools: Tools, steps: int) -> Program:
 
 
 def lotka_volterra(tools: Tools, steps: int) -> Program:
-    """Return the distance of what four parameters predict, by the classical Runge-Kutta method, from what was observed."""
+    """Return the misfit of a four-parameter model, integrated by the classical Runge–Kutta method."""
     parameters, start, observed, h = inputs.lotka_volterra(steps)
     start, observed = tools.given(start), tools.given(observed)
 
@@ -320,7 +320,7 @@ def lotka_volterra(tools: Tools, steps: int) -> Program:
 
 
 def van_der_pol(tools: Tools, steps: int) -> Program:
-    """How far an oscillator goes, by its damping and where it begins, by the classical Runge-Kutta method."""
+    """Integrate an oscillator by the classical Runge–Kutta method, as a function of its damping and initial state."""
     times = tools.given(np.zeros(steps))
 
     def loss(parameters: Any) -> Any:
@@ -340,7 +340,7 @@ def van_der_pol(tools: Tools, steps: int) -> Program:
 
 
 def bodies(tools: Tools, count: int, steps: int) -> Program:
-    """Where bodies are that attract each other, by leapfrog, as a function of where they were, and their masses."""
+    """Integrate gravitating bodies by leapfrog steps, as a function of their initial positions and masses."""
     xp, rng = tools.xp, np.random.default_rng(8)
     times, still = tools.given(np.zeros(steps)), tools.given(np.zeros((count, 3)))
 
@@ -363,7 +363,7 @@ def bodies(tools: Tools, count: int, steps: int) -> Program:
 
 
 def burgers(tools: Tools, points: int, steps: int) -> Program:
-    """What is left of a wave's energy by Burgers' equation, as a function of the wave."""
+    """Return the final energy of a wave under Burgers' equation, as a function of the initial wave."""
     xp, times = tools.xp, tools.given(np.zeros(steps))
     width = 2 * np.pi / points
 
@@ -380,7 +380,7 @@ def burgers(tools: Tools, points: int, steps: int) -> Program:
 
 
 def gaussian_process(tools: Tools, points: int) -> Program:
-    """Return minus the log marginal likelihood, by the logarithms of the length, the scale and the noise."""
+    """Return the negative log marginal likelihood, as a function of log length, log scale and log noise."""
     xp, rng = tools.xp, np.random.default_rng(7)
     x = np.sort(rng.uniform(0, 10, points))
     y, identity = tools.given(np.sin(x) + 0.1 * rng.normal(size=points)), tools.given(np.eye(points))
@@ -400,11 +400,11 @@ PROGRAMS: dict[str, Callable[..., Program]] = {
 }  # fmt: skip
 
 
-# --- what is asked of a library ---------------------------------------------------------------------------------------
+# --- library interface ------------------------------------------------------------------------------------------------
 
 
 def derivative(program: Program, func: Any) -> Callable[..., Any]:
-    """By JAX's transformations, whose names other libraries use, too."""
+    """Return the gradient or Jacobian by JAX's transformations or those of the same names."""
     if program.row is None or program.gather is None:
         if program.jacobian:
             return lambda x: [func.jacfwd(program.f)(x)]
@@ -416,7 +416,7 @@ def derivative(program: Program, func: Any) -> Callable[..., Any]:
 
 
 def results(program: Program, parts: Any) -> list[Any]:
-    """Arrays of NumPy's; of a Jacobian in parts the sum of what its entries are in size, for parts differ."""
+    """Convert results to NumPy arrays; a Jacobian in parts is reduced to the sum of absolute values."""
     arrays = [np.asarray(part) for part in parts]
     return [Entries(np.concatenate([a.ravel() for a in arrays]))] if program.row else arrays
 
@@ -424,7 +424,7 @@ def results(program: Program, parts: Any) -> list[Any]:
 def works(
     tools: Tools, derive: Callable[[Program], Callable[..., Any]], given: Callable[[Any], Any] = np.asarray
 ) -> Makers:
-    """What is made for a program belongs to its first call."""
+    """Return the makers of all programs. Preparation for a program counts as part of its first call."""
 
     def maker(kind: str) -> Callable[..., Run]:
         def make(*sizes: int) -> Run:

@@ -1,6 +1,6 @@
-"""Calls of compiled gradients, written once for every library with NumPy's functions and JAX's transformations.
+"""Calls of compiled gradients, written once for all libraries with NumPy's functions and JAX's transformations.
 
-A call takes NumPy arrays, as an optimiser hands them over, and ends when its results are NumPy arrays.
+A call takes NumPy arrays, like a call by an optimizer, and includes the conversion of its results to NumPy arrays.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def runge_kutta(slope: Callable[[Any], Any], z: Any, h: float) -> Any:
 
 
 def lotka_volterra_loss(xp: Any, start: Any, observed: Any, h: float) -> Callable[[Any], Any]:
-    """Return the distance of what four parameters predict, by the classical Runge-Kutta method, from what was observed."""
+    """Return the misfit of a four-parameter model, integrated by the classical Runge–Kutta method."""
 
     def loss(parameters: Any) -> Any:
         slope = lotka_volterra_slope(xp, parameters)
@@ -77,7 +77,7 @@ def lotka_volterra_loss(xp: Any, start: Any, observed: Any, h: float) -> Callabl
 
 
 def lbfgs_run(value_and_grad: Any, size: int) -> Run:
-    """SciPy's L-BFGS from start to end; `value_and_grad` is what `minimize` takes with `jac=True`, None for differences."""
+    """Return a complete run of SciPy's L-BFGS; without `value_and_grad` it uses finite differences."""
     x0 = inputs.rosenbrock(size)
     if value_and_grad is None:
         return lambda: [minimize(rosenbrock, x0, method="L-BFGS-B", options={"maxfun": 1_000_000}).x]
@@ -91,7 +91,7 @@ def works(
     given: Callable[[Any], Any] = lambda array: array,
     taken: Callable[[Arrays], Arrays] = in_hand,
 ) -> Makers:
-    """`given` makes an array what the library is called with, before the clock runs; `taken` is part of the call."""
+    """Return the makers of all works. `given` converts arrays before the measurement; `taken` is part of the call."""
 
     def call(f: Callable[..., Arrays], *arrays: Any) -> Run:
         g, arguments = compiled(f), [given(array) for array in arrays]

@@ -1,9 +1,9 @@
-"""What checkpoints save: peak memory and time of a 24-layer MLP with and without them, in a process of its own each.
+"""Measure peak memory and time of a 24-layer MLP with and without checkpoints, in separate processes.
 
 python benchmarks/checkpointing.py [--libraries chainrule torch] [--batch 4096] [--width 256]
 
-The layers are cut into segments; only what enters a segment is kept, and the rest is computed again on the way back. The
-gradients of the weights are in the peak either way, so the saving shows where a layer's activations outweigh its weights.
+The layers are divided into segments. Only the inputs of the segments are saved; the other values are recomputed in the
+backward pass. The peak includes the gradients of the weights, so checkpoints help if activations are larger than weights.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIME_GOAL = 1.4
 
 
 def measure(library: str, activation: str, segments: int, batch: int, width: int) -> dict[str, float]:
-    """Seconds of the fastest of five passes, and bytes by which the peak of this process grew (segments 0: none kept)."""
+    """Return the minimum seconds of five passes and the growth of peak memory in bytes; 0 segments: no checkpoints."""
     torch = importlib.import_module(library)
     checkpoints = importlib.import_module(f"{library}.utils.checkpoint")
     act = {"tanh": torch.tanh, "gelu": torch.nn.functional.gelu}[activation]

@@ -1,8 +1,8 @@
-"""Logistic regression on a cluster of two processes: chainrule against NumPy by hand, and against dask-ml.
+"""Compare logistic regression on a cluster of two processes with hand-written NumPy code and with dask-ml.
 
-``python benchmarks/cluster.py`` prints, for value and gradient of one point (the data is made anew each time, as it is
-read from storage): seconds, rows per second, bytes that moved between processes, the most memory of a worker;
-with ``--scale 1 2 4 8`` for so many times the data; with ``--fit`` also whole fits against dask-ml's ``LogisticRegression``.
+``python benchmarks/cluster.py`` measures value and gradient at one point, where the data is generated each time instead
+of read from storage: seconds, rows per second, bytes moved between processes, and the peak memory of a worker.
+``--scale 1 2 4 8`` multiplies the amount of data; ``--fit`` compares complete fits with dask-ml's ``LogisticRegression``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from scipy.special import expit
 
 import chainrule as cr
 
-ROWS, COLUMNS = 100_000, 20  # of a chunk
+ROWS, COLUMNS = 100_000, 20  # the shape of a chunk
 
 
 def block(i: int, copies: int) -> np.ndarray:
-    """Return a chunk; of random numbers alone it takes about as long to make as to read and unpack, of copies next to nothing."""
+    """Generate a chunk; random numbers take about as long as reading from storage, copies almost no time."""
     return np.tile(np.random.default_rng(i).standard_normal((ROWS // copies, COLUMNS)), (copies, 1))
 
 
@@ -63,12 +63,12 @@ def _add(parts: list[Any]) -> Any:
 
 
 def at_once(w: np.ndarray, x: Any, y: Any, copies: int) -> Any:
-    """Like the solvers compute it."""
+    """Compute value and gradient like the solvers."""
     return cr.compute(*ours(w, x, y, copies))
 
 
 def by_hand(w: np.ndarray, x: Any, y: Any, copies: int) -> Any:
-    """Value and gradient of each chunk in one function, added by a tree."""
+    """Compute value and gradient of each chunk in one function, summed by a tree reduction."""
     parts = [dask.delayed(_part)(dask.delayed(block)(i, copies), w) for i in range(x.numblocks[0])]
     while len(parts) > 1:
         parts = [dask.delayed(_add)(parts[i : i + 4]) for i in range(0, len(parts), 4)]
@@ -78,11 +78,11 @@ def by_hand(w: np.ndarray, x: Any, y: Any, copies: int) -> Any:
 WAYS: dict[str, Callable[..., Any]] = {"by hand": by_hand, "cr.compute": at_once, "dask.compute": ours}
 
 
-# -- what it takes -----------------------------------------------------------------------------------------------------
+# -- measurement -------------------------------------------------------------------------------------------------------
 
 
 def _start(dask_worker: Any) -> None:
-    with open("/proc/self/clear_refs", "w") as file:  # the peak of memory begins anew
+    with open("/proc/self/clear_refs", "w") as file:  # reset the memory peak
         file.write("5")
 
 
@@ -104,7 +104,7 @@ def _over_workers(client: Client, what: Callable[..., Any]) -> list[Any]:
 
 
 def measured(client: Client, way: Callable[..., Any], *point: Any) -> dict[str, float]:
-    """Return one value and gradient: time on the clock and of processors, bytes moved, peak memory."""
+    """Measure one value and gradient: wall and CPU time, bytes moved, peak memory."""
     client.run(_start)
     moved, processor = sum(_over_workers(client, _moved)), sum(_over_workers(client, _processor))
     own, began = time.process_time(), time.perf_counter()
@@ -130,7 +130,7 @@ def gradients(client: Client, scales: list[int], blocks: int, rounds: int, copie
         found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
         for way in WAYS.values():
             dask.compute(way(w, *data(2, copies), copies))
-        for _ in range(rounds):  # in turn, so that a busy machine is busy for both
+        for _ in range(rounds):  # alternate, so that other load affects both
             for name, way in WAYS.items():
                 found[name].append(measured(client, way, w, x, y, copies))
         for name, runs in found.items():
@@ -146,7 +146,7 @@ def gradients(client: Client, scales: list[int], blocks: int, rounds: int, copie
 
 
 def fits(client: Client, blocks: int) -> None:
-    """To the same accuracy: L-BFGS with our gradients, and dask-ml's solver of that name."""
+    """Compare L-BFGS with chainrule's gradients and dask-ml's lbfgs solver at the same accuracy."""
     if importlib.util.find_spec("dask_ml") is None:
         print("dask-ml is not installed: pip install dask-ml")
         return

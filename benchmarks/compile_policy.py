@@ -1,12 +1,12 @@
-"""How much time ``compile`` can lose: calls that are made to defeat it, eagerly and compiled.
+"""Measure the worst-case overhead of ``compile`` with adversarial patterns of calls, compared with eager calls.
 
     python benchmarks/compile_policy.py [--seconds 1] [pattern ...]
 
-For each pattern: seconds of eager and of compiled calls, their ratio after the longest compiled call (the one plan that may be in
-vain) was subtracted, traces that were made, calls that ran eagerly, and bytes kept. The documented bound of the ratio is 2. The
-exit status is 1 where it is exceeded.
+For each pattern the table shows the seconds of eager and compiled calls, their ratio after subtracting the longest
+compiled call (one plan may be useless), the number of traces, the calls that ran eagerly, and the cached bytes. The
+documented bound of the ratio is 2; the exit status is 1 if it is exceeded.
 
-Processor time of the thread is compared, so that other processes don't matter. Results are compared bit for bit now and then.
+The times are CPU times of the thread. Results are compared bit for bit at intervals.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # whose other threads' time would not be seen
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the time of its other threads is not measured
 
 import numpy as np
 
 import chainrule as cr
 
-#: a function, and the arguments of its calls
+#: a function and the arguments of its calls
 Pattern = tuple[Callable[..., Any], Iterator[tuple[Any, ...]]]
 PATTERNS: dict[str, Callable[[np.random.Generator], Pattern]] = {}
 STATE: dict[str, Any] = {"scale": 1.0, "table": list(range(100_000))}

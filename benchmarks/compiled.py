@@ -1,12 +1,12 @@
-"""How fast is a compiled gradient beside its peers, from NumPy arrays to NumPy arrays?
+"""Compare compiled gradients with other libraries, from NumPy arrays to NumPy arrays.
 
 python benchmarks/compiled.py [--only PATTERN] [--pairs N] [--peers jax,torch,...] [--steps N] [--limit SECONDS]
 
-As in `eager.py`, everyone has a process, the processes take turns, and a ratio is our time over the peer's in the same
-round. The first call of each work, which records or compiles, is timed on its own, three times if it is short. Whole
-runs of an optimiser have one thread: SciPy's library of linear algebra puts its threads to work on matrices of 2 × 2.
-Who does not answer within the limit, as what compiles the long loop unrolled, is left out of that work, and the tables say so.
-The tables are Markdown; the last says what is slower than its goal.
+As in `eager.py`, each library has a process, the processes take turns, and a ratio is chainrule's time divided by the
+peer's in the same round. The first call of each work, which records or compiles, is timed separately, three times if it
+is short. Complete optimizer runs use one thread, because SciPy's linear algebra library would use several even for 2 × 2
+matrices. A library that exceeds the time limit, for example by compiling the unrolled long loop, is excluded from that
+work, and the tables mark it. The tables are Markdown; the last one lists missed goals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from report import Rows, Value, microseconds, print_table, progress, record, spr
 from table import Work
 from turns import Late, Peer, Row, measure
 
-# who is asked: the module in `callers`, and the head of its column
+# the module in `callers`, and its column header
 COLUMNS = {
     "compiled": "compiled",
     "compiled_python": "compiled (Python)",
@@ -37,13 +37,13 @@ COLUMNS = {
 }
 US = "compiled"
 LIBRARIES = ("jax", "torch", "autograd")
-FIRST_MS, FIRST_EAGER_CALLS = 50.0, 10.0  # what a first call may take
-FIRST_JAX_SHARE = 0.05  # of jax's first call, for the long program
+FIRST_MS, FIRST_EAGER_CALLS = 50.0, 10.0  # the goals for a first call
+FIRST_JAX_SHARE = 0.05  # the goal relative to jax's first call, for the long program
 SHORT = 3e6  # microseconds: a first call that takes longer is timed once
 
 
 def works(steps: int) -> list[Work]:
-    """Return the goals are ratios of our time to the peer's."""
+    """Return the works; goals are ratios of chainrule's time to the peer's."""
     return [
         Work("MLP 8,4,16,1", "mlp", (8, 4, 16, 1), {"jax": 0.15, "numpy": 0.5}),
         Work("MLP 32,64,64,8", "mlp", (32, 64, 64, 8), {"jax": 0.5}),
@@ -90,7 +90,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def first_calls(row: Row, peers: list[Peer]) -> dict[str, float]:
-    """Microseconds of each peer's first call: the median of three, or one where it is long."""
+    """Return microseconds of each peer's first call: the median of three, or one call if it is long."""
     firsts = {}
     for peer in peers:
         if peer.name in row.late:
@@ -145,7 +145,7 @@ def milliseconds(time: float, limit: float) -> str:
 
 
 def kept(row: Row, first: dict[str, float], names: list[str], limit: float) -> Rows:
-    """What goes into the file of results."""
+    """Return the row for the results file."""
     if US not in row.times:
         return {}
     cells: dict[str, Value] = {"compiled, µs": spread(row.times[US])[0]}
@@ -182,10 +182,10 @@ def ratio_rows(rows: list[Row]) -> list[list[str]]:
 
 
 def first_call_rows(rows: list[Row], firsts: list[dict[str, float]], limit: float) -> list[list[str]]:
-    """Return the limit stands for a first call of jax that was not waited for."""
+    """Return the table of first calls; the time limit replaces the time of a call of jax that exceeded it."""
     table = []
     for row, first in zip(rows, firsts, strict=True):
-        if US not in first or row.work.kind == "lbfgs":  # an optimiser's first run is many calls
+        if US not in first or row.work.kind == "lbfgs":  # an optimizer's first run consists of many calls
             continue
         title, mine = f"{row.work.title}: first call", first[US]
         if row.work.kind == "lotka_volterra":

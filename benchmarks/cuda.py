@@ -1,7 +1,7 @@
-"""Gradients on a GPU: this package on CuPy, CuPy by hand, and PyTorch, in milliseconds (``make cuda``).
+"""Compare gradients on a GPU: chainrule on CuPy, hand-written CuPy code, and PyTorch, in milliseconds (``make cuda``).
 
-Every work is a loss and its gradient, written three times; all three must give the same numbers before anything is timed.
-Without a GPU nothing is measured: the works run once, small, on NumPy, so that what is written here stays right.
+Every work is a loss and its gradient, written three times; the results are compared before the measurement. Without a GPU
+nothing is measured: the works run once at a small size on NumPy, to test this script.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUNS = 20
 
 @dataclass(frozen=True)
 class Work:
-    """A loss of arrays: as a program for tensors, and its gradients by hand in an array module's words."""
+    """A loss as a program for tensors, with its gradients written by hand for an array module."""
 
     name: str
     arrays: Callable[[int, Any], list[Any]]
@@ -99,7 +99,7 @@ WORKS = [
 
 
 def backward(torch: Any, work: Work, tensors: list[Any]) -> list[Any]:
-    """Return the gradients of a work by a library with PyTorch's surface."""
+    """Return the gradients of a work by a library with PyTorch's API."""
     for tensor in tensors:
         tensor.grad = None
     work.loss(torch, *tensors).backward()
@@ -107,7 +107,7 @@ def backward(torch: Any, work: Work, tensors: list[Any]) -> list[Any]:
 
 
 def programs(work: Work, size: int, device: str) -> dict[str, tuple[Callable[[], list[Any]], Callable[[], None]]]:
-    """For each library how to compute the gradients, and how to wait for them."""
+    """Return for each library a function that computes the gradients and one that waits for them."""
     arrays = work.arrays(size, np.random.default_rng(0))
     found: dict[str, Any] = {}
     wait: Callable[[], None] = cr.cuda.synchronize if device == "cuda" else lambda: None
@@ -133,12 +133,12 @@ def programs(work: Work, size: int, device: str) -> dict[str, tuple[Callable[[],
 
 
 def numbers(x: Any) -> Any:
-    """Return an ndarray, from wherever a gradient lies."""
+    """Copy a gradient from any device to an ndarray."""
     return x.cpu().numpy() if hasattr(x, "cpu") else x.get() if hasattr(x, "get") else x
 
 
 def milliseconds(run: Callable[[], Any], wait: Callable[[], None]) -> float:
-    """Return the median of some runs, each waited for; one run before does not count."""
+    """Return the median time of synchronized runs after a warm-up."""
     taken = []
     for _ in range(RUNS + 1):
         wait()

@@ -1,10 +1,10 @@
-"""How fast is the eager engine beside its peers?
+"""Compare the speed of eager execution with other libraries.
 
 python benchmarks/eager.py [--only PATTERN] [--pairs N] [--peers torch,autograd,mygrad,numpy]
 
-Every library runs in a process of its own, because two thread pools in one process would spin against each other, and
-the processes take turns, so that whatever else the machine does meets them alike. A ratio is our time over the peer's
-in the same round; the median over the rounds is what counts against the goal. The tables are Markdown.
+Every library runs in a separate process, because two thread pools in one process would compete, and the processes take
+turns, so that other load on the machine affects them equally. A ratio is chainrule's time divided by the peer's in the
+same round; the median over the rounds is compared with the goal. The tables are Markdown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from turns import Peer, Row, measure
 
 PEERS = ["torch", "autograd", "mygrad", "numpy"]
 HEADS = {"numpy": "by hand"}
-FOOTPRINTS = ["chainrule", "torch"]  # who is asked for its import time and its memory
+FOOTPRINTS = ["chainrule", "torch"]  # the libraries whose import time and memory are measured
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -47,7 +47,7 @@ def print_ratios(rows: list[Row], us: Peer, peer: Peer) -> None:
     cells = []
     for row in rows:
         if peer.name not in row.times and peer.name not in row.notes:
-            continue  # not a work of this peer
+            continue  # this peer does not have the work
         goal = row.work.goals.get(peer.name)
         ratios = row.ratios(us.name, peer.name)
         remarks = [row.notes[name] for name in (us.name, peer.name) if name in row.notes]
@@ -70,7 +70,7 @@ def print_ratios(rows: list[Row], us: Peer, peer: Peer) -> None:
 
 
 def kept(row: Row, us: Peer, peers: list[Peer]) -> Rows:
-    """What goes into the file of results."""
+    """Return the row for the results file."""
     if us.name not in row.times:
         return {}
     cells: dict[str, Value] = {"µs": spread(row.times[us.name])[0]}
@@ -87,7 +87,7 @@ def import_row(names: list[str], pairs: int, environment: dict[str, str]) -> lis
     for turn in range(pairs + 1):
         numpy_ms = footprint.import_ms("numpy", environment)
         more_ms = {name: footprint.import_ms(name, environment) - numpy_ms for name in names}
-        if turn:  # the first turn may have had to write bytecode
+        if turn:  # the first turn may include writing bytecode
             base.append(numpy_ms)
             for name in names:
                 extra[name].append(more_ms[name])
@@ -144,7 +144,7 @@ def main() -> None:
     rows = []
     for work in filter(lambda work: matches.search(f"{work.kind} {work.title}"), WORKS):
         progress(work.title)
-        # NumPy by hand shows what can be had at best, with or without a goal
+        # hand-written NumPy code is the reference, with or without a goal
         asked = [peer for peer in present if peer.name in (us.name, "numpy", *work.goals)]
         rows.append(measure(work, asked, arguments.pairs, arguments.seconds, arguments.best))
         if arguments.record:

@@ -1,13 +1,13 @@
-"""What somebody who looks for gradients meets first, measured: size, import, dtypes, NumPy's functions, the price of an operation.
+"""Compare libraries by installed size, import time, dtypes, coverage of NumPy's functions, and time per operation.
 
 python benchmarks/first_touch.py [--rounds 5]
 
-Every library is asked in processes of its own, which take turns. A time is the least of all turns, for whatever else the
-machine does can only lengthen it. The table is Markdown. It needs the packages of the extra `bench`.
+Every library runs in separate processes, which take turns. A time is the minimum over all turns, because other load can
+only increase it. The table is Markdown. The script needs the packages of the extra `bench`.
 
-NumPy's functions are not chosen by hand: every function of numpy, numpy.linalg and numpy.fft that takes one of a few
-argument lists of float arrays, and whose derivative by finite differences is there and is not zero, is asked for.
-A library has it if reverse mode gives that derivative.
+NumPy's functions are not selected by hand: all functions of numpy, numpy.linalg and numpy.fft are tested that accept one
+of a few argument lists of float arrays and have a nonzero derivative by finite differences. A library supports a function
+if reverse mode gives that derivative.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def needed(name: str) -> set[str]:
-    """Return a distribution and all that it requires, NumPy left out."""
+    """Return a distribution and its requirements except NumPy."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -56,7 +56,7 @@ def needed(name: str) -> set[str]:
 
 
 def megabytes(name: str) -> float:
-    """What is on disk after `pip install`, beside NumPy, without compiled bytecode."""
+    """Return the installed size in megabytes, without NumPy and bytecode."""
     if name == "chainrule":  # installed as a checkout
         files = [path for path in (ROOT / "chainrule").rglob("*") if path.is_file()]
     else:
@@ -66,7 +66,7 @@ def megabytes(name: str) -> float:
 
 
 def seconds_to_import(name: str) -> float:
-    """Of the processor, which a busy machine does not lengthen by much."""
+    """Return the CPU time of the import, which depends little on other load."""
     module = {"autograd": "autograd.numpy", "jax": "jax.numpy"}.get(name, name)
     code = f"from time import process_time as now; start = now(); import {module}; print(now() - start)"
     return float(python("-c", code))
@@ -76,7 +76,7 @@ def seconds_to_import(name: str) -> float:
 
 
 def gradient(name: str) -> Callable[[Callable[[Any], Any], Any], Any]:
-    """`gradient(function, array)` in the words of a library."""
+    """Return `gradient(function, array)` for a library."""
     if name == "chainrule":
         import chainrule
 
@@ -109,7 +109,7 @@ def gradient(name: str) -> Callable[[Callable[[Any], Any], Any], Any]:
 
 
 def namespace(name: str) -> Any:
-    """What a library has in NumPy's place."""
+    """Return a library's replacement for NumPy."""
     return {
         "chainrule": lambda: np,
         "torch": lambda: importlib.import_module("torch"),
@@ -164,7 +164,7 @@ def parts(out: Any) -> Iterator[Any]:
 
 
 def scalar(out: Any, xp: Any) -> Any:
-    """Return a number that depends on every element of a result."""
+    """Reduce a result to a number that depends on every element."""
     total = 0.0
     for part in parts(out):
         shape = tuple(getattr(part, "shape", ()))
@@ -181,7 +181,7 @@ def find(space: Any, name: str) -> Any:
 
 
 def asked() -> tuple[dict[str, tuple[int, float]], Any]:
-    """Return the differentiable functions of NumPy, with the form that they take and a derivative; and in which direction."""
+    """Return NumPy's differentiable functions with their argument form and derivative, and the direction."""
     found: dict[str, tuple[int, float]] = {}
     direction = RNG.uniform(0.5, 1.0, (3, 3))
     direction = direction + direction.T
@@ -204,7 +204,7 @@ def asked() -> tuple[dict[str, tuple[int, float]], Any]:
 
 
 def differentiated(library: str, plain: bool) -> list[str]:
-    """Return the names of NumPy's functions whose derivative a library gives, with NumPy as imported or with its own."""
+    """Return the NumPy functions that a library differentiates, in NumPy itself (``plain``) or in its replacement."""
     own, grad = namespace(library), gradient(library)
     if library == "jax":
         importlib.import_module("jax").config.update("jax_enable_x64", True)
@@ -244,7 +244,7 @@ def timed(library: str) -> dict[str, float]:
             y = own.sin(y) * x + y
         return own.sum(y)
 
-    def tensors(x: Any) -> Any:  # chainrule as PyTorch's users write it
+    def tensors(x: Any) -> Any:  # chainrule in PyTorch style
         y = x
         for _ in range(50):
             y = tensor_module.sin(y) * x + y
@@ -301,11 +301,11 @@ TIMES = {
 }
 
 
-# -- what can be said with yes and no ----------------------------------------------------------------------------------
+# -- supported features ------------------------------------------------------------------------------------------------
 
 
 def abilities(library: str) -> dict[str, Any]:
-    """What comes out of float64 data as it is, and which nestings of transformations give numbers."""
+    """Return the result dtype for float64 data, and the supported nestings of transformations."""
     own, grad = namespace(library), gradient(library)
     dtype = str(np.asarray(grad(lambda x: own.sum(x * x), np.array([1.0, 2.0]))).dtype)
     x = np.array([0.3, 0.5])
@@ -349,9 +349,9 @@ def abilities(library: str) -> dict[str, Any]:
 
 
 def python(*words: str) -> str:
-    """Return the last line that a fresh interpreter prints; compiled modules are kept, as they are for an installed library.
+    """Return the last line printed by a new interpreter, which caches compiled modules like for an installed library.
 
-    It runs in a folder that goes: some of NumPy's functions write a file of the name that they are given.
+    It runs in a temporary directory, because some of NumPy's functions write files.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
@@ -396,7 +396,7 @@ def main() -> None:
         say(f"round {turn} of {arguments.rounds}")
         for name in imports:
             found = seconds_to_import(name)
-            if turn:  # the first may have had to write bytecode
+            if turn:  # the first turn may include writing bytecode
                 imports[name].append(found)
         for name in LIBRARIES if turn else ():
             times[name].append(ask(name, "time"))

@@ -1,8 +1,8 @@
-"""What a library costs besides time per operation: its import, and the memory of a long tape.
+"""Measure the import time of a library and the memory of a long graph.
 
 python benchmarks/footprint.py LIBRARY multiply|add NODES
 
-builds a chain of one-element operations, sends it backward, and prints the growth of the peak memory of this process.
+records a chain of one-element operations, runs its backward pass, and prints the growth of the process's peak memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from time import perf_counter
 
 
 def import_ms(library: str, environment: dict[str, str]) -> float:
-    """Milliseconds that `import library` takes in a fresh interpreter, everything it imports included."""
+    """Return the milliseconds that `import library` takes in a new interpreter."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {library}"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
@@ -29,7 +29,7 @@ def import_ms(library: str, environment: dict[str, str]) -> float:
 
 
 def chain_cost(library: str, step: str, nodes: int, environment: dict[str, str]) -> dict[str, float]:
-    """Bytes and seconds that a chain of `nodes` operations takes, built and sent backward, in its own process."""
+    """Return bytes and seconds for recording a chain of `nodes` operations and its backward pass, in a new process."""
     command = [sys.executable, __file__, library, step, str(nodes)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""The arrays that every peer starts from: float32, and the same for all."""
+"""The float32 input arrays of the benchmarks, the same for all libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def chain(size: int) -> Array:
-    """Values in 0.5..1.5, so that no power of them leaves the normal range."""
+    """Return values in 0.5..1.5, whose powers stay in the normal range."""
     return np.random.default_rng(0).uniform(0.5, 1.5, size).astype(np.float32)
 
 
@@ -24,7 +24,7 @@ def _weights(rng: np.random.Generator, rows: int, columns: int) -> Array:
 
 
 def mlp(batch: int, inputs: int, hidden: int, outputs: int) -> tuple[Array, Array, list[Array], list[Array]]:
-    """Input, target, three weight matrices and three biases."""
+    """Return input, target, three weight matrices and three biases."""
     rng = np.random.default_rng(1)
     x = rng.standard_normal((batch, inputs)).astype(np.float32)
     target = rng.standard_normal((batch, outputs)).astype(np.float32)
@@ -56,7 +56,7 @@ def small() -> dict[str, Array]:
 
 
 def cnn(batch: int, size: int) -> tuple[Array, Any, list[Array]]:
-    """Images, their classes, and weights and biases of two convolutions and a layer."""
+    """Return images, their classes, and weights and biases of two convolutions and a linear layer."""
     rng = np.random.default_rng(3)
     last = 32 * (size // 4) ** 2
     shapes = [(16, 1, 3, 3), (16,), (32, 16, 3, 3), (32,), (last, 10), (10,)]
@@ -76,7 +76,7 @@ def oscillator() -> tuple[Any, Any, Any]:
 
 
 def gaussian_process(points: int) -> tuple[Any, Any, Any]:
-    """Places, values, and the logarithms of length, scale and noise."""
+    """Return points, values, and the logarithms of length, scale and noise."""
     where = np.linspace(0, 5, points)
     return where, np.sin(where), np.log([1.0, 1.0, 0.1])
 
@@ -86,12 +86,12 @@ def square(size: int) -> Any:
 
 
 def rosenbrock(size: int) -> Any:
-    """Return the start of SciPy's tutorial, again and again. From it all optimisers come to the same end in about 40 steps."""
+    """Return the starting point of SciPy's tutorial, repeated. All optimizers converge from it in about 40 steps."""
     return np.resize([1.3, 0.7, 0.8, 1.9, 1.2], size)
 
 
 def lotka_volterra(steps: int) -> tuple[Any, Any, Any, float]:
-    """Return a guess of the four parameters, the start, what was observed after each step, and the time step."""
+    """Return the initial parameters, the initial state, the observations after each step, and the time step."""
     h = 20.0 / steps
     times = h * np.arange(1, steps + 1)
     observed = np.stack([10 + 4 * np.sin(times), 5 + 2 * np.cos(times)], -1)

@@ -1,4 +1,4 @@
-"""The problems of tests/jacobians for every library: its name for arrays, and what makes them of NumPy's."""
+"""The problems of tests/jacobians for all libraries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def problem(kind: str, sizes: tuple[int, ...], xp: Any = np, given: Given = np.a
 
 
 class Entries:
-    """What a worker compares of a Jacobian, dense or sparse: the sum of what its entries are in size."""
+    """A Jacobian, dense or sparse, reduced to the sum of absolute values for comparisons between workers."""
 
     def __init__(self, entries: Any) -> None:
         self.entries = entries
@@ -45,7 +45,7 @@ class Entries:
 
 
 def works(routes: dict[str, Callable[[str, tuple[int, ...]], Run]]) -> Makers:
-    """Every problem by every route, as ``problem/route``: a route that does not know a problem says so when it is made."""
+    """Return the makers of all problems by all routes, named ``problem/route``; unsupported ones raise when created."""
 
     def maker(kind: str, route: str) -> Callable[..., Run]:
         return lambda *sizes: routes[route](kind, sizes)

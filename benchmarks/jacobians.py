@@ -1,14 +1,14 @@
-"""How fast are structured Jacobians beside dense ones, beside colourings, and beside what one writes by hand?
+"""Compare structured Jacobians with dense ones, with colourings of other libraries, and with hand-written code.
 
 python benchmarks/jacobians.py [--only PATTERN] [--rounds N] [--peers torch,jax,...] [--best] [--record]
 
-Everyone has a process, all of them one core, float64; they take turns after a look at whether they compute the same. A
-ratio is a peer's time over ours in the same round: how many times faster we are. *Cold* is everything from a function that
-is new to a Jacobian that is there; *prepared* and *warm* repeat one for another point. asdex's and CasADi's cold calls
-are timed in three fresh starts, or one where it is long. Memory is the growth of the process while one runs, without what
-a library holds from earlier runs. The last table says which goals are missed.
+Each library has a process; all use the same core and float64. After a comparison of results the processes take turns. A
+ratio is the peer's time divided by chainrule's in the same round. *Cold* is a complete first call, from the function to
+the Jacobian; *prepared* and *warm* repeat it at another point. Cold calls of asdex and CasADi are timed in three new
+processes, or one if it is long. Memory is the growth of the process during a run, without memory held from earlier runs.
+The last table lists missed goals.
 
-asdex and CasADi are peers of this benchmark alone (`pip install -e ".[bench]"`); who is not installed is left out.
+asdex and CasADi are only used in this benchmark (`pip install -e ".[bench]"`). Libraries that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from turns import SETTLE, Failed, Peer
 US = "chainrule"
 PEERS = (US, "torch", "jax", "asdex", "casadi", "numpy")
 NAMES = {"casadi": "CasADi", "numpy": "by hand"}
-COLD = ("asdex/cold", "casadi/cold")  # these are timed from fresh starts
+COLD = ("asdex/cold", "casadi/cold")  # timed in new processes
 LONG = 2e6  # microseconds: a cold call that takes longer is timed once
 JAX = ("jax/jacfwd", "jax/jacrev")
 WARM = ("casadi/warm MX", "casadi/warm SX")
@@ -38,7 +38,7 @@ WARM = ("casadi/warm MX", "casadi/warm SX")
 
 @dataclass(frozen=True)
 class Faster:
-    """A route of ours is to be so many times as fast as the best of others."""
+    """A goal: a route of chainrule is faster than the best of others by a factor."""
 
     ours: str
     beside: tuple[str, ...]
@@ -47,7 +47,7 @@ class Faster:
 
 @dataclass(frozen=True)
 class Least:
-    """A route of ours is to need no more than this."""
+    """A goal: a route of chainrule needs at most this time or memory."""
 
     ours: str
     milliseconds: float = math.inf
@@ -63,7 +63,7 @@ class Case:
     also: tuple[str, ...] = ()
 
     def routes(self) -> list[str]:
-        """Who is asked for what, ours first."""
+        """Return the routes to measure, chainrule's first."""
         mine = [f"{US}/{goal.ours}" for goal in self.goals]
         others = [name for goal in self.goals if isinstance(goal, Faster) for name in goal.beside]
         return list(dict.fromkeys([*mine, *others, *self.also]))
@@ -124,7 +124,7 @@ GRIDS = [Case(f"Brusselator, {n} × {n}", "brusselator", (n,), (), ("chainrule/c
 
 @dataclass
 class Measured:
-    """Microseconds of every route, round by round; bytes; why there are none."""
+    """Microseconds of each route per round, bytes, and the reasons for missing values."""
 
     case: Case
     times: dict[str, list[float]] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Measured:
     notes: dict[str, str] = field(default_factory=dict)
 
     def ratios(self, ours: str, beside: Iterable[str]) -> tuple[str, list[float]]:
-        """How many times longer the best of others takes, and who that is."""
+        """Return the best of the other routes, and the ratios of its time to that of chainrule's route."""
         mine = self.times.get(f"{US}/{ours}", [])
         present = [name for name in beside if self.times.get(name)]
         if not mine or not present:
@@ -256,7 +256,7 @@ def faster_cells(found: Measured, goal: Faster) -> list[str]:
 
 
 def slope_row(results: list[Measured]) -> list[list[str]]:
-    """By how much the time grows with the number of unknowns, both as logarithms."""
+    """Return the slope of log time over the log number of unknowns."""
     points = []
     for found in results:
         if times := found.times.get(f"{US}/csr"):
@@ -283,7 +283,7 @@ def print_goals(rows: list[list[str]]) -> None:
 
 
 def kept(results: list[Measured], rows: list[list[str]]) -> Rows:
-    """What goes into the file of results: our times, and what they are beside."""
+    """Return the rows for the results file: chainrule's times and their ratios to others."""
     by_title: dict[str, list[str]] = {}
     for title, beside, goal, value, *_ in rows:
         if beside != "–" and value != "–":
@@ -326,7 +326,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def start(names: list[str], limit: float) -> dict[str, Peer]:
-    """Return the processes of those who are installed, all on one core."""
+    """Start the processes of the installed libraries, all on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     environment = worker_environment(1)

@@ -1,4 +1,4 @@
-"""Single statements on small tensors, and whole programs, written once for every library that speaks PyTorch."""
+"""Single statements on small tensors, and complete programs, written once for all libraries with PyTorch's API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def works(torch: Any) -> Makers:
         return grads
 
     def statement(code: str) -> Any:
-        """Return u and v have 3 elements, M has 3 × 3, B 8 × 4, r 4; all of them and s (0-d) require grad, c (0-d) does not."""
+        """Return a maker for a statement of u and v (3 elements), M (3 × 3), B (8 × 4), r (4), s and c (0-d).
+
+        All of them require grad, except c.
+        """
 
         def maker(times: int) -> Run:
             names = {name: leaf(array) for name, array in inputs.small().items()}
@@ -36,7 +39,7 @@ def works(torch: Any) -> Makers:
         return maker
 
     def cnn(batch: int, size: int) -> Run:
-        """Return two convolutions, pooled, and one layer: a step of training on small images."""
+        """Return a training step on small images of a network with two pooled convolutions and a linear layer."""
         images, labels, arrays = inputs.cnn(batch, size)
         x, y, parameters = torch.from_numpy(images), torch.from_numpy(labels), [leaf(array) for array in arrays]
         w1, b1, w2, b2, w3, b3 = parameters
@@ -47,7 +50,7 @@ def works(torch: Any) -> Makers:
             functional.cross_entropy(h.reshape(batch, -1) @ w3 + b3, y).backward()
             with torch.no_grad():
                 for parameter in parameters:
-                    parameter -= 0.0 * parameter.grad  # an update that leaves the next run the same work
+                    parameter -= 0.0 * parameter.grad  # an update that does not change the next run
             return take_grads(parameters)
 
         return run
@@ -63,7 +66,7 @@ def works(torch: Any) -> Makers:
         return run
 
     def rk4(steps: int) -> Run:
-        """Return the van der Pol oscillator by the classical Runge-Kutta method; gradients by its start and parameters."""
+        """Return a run of the van der Pol oscillator by the classical Runge–Kutta method, with its gradients."""
         start, a, b = inputs.oscillator()
         y0, a, b = leaf(start), leaf(a), leaf(b)
         h = 0.01
@@ -85,7 +88,7 @@ def works(torch: Any) -> Makers:
         return run
 
     def gaussian_process(points: int) -> Run:
-        """Return minus the log marginal likelihood of a Gaussian process, by the logarithms of its three parameters."""
+        """Return a run of a Gaussian process's negative log marginal likelihood, with its gradients."""
         where, values, logs = inputs.gaussian_process(points)
         x, y, logs = torch.from_numpy(where), torch.from_numpy(values), leaf(logs)
         one = torch.eye(points, dtype=x.dtype)
@@ -117,7 +120,7 @@ def works(torch: Any) -> Makers:
 
 
 def ten(xp: Any, grad: Callable[..., Any], given: Callable[[Any], Any] = lambda array: array) -> Makers:
-    """Return the gradient of a function of ten operations, with NumPy's functions (or those of the same names)."""
+    """Return the gradient of a function of ten operations, written with NumPy's functions or those of ``xp``."""
 
     def f(x: Any) -> Any:
         y = xp.sin(x) * x + xp.exp(-x)

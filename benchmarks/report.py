@@ -1,4 +1,4 @@
-"""What the benchmarks share: the workers' environment, tables, and the file of results that the documentation's tables come from."""
+"""Shared by the benchmarks: the workers' environment, tables, and the results file for the documentation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESULTS = ROOT / "benchmarks" / "results.json"
 def worker_environment(threads: int) -> dict[str, str]:
     limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    # compiled modules are cached, as they are for an installed library
+    # compiled modules are cached, like for an installed library
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, **dict.fromkeys(limits, str(threads)), "PYTHONPATH": path}
 
@@ -39,7 +39,7 @@ def microseconds(times: list[float] | None) -> str:
 
 def print_table(header: list[str], rows: list[list[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    numeric = range(1, len(header) - 1)  # between the title and the remark
+    numeric = range(1, len(header) - 1)  # the columns between the title and the notes
     rule = ["-" * (width - 1) + ":" if i in numeric else "-" * width for i, width in enumerate(widths)]
     for cells in (header, rule, *rows):
         padded = [f"{cell:{'>' if i in numeric else '<'}{widths[i]}}" for i, cell in enumerate(cells)]
@@ -52,27 +52,28 @@ def verdict(value: float, goal: float | None) -> str:
     return "**over**" if value > goal else "met"
 
 
-# --- results that are kept ---------------------------------------------------------------------------------------------
+# --- results file ------------------------------------------------------------------------------------------------------
 
-Value = float | str | list[float]  # a number, words, or the middle, least and most of several
+Value = float | str | list[float]  # a number, text, or median, minimum and maximum
 Rows = dict[str, dict[str, Value]]  # by work, then by column
 
 
 def spread(values: Iterable[float], digits: int = 3) -> list[float]:
-    """Middle, least and most, as they are written to the file."""
+    """Return median, minimum and maximum for the results file."""
     found = sorted(values)
     return [float(f"{value:.{digits}g}") for value in (median(found), found[0], found[-1])]
 
 
 def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
-    """Put what a benchmark measured into ``results.json``, with machine, versions, command and date: work by work, so
-    that a run that is cut off has kept what it was through with. Rows of an earlier run that was not of the same works
-    stay, with their own date.
+    """Write measurements of a benchmark to ``results.json``, with machine, versions, command and date.
+
+    It is called after each work, so that an interrupted run loses nothing. Rows of earlier runs for other works remain,
+    with their dates.
 
     Args:
         benchmark: its name in the file.
-        rows: what was measured, by work.
-        libraries: the distributions whose versions count, beside NumPy.
+        rows: the measurements by work.
+        libraries: the distributions whose versions are recorded, in addition to NumPy.
     """
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     used = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -100,7 +101,7 @@ def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
 
 
 def processor() -> str:
-    """Return the processor's name, where the system says it."""
+    """Return the processor's name, if the system provides it."""
     info = Path("/proc/cpuinfo")
     names = (
         [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]

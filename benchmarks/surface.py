@@ -1,4 +1,4 @@
-"""The works beyond plain backward: transformations, custom functions, checkpoints, for libraries that speak PyTorch."""
+"""Benchmarks of transformations, custom functions and checkpoints, for libraries with PyTorch's API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def works(torch: Any) -> Makers:
     def loss(parameters: Any, x: Any, target: Any) -> Any:
         return nn.mse_loss(forward(parameters, x), target)
 
-    def squares(parameters: Any, x: Any, target: Any) -> Any:  # for PyTorch has no second-order tangent of its mse_loss
+    def squares(parameters: Any, x: Any, target: Any) -> Any:  # PyTorch has no second-order tangent of its mse_loss
         return ((forward(parameters, x) - target) ** 2).mean()
 
     def network(*sizes: int) -> tuple[Any, Any, tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""The speed table: what is timed, and the ratio of our time to each peer's that we want to reach or beat."""
+"""The works of the speed table, with the goal for the ratio of chainrule's time to each peer's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SMALL_PEERS = {"autograd": 0.3, "mygrad": 0.3}
 
 @dataclass(frozen=True)
 class Work:
-    """One row: `kind` and `sizes` name it to a worker, `inner` is how many operations one run of it holds."""
+    """A work: `kind` and `sizes` identify it to a worker, `inner` is the number of operations in a run."""
 
     title: str
     kind: str
@@ -39,7 +39,7 @@ WORKS = [
     Work("custom Function, 1 element", "function", (1,), {"torch": 0.4}),
 ]
 
-#: single statements on small tensors: see ``programs.statement`` for the names
+#: single statements on small tensors; see ``programs.statement`` for the names
 STATEMENTS = {
     "u * 2.0": 0.25, "2.0 * u": 0.25, "2 + u": 0.25, "2 - u": 0.25, "2 / u": 0.25, "2 ** u": 0.25, "u ** 2": 0.25,
     "u * f": 0.25, "f * u": 0.25, "f - u": 0.25, "s * u": 0.25, "u + c": 0.25, "B + r": 0.25, "u[0]": 0.9, "M[1, 2]": 0.9,

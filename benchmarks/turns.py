@@ -1,4 +1,4 @@
-"""The parent's side of the processes: each peer is asked in its turn, and sleeps while the others work."""
+"""The parent side of the worker processes: peers run in turns and sleep while the others run."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from typing import Any
 from table import Work
 
 SETTLE = 0.05  # seconds between turns: idle BLAS and OpenMP threads spin for some 30 ms before they sleep
-LONG = 0.3  # seconds: of a work that takes longer, one run is enough for a turn
+LONG = 0.3  # seconds: a longer work is run once per turn
 
 
 class Failed(Exception):
-    """A worker could not do what it was asked."""
+    """Raised if a worker reports an error."""
 
 
 class Late(Failed):
-    """A worker did not answer in time."""
+    """Raised if a worker does not answer in time."""
 
 
 class Peer:
-    """A worker process and the line to it. One that has not answered within `limit` seconds is ended and begun anew."""
+    """A worker process and its pipe. The process is restarted if it does not answer within `limit` seconds."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Peer:
         cpu: bool = False,
     ) -> None:
         self.name, self.environment, self.module, self.limit = name, environment, f"{package}.{name}", limit
-        self.cpu = cpu  # whether times are the processor's
+        self.cpu = cpu  # whether to measure CPU time
         hello = self._start()
         self.missing: str = hello.get("missing", hello.get("error", ""))
         self.version: str = hello.get("version", name)
@@ -79,36 +79,36 @@ class Peer:
         return result
 
     def answer(self, work: Work) -> list[float]:
-        """Return one number for every gradient."""
+        """Return one number for each gradient."""
         return self.begin(work)[0]
 
     def begin(self, work: Work) -> tuple[list[float], float]:
-        """Return one number for every gradient, and microseconds of the first run."""
+        """Return one number for each gradient, and the microseconds of the first run."""
         found = self._ask(work, 0)
         return found["answer"], found["first"]
 
     def time(self, work: Work, runs: int, best: bool = False) -> float:
-        """Microseconds per operation."""
+        """Return the microseconds per operation."""
         microseconds: float = self._ask(work, runs)["min" if best else "median"]
         return microseconds
 
     def first(self, work: Work) -> float:
-        """Microseconds of the first run of a work that is made anew."""
+        """Return the microseconds of the first run of a newly created work."""
         microseconds: float = self._ask(work, 0, fresh=True)["first"]
         return microseconds
 
     def memory(self, work: Work) -> int | None:
-        """Bytes that one run needs, most at a time; None where the system does not say."""
+        """Return the peak bytes of a run, or None if the system does not provide them."""
         peak: int | None = self._ask(work, 0, memory=True)["peak"]
         return peak
 
     def footprint(self, work: Work) -> tuple[int | None, int | None]:
-        """Bytes that a work needs from its making to its second run, most at a time, and between runs."""
+        """Return the peak bytes of a work from its creation to its second run, and the bytes held between runs."""
         found = self._ask(work, 0, footprint=True)
         return found["peak"], found["kept"]
 
     def runs_for(self, work: Work, seconds: float) -> int:
-        """How many runs fill a turn."""
+        """Return the number of runs in a turn."""
         runs = 1
         for share in (0.1, 1.0):
             run_seconds = self.time(work, runs) * work.inner / 1e6
@@ -124,12 +124,12 @@ class Peer:
 
 @dataclass
 class Row:
-    """What was measured of one work: every peer's microseconds, turn by turn, or why there are none."""
+    """The measurements of one work: microseconds of each peer per turn, or the reasons for missing values."""
 
     work: Work
     times: dict[str, list[float]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
-    late: set[str] = field(default_factory=set)  # who did not answer within the limit
+    late: set[str] = field(default_factory=set)  # the peers that did not answer within the limit
 
     def ratios(self, us: str, peer: str) -> list[float]:
         mine, theirs = self.times.get(us, []), self.times.get(peer, [])
@@ -143,7 +143,7 @@ def _same(mine: Sequence[float], theirs: Sequence[float]) -> bool:
 
 
 def measure(work: Work, peers: list[Peer], pairs: int, seconds: float, best: bool) -> Row:
-    """Time a work in `pairs` rounds of turns, after a look at whether all peers compute the same."""
+    """Time a work in `pairs` rounds of turns, after checking that the results of all peers agree."""
     row = Row(work)
     runs: dict[Peer, int] = {}
     answers: dict[str, list[float]] = {}

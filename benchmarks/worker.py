@@ -1,13 +1,12 @@
-"""One peer in a process of its own: reads a request a line, times the work, answers a line.
+"""A worker process for one library: reads requests as lines of JSON, measures, and answers with lines of JSON.
 
 python benchmarks/worker.py MODULE
 
-A request is {"kind", "sizes", "inner", "runs"}; the answer has the least and the median time per operation in
-microseconds over blocks of runs, or "error". `runs` of 0 asks for the "answer" instead: one number per gradient. With
-"fresh" the work is made anew for it; "first" says how many microseconds its first run took. With "memory" the answer
-has the "peak": how many bytes one run needed, most at a time, of what the system had given back before; with "footprint"
-that is counted from before the work is made to the end of its second run, and "kept" is what it needs between runs. With
-"cpu" times are the processor's.
+A request is {"kind", "sizes", "inner", "runs"}; the answer contains the minimum and median time per operation in
+microseconds over blocks of runs, or "error". With `runs` 0 it contains the "answer" instead: one number per gradient. With
+"fresh" the work is created anew; "first" is the time of its first run in microseconds. With "memory" the answer contains
+the "peak" growth of the resident memory during a run in bytes; with "footprint" the peak is measured from the creation of
+the work to the end of its second run, and "kept" is the memory held between runs. With "cpu" the times are CPU times.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Clock = Callable[[], float]
 
 
 def measure(run: Callable[[], Any], runs: int, inner: int, clock: Clock) -> dict[str, float]:
-    """Time blocks of runs. The first block warms caches and threads after the other process's turn, and is dropped."""
+    """Time blocks of runs. The first block is a warm-up after the other process's turn and is dropped."""
     blocks = min(runs, BLOCKS)
     block = range(runs // blocks)
     times = []
@@ -50,7 +49,7 @@ def microseconds(run: Callable[[], Any], clock: Clock) -> float:
 
 
 def peak(run: Callable[[], Any]) -> dict[str, int | None]:
-    """Return the growth of what is resident, most at a time, where Linux counts it; the allocator gives back what it holds."""
+    """Return the peak growth of resident memory on Linux; the allocator's free memory is released before."""
     before = _begin()
     if before is None:
         return {"peak": None}
@@ -72,7 +71,7 @@ def footprint(make: Callable[..., Callable[[], Any]], sizes: list[int]) -> dict[
 
 
 def _begin() -> int | None:
-    """What is resident when all that can be given back is; the mark of the most is set to it."""
+    """Release free memory, reset the memory peak, and return the resident memory."""
     gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)
@@ -89,7 +88,7 @@ def _resident(name: str) -> int:
 
 
 def answer(run: Callable[[], Any]) -> dict[str, Any]:
-    # the first run is over: this one must give the same, for gradients were reset, not added up
+    # this second run must give the same result: gradients are reset, not accumulated
     return {"answer": [float(np.abs(np.asarray(g, np.float64)).mean()) for g in run()]}
 
 
@@ -98,7 +97,7 @@ def describe(error: Exception) -> str:
 
 
 def main(name: str) -> None:
-    # whatever a library prints goes to stderr: stdout is the line to the parent
+    # redirect the output of libraries to stderr: stdout is the pipe to the parent
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -107,7 +106,7 @@ def main(name: str) -> None:
 
     try:
         module = importlib.import_module(name)
-    except Exception as error:  # not installed, or being worked on
+    except Exception as error:  # not installed or broken
         reply({"missing": describe(error)})
         return
     reply({"version": module.VERSION, "kinds": sorted(module.WORKS)})
@@ -120,7 +119,7 @@ def main(name: str) -> None:
         try:
             work, clock = (request["kind"], request["sizes"]), process_time if request.get("cpu") else perf_counter
             if run is None or work != current or request.get("fresh") or request.get("footprint"):
-                run = None  # free the last work's memory before the next one's is taken
+                run = None  # free the memory of the last work before the next one is created
                 if request.get("footprint"):
                     current = None
                     reply(footprint(module.WORKS[request["kind"]], request["sizes"]))

@@ -1,7 +1,7 @@
-"""The works, written once for every library that speaks PyTorch.
+"""The eager works, written once for all libraries with PyTorch's API.
 
-Each maker sets a work up and returns `run`, which does it once and returns the gradients (or the value, where only
-the forward pass is timed), so that a worker can compare the answers of two libraries before it compares their speed.
+Each maker prepares a work and returns `run`, which runs it once and returns the gradients (or the value, if only the
+forward pass is timed), so that results can be compared before the measurement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m chainrule``: the same as the command ``chainrule``."""
+"""Run the command ``chainrule`` as ``python -m chainrule``."""
 
 from __future__ import annotations
 

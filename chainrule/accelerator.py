@@ -1,4 +1,4 @@
-"""``torch.accelerator``: whether there is a GPU, by the name that does not say whose.
+"""Device-independent GPU queries, like ``torch.accelerator``.
 
 >>> import chainrule as torch
 >>> torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu"  # without a GPU
@@ -15,17 +15,17 @@ __all__ = ["current_accelerator", "device_count", "is_available"]
 
 
 def is_available() -> bool:
-    """Return whether tensors can be on a GPU: CuPy is installed, and finds one."""
+    """Return whether CuPy is installed and finds a GPU."""
     return gpu.count() > 0
 
 
 def device_count() -> int:
-    """How many GPUs there are for tensors."""
+    """Return the number of GPUs."""
     return gpu.count()
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """Return the device of GPUs, or None where there is none; ``check_available`` is accepted: it is always checked."""
+    """Return the GPU device, or None without a GPU. ``check_available`` is accepted and ignored: it is always checked."""
     return device("cuda") if is_available() else None
 
 

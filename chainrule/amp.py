@@ -1,4 +1,4 @@
-"""``torch.amp``: arithmetic stays in the dtype of the tensors, so ``autocast`` is there to be off.
+"""Mixed precision, like ``torch.amp``: tensors are never cast automatically, so ``autocast`` only accepts being off.
 
 >>> import chainrule as torch
 >>> with torch.autocast("cpu", enabled=False):
@@ -22,16 +22,16 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class autocast(ContextDecorator):
-    """A region without automatic casts: what programs write around what has to stay in full precision.
+    """A context without automatic casts, for programs that turn them off around full-precision code.
 
     Args:
-        device_type: ``"cpu"``; for ``"cuda"`` it warns and stays off, as PyTorch's does without such a device.
-        dtype: what products would be computed in.
-        enabled: False.
-        cache_enabled: whether casts would be kept.
+        device_type: ``"cpu"``; for ``"cuda"`` it warns and stays off, like PyTorch without a GPU.
+        dtype: accepted and ignored.
+        enabled: must be False for the CPU.
+        cache_enabled: accepted and ignored.
 
     Raises:
-        RuntimeError: it is enabled for the CPU: PyTorch computes products in bfloat16 then, which NumPy does not have.
+        RuntimeError: it is enabled for the CPU: PyTorch computes products in bfloat16, which NumPy lacks.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class autocast(ContextDecorator):
     ) -> None:
         if enabled and device_type == "cpu":
             raise RuntimeError(
-                "autocast(): nothing here is cast automatically, and NumPy has no bfloat16. Leave it out, or write enabled=False; "
-                "x.half() and x.double() compute in another dtype"
+                "autocast(): automatic casts are not supported, and NumPy has no bfloat16. Remove autocast or pass enabled=False; "
+                "use x.half() or x.double() to compute in another dtype"
             )
         if enabled:
-            warn(f"autocast(): nothing is cast automatically, on {device_type!r} either: it stays off")
+            warn(f"autocast(): automatic casts are not supported on {device_type!r}; autocast stays off")
 
     def __enter__(self) -> autocast:
         return self
@@ -53,22 +53,22 @@ class autocast(ContextDecorator):
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Return whether operations cast their operands: no."""
+    """Return whether operations cast their operands: always False."""
     return False
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether operations could cast their operands: no."""
+    """Return whether operations could cast their operands: always False."""
     return False
 
 
 def custom_fwd(fwd: T | None = None, *, device_type: str, cast_inputs: object = None) -> AnyFunction:
-    """Return the ``forward`` of a Function itself, with options only the decorator."""
+    """Return the ``forward`` of a Function unchanged, or with options only a decorator that does."""
     return fwd if fwd is not None else lambda function: function
 
 
 def custom_bwd(bwd: T | None = None, *, device_type: str) -> AnyFunction:
-    """Return the ``backward`` of a Function itself, with options only the decorator."""
+    """Return the ``backward`` of a Function unchanged, or with options only a decorator that does."""
     return bwd if bwd is not None else lambda function: function
 
 

@@ -1,9 +1,8 @@
-"""The Array API standard, 2024.12: NumPy's functions, which take Arrays and tensors and give Arrays.
+"""The Array API standard, 2024.12: NumPy's functions for Arrays and tensors, returning Arrays.
 
-This module is what ``x.__array_namespace__()`` gives for an Array and for a Tensor, and what libraries that are written
-against the standard compute with. NumPy's main namespace conforms to it, and its functions compute on Arrays already. What is
-left for this module is that arrays are made as Arrays, and that tensors are taken by their NumPy face, with NumPy's
-promotion and methods, so that ``x.size`` is a number.
+``x.__array_namespace__()`` of an Array or a Tensor returns this module, for libraries written against the standard.
+NumPy's main namespace conforms to the standard, and its functions accept Arrays. This module creates new arrays as Arrays
+and converts tensors to Arrays, which have NumPy's promotion and methods (``x.size`` is a number).
 
 >>> import chainrule as cr
 >>> x = cr.tensor([1., 2., 3.], requires_grad=True)
@@ -42,25 +41,25 @@ _VERSIONS = ("2021.12", "2022.12", "2023.12", __array_api_version__)
 
 
 def namespace(api_version: str | None = None) -> ModuleType:
-    """This module, for a version of the standard that it conforms to.
+    """Return this module if it conforms to the given version of the standard.
 
     Raises:
-        ValueError: there is no such version, or it came later.
+        ValueError: the version is unknown or later.
     """
     if api_version is not None and api_version not in _VERSIONS:
-        raise ValueError(f"no such version of the Array API here: {api_version!r}; there are {', '.join(_VERSIONS)}")
+        raise ValueError(f"unsupported version of the Array API: {api_version!r}; supported are {', '.join(_VERSIONS)}")
     return sys.modules[__name__]
 
 
 # -- arguments and results ---------------------------------------------------------------------------------------------
 
 
-_AS_THEY_ARE = frozenset({Array, int, float, bool, type(None)})
+_UNCHANGED = frozenset({Array, int, float, bool, type(None)})
 
 
 def _as_argument(x: Any) -> Any:
-    """Return an argument as NumPy's function is to have it: tensors by their other face, also in lists."""
-    if type(x) in _AS_THEY_ARE:
+    """Return an argument of a NumPy function with tensors converted to Arrays, also in lists."""
+    if type(x) in _UNCHANGED:
         return x
     if isinstance(x, Tensor):
         return array_of(x)
@@ -72,7 +71,7 @@ def _as_argument(x: Any) -> Any:
 
 
 def _as_result(x: object) -> Any:
-    """Return a result with Arrays for arrays and for NumPy's numbers."""
+    """Return a result with NumPy arrays and scalars converted to Arrays."""
     if type(x) is Array:
         return x
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
@@ -84,7 +83,7 @@ def _as_result(x: object) -> Any:
 
 
 def _on_arrays(function: AnyFunction) -> AnyFunction:
-    """Return a function of NumPy's that takes Arrays and tensors, and gives Arrays."""
+    """Wrap a NumPy function so that it accepts Arrays and tensors and returns Arrays."""
 
     @functools.wraps(function)
     def call(*args: Any, device: str | None = None, **kwargs: SupportsIndex) -> Any:
@@ -106,7 +105,7 @@ def _has_rule(function: object) -> bool:
 
 
 def _as_plain(x: object) -> Any:
-    """Return an argument of a function without a rule: constants are no more than their numbers."""
+    """Return an argument of a function without a rule, with constants converted to NumPy arrays."""
     x = _as_argument(x)
     if isinstance(x, (list, tuple)):
         return type(x)([_as_plain(item) for item in x])
@@ -114,7 +113,7 @@ def _as_plain(x: object) -> Any:
 
 
 def _functions_of(module: ModuleType) -> Params:
-    """Return the public names of a module of NumPy's, but for modules inside; functions are ``_on_arrays``."""
+    """Return the public names of a NumPy module except submodules, with functions wrapped by ``_on_arrays``."""
     found = {}
     for name in set(module.__all__) - getattr(module, "__numpy_submodules__", set()):
         value = getattr(module, name)
@@ -128,20 +127,20 @@ def _extension(module: ModuleType) -> ModuleType:
     return extension
 
 
-# -- making arrays -----------------------------------------------------------------------------------------------------
+# -- constructors ------------------------------------------------------------------------------------------------------
 
 
 def asarray(obj: object, /, *, dtype: DTypeLike = None, device: DeviceLike = None, copy: bool | None = None) -> Array:
-    """Return an Array of numbers, nested sequences, an array or a tensor.
+    """Return an Array from numbers, nested sequences, an array or a tensor.
 
     Args:
-        obj: what to make it of. A tensor's other face shares its tape and its memory.
-        dtype: another dtype.
-        device: where to bring it; None: it stays where it is.
-        copy: whether it has memory of its own; None: only where it must.
+        obj: the data. The Array of a tensor shares its graph and its memory.
+        dtype: the dtype, if it differs.
+        device: the device; None leaves it unchanged.
+        copy: whether to copy the memory; None copies only if necessary.
 
     Raises:
-        ValueError: ``copy=False``, and it cannot be had without a copy.
+        ValueError: ``copy=False``, and a copy is necessary.
     """
     check_device(device)
     x, dtype = _as_argument(obj), _as_argument(dtype)
@@ -149,7 +148,7 @@ def asarray(obj: object, /, *, dtype: DTypeLike = None, device: DeviceLike = Non
         x = _as_array(x, dtype, copy)
     elif dtype is not None and x.dtype != dtype:
         if copy is False:
-            raise ValueError(f"an array of {x.dtype} cannot be one of {np.dtype(dtype)} without a copy")
+            raise ValueError(f"an array of {x.dtype} cannot be converted to {np.dtype(dtype)} without a copy")
         x = _on_arrays(np.astype)(x, dtype)
     elif copy:
         x = x.copy()
@@ -159,7 +158,7 @@ def asarray(obj: object, /, *, dtype: DTypeLike = None, device: DeviceLike = Non
 def _as_array(x: object, dtype: DTypeLike, copy: bool | None) -> Array:
     if isinstance(x, (list, tuple)) and holds(x, Array):
         if copy is False:
-            raise ValueError("arrays in a list cannot be one array without a copy")
+            raise ValueError("a list of arrays cannot be converted to one array without a copy")
         return Array(x, dtype)
     array = np.asarray(plain(x), dtype, copy=copy)
     if array.dtype.kind not in "biufc":
@@ -172,46 +171,46 @@ def from_dlpack(x: object, /, *, device: DeviceLike = None, copy: bool | None = 
     return array_of(dlpack.from_dlpack(x, device=device, copy=copy))
 
 
-# -- functions that the standard has otherwise than NumPy --------------------------------------------------------------
+# -- functions that differ between the standard and NumPy --------------------------------------------------------------
 
 
 def broadcast_arrays(*arrays: object) -> list[Array]:
-    """Views of the arrays in their common shape."""
+    """Return views of the arrays, broadcast to their common shape."""
     return [asarray(x) for x in np.broadcast_arrays(*map(_as_argument, arrays))]
 
 
 def clip(x: TensorLike, /, min: object = None, max: object = None) -> Array:
-    """Return the elements that lie between the bounds, and for others the bound that is next; None is no bound."""
+    """Clamp the elements between the bounds; None means no bound."""
     return asarray(np.clip(_as_argument(x), _as_argument(min), _as_argument(max)))
 
 
 def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the elements in order along an axis."""
-    in_order = np.sort(_as_argument(x), axis=axis)
-    return asarray(np.flip(in_order, axis) if descending else in_order)
+    """Return the elements sorted along an axis."""
+    ascending = np.sort(_as_argument(x), axis=axis)
+    return asarray(np.flip(ascending, axis) if descending else ascending)
 
 
 def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Where the elements in order along an axis come from. Equal elements stay as they were."""
+    """Return the indices that sort the elements along an axis, stably."""
     x = _as_argument(x)
     if not descending:
         return asarray(np.argsort(x, axis=axis, stable=True))
-    from_last = np.argsort(np.flip(x, axis), axis=axis, stable=True)
-    return asarray(np.flip(np.shape(x)[axis] - 1 - from_last, axis))
+    order = np.argsort(np.flip(x, axis), axis=axis, stable=True)
+    return asarray(np.flip(np.shape(x)[axis] - 1 - order, axis))
 
 
 class __array_namespace_info__:
-    """What this namespace can do, and which devices and dtypes it has: as NumPy says it."""
+    """The capabilities, devices and dtypes of this namespace, in NumPy's format."""
 
     def __init__(self) -> None:
-        self._numpy = np.__array_namespace_info__()  # NumPy 2.1 has it
+        self._numpy = np.__array_namespace_info__()  # since NumPy 2.1
 
     def capabilities(self) -> Any:
-        """What libraries may count on: masks as indices, and shapes that depend on values."""
+        """Return the optional capabilities: boolean indexing and data-dependent shapes."""
         return self._numpy.capabilities()
 
     def default_device(self) -> str:
-        """Return the device of arrays for which none is said."""
+        """Return the device of arrays created without a device."""
         return "cpu"
 
     def devices(self) -> list[str]:
@@ -219,25 +218,25 @@ class __array_namespace_info__:
         return ["cpu", *[f"cuda:{number}" for number in range(gpu.count())]]
 
     def default_dtypes(self, *, device: DeviceLike = None) -> Any:
-        """Return the dtypes that numbers get where none is said, by kind."""
+        """Return the default dtypes by kind."""
         check_device(device)
         return self._numpy.default_dtypes()
 
     def dtypes(self, *, device: str | None = None, kind: Any = None) -> Any:
-        """Return the dtypes that there are, by name; those of a kind, or of several."""
+        """Return the supported dtypes by name, of all kinds or of the given ones."""
         check_device(device)
         return self._numpy.dtypes(kind=kind)
 
 
 def finfo(type: object, /) -> SimpleNamespace:
-    """What is known of a floating-point dtype, or that of an array, in Python's numbers."""
+    """Return the properties of a floating-point dtype, or of an array's dtype, as Python numbers."""
     known = np.finfo(_dtype_of(type))
     numbers = {name: float(getattr(known, name)) for name in ("eps", "max", "min", "smallest_normal", "tiny")}
     return SimpleNamespace(bits=known.bits, dtype=known.dtype, **numbers)
 
 
 def iinfo(type: DTypeLike, /) -> Any:
-    """What is known of an integer dtype, or that of an array: its ``bits``, ``min`` and ``max``."""
+    """Return the ``bits``, ``min`` and ``max`` of an integer dtype, or of an array's dtype."""
     return np.iinfo(_dtype_of(type))
 
 
@@ -254,7 +253,7 @@ def _frequencies(function: AnyFunction) -> Callable[..., Array]:
     return call
 
 
-#: from here on ``bool``, ``all`` and other names of this module are NumPy's
+#: from here on ``bool``, ``all`` and other builtin names in this module refer to NumPy's
 _NUMPY = _functions_of(np)
 globals().update({name: value for name, value in _NUMPY.items() if name not in globals()})
 fft, linalg = _extension(np.fft), _extension(np.linalg)
@@ -263,7 +262,7 @@ for _function in (np.fft.fftfreq, np.fft.rfftfreq):
 
 
 def __getattr__(name: str) -> Any:
-    """``special``: SciPy's special functions, which load with SciPy. (Where SciPy dispatches, it asks for them so.)"""
+    """Return ``special``, SciPy's special functions, on first use: SciPy's own dispatch looks them up here."""
     if name == "special" and importlib.util.find_spec("scipy") is not None:
         functions = {**importlib.import_module("chainrule._src.ops.scipy_special").UFUNCS_OF_SCIPY, "sinc": np.sinc}
         functions |= {key: OPERATIONS[f"special.{key}"].public for key in ("multigammaln", "polygamma")}

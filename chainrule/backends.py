@@ -1,4 +1,4 @@
-"""The allocator's settings; and, under PyTorch's names, backends that are not there, whose switches may be set."""
+"""The settings of the allocator, and placeholders for PyTorch's backends, whose settings have no effect."""
 
 from contextlib import nullcontext as _nullcontext
 from types import SimpleNamespace as _Switches
@@ -6,12 +6,12 @@ from typing import Any as _Any
 
 
 def _absent() -> bool:
-    """Return whether PyTorch's backend of this name is there: no."""
+    """Return whether the PyTorch backend is available: always False."""
     return False
 
 
 def _flags(**_options: _Any) -> _Any:
-    """Return a block in which the backend has other settings, which change nothing here."""
+    """Return a context manager for backend settings; it has no effect."""
     return _nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""``torch.compiler``: what programs ask of PyTorch's compiler. Functions run as they are written while they are recorded.
+"""Queries about compilation, like ``torch.compiler``. While a function is recorded, its Python code runs unchanged.
 
 >>> import chainrule as torch
 >>> torch.compile(lambda x: -x if torch.compiler.is_compiling() else x)(torch.ones(1))
@@ -12,7 +12,7 @@ from typing import TypeVar
 from chainrule._src.api.faces import show
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
-from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- as it is pickled
+from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- needed for pickling
 from chainrule._src.messages import errors
 
 __all__ = [
@@ -32,36 +32,36 @@ T = TypeVar("T")
 
 
 def is_compiling() -> bool:
-    """Return whether code is to be other than when it runs as it is: no, a compiled function computes what it does without."""
+    """Return False: a compiled function runs the same code as without compilation."""
     return False
 
 
 def is_dynamo_compiling() -> bool:
-    """Return whether PyTorch's compiler reads this code: no."""
+    """Return whether PyTorch's compiler traces this code: always False."""
     return False
 
 
 def is_exporting() -> bool:
-    """Return whether a program is being exported: no."""
+    """Return whether a program is being exported: always False."""
     return False
 
 
 def disable(fn: T = None, recursive: bool = True, *, reason: str | None = None) -> AnyFunction:  # type: ignore[assignment]
-    """Return the function itself, with options only the decorator: compiled functions may call it, and compute what it does."""
+    """Return the function unchanged, or with options only a decorator that does: compiled functions may call it."""
     return fn if callable(fn) else lambda function: function
 
 
 def allow_in_graph(fn: T) -> T:
-    """Return the function itself: whatever can be recorded may be in a recording."""
+    """Return the function unchanged: it is recorded like any other."""
     return fn
 
 
 def reset() -> None:
-    """Forget what was compiled: nothing is kept but by the compiled functions themselves."""
+    """Do nothing: only the compiled functions themselves cache compiled code."""
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Say that a step begins: nothing asks for it."""
+    """Do nothing; PyTorch programs mark the start of a step with it."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""GPUs: whether there are any, which, and their memory. What there is, CuPy says; without it there is the CPU alone.
+"""GPU availability, properties and memory, as reported by CuPy. Without CuPy only the CPU is available.
 
 >>> import chainrule as torch
 >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")  # on a computer without a GPU
@@ -16,31 +16,31 @@ from chainrule._src.messages import errors
 
 
 def is_available() -> bool:
-    """Return whether tensors can be on a GPU: CuPy is installed, and finds one."""
+    """Return whether CuPy is installed and finds a GPU."""
     return gpu.count() > 0
 
 
 def device_count() -> int:
-    """How many GPUs there are for tensors."""
+    """Return the number of GPUs."""
     return gpu.count()
 
 
 def is_initialized() -> bool:
-    """Return whether there is a GPU that could be in use."""
+    """Return whether a GPU is available."""
     return is_available()
 
 
 def init() -> None:
-    """Nothing to do, where there is a GPU: CuPy starts with its first array.
+    """Check that a GPU is available; CuPy initializes it on first use.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: there is no GPU.
     """
     _number(None)
 
 
 def _number(device: DeviceLike) -> int:
-    """Return the number of a GPU that a user names: a number, a device, or None for the current one."""
+    """Return the index of a GPU given by an index, a device, or None for the current one."""
     if isinstance(device, int):
         device = Device("cuda", device)
     number = gpu_of("cuda" if device is None else device)
@@ -50,17 +50,17 @@ def _number(device: DeviceLike) -> int:
 
 
 def current_device() -> int:
-    """Return the number of the GPU that new tensors on "cuda" are made on."""
+    """Return the index of the current GPU, on which new tensors on "cuda" are created."""
     return _number(None)
 
 
 def set_device(device: DeviceLike) -> None:
-    """Have new tensors on "cuda" on another GPU."""
+    """Set the current GPU, on which new tensors on "cuda" are created."""
     gpu.device(_number(device)).use()
 
 
 def get_device_name(device: DeviceLike = None) -> str:
-    """What the maker calls a GPU."""
+    """Return the product name of a GPU."""
     return str(_properties(device)["name"].decode())
 
 
@@ -70,7 +70,7 @@ def _properties(device: DeviceLike) -> Any:
 
 
 def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
-    """Return the major and minor number of what a GPU can do."""
+    """Return the compute capability of a GPU as (major, minor)."""
     properties = _properties(device)
     return int(properties["major"]), int(properties["minor"])
 
@@ -82,12 +82,12 @@ def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
 
 
 def memory_allocated(device: DeviceLike = None) -> int:
-    """How many bytes of a GPU's memory arrays have, of CuPy's pool; 0 without a GPU."""
+    """Return the number of bytes that arrays occupy in CuPy's memory pool; 0 without a GPU."""
     return _pooled("used_bytes", device)
 
 
 def memory_reserved(device: DeviceLike = None) -> int:
-    """How many bytes of a GPU's memory CuPy's pool has, used or kept; 0 without a GPU."""
+    """Return the size of CuPy's memory pool in bytes, used and free; 0 without a GPU."""
     return _pooled("total_bytes", device)
 
 
@@ -99,14 +99,14 @@ def _pooled(method: str, device: DeviceLike) -> int:
 
 
 def empty_cache() -> None:
-    """Give the memory that CuPy keeps for later arrays back to the GPUs; nothing to do without one."""
+    """Free the unused memory of CuPy's pools. Without a GPU it does nothing."""
     if gpu.count():
         gpu.library().get_default_memory_pool().free_all_blocks()
         gpu.library().get_default_pinned_memory_pool().free_all_blocks()
 
 
 def synchronize(device: DeviceLike = None) -> None:
-    """Wait until a GPU has computed what it was asked to.
+    """Wait until a GPU has completed its work.
 
     Raises:
         RuntimeError: there is no GPU.
@@ -115,13 +115,13 @@ def synchronize(device: DeviceLike = None) -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Start the random numbers of the current GPU anew, from a seed; nothing to do without one."""
+    """Seed the random numbers of the current GPU. Without a GPU it does nothing."""
     if gpu.count():
         gpu.seed(seed, [gpu.current()])
 
 
 def manual_seed_all(seed: int) -> None:
-    """As :func:`manual_seed`, of all GPUs."""
+    """Seed the random numbers of all GPUs. Without a GPU it does nothing."""
     gpu.seed(seed, range(gpu.count()))
 
 

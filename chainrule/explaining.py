@@ -1,4 +1,4 @@
-"""Explanations: what a backward pass computes, as text, picture and page. Loaded when first asked for."""
+"""Explanations of backward passes as text, picture and HTML page. This module is loaded on first use."""
 
 from chainrule._src.api.faces import show
 from chainrule._src.explaining.contributions import Contribution, Contributions

@@ -1,17 +1,17 @@
-"""``torch.fft``: discrete Fourier transforms.
+"""Discrete Fourier transforms, like ``torch.fft``.
 
-In every function ``norm`` says where the scale is: "backward" (the default) scales the inverse transforms by 1/n,
-"forward" the others, "ortho" both by 1/√n, where n is the number of points. The result has the precision of the input;
-integers become the default dtype.
+``norm`` selects the scaling: "backward" (the default) scales inverse transforms by 1/n, "forward" scales forward
+transforms by 1/n, and "ortho" scales both by 1/√n, where n is the number of points. The result has the precision of the
+input; integers are converted to the default dtype.
 
-The gradient of a complex tensor is PyTorch's, ∂L/∂Re + i·∂L/∂Im, that of a real tensor is real.
+Gradients of complex tensors follow PyTorch's convention, ∂L/∂Re + i·∂L/∂Im; gradients of real tensors are real.
 """
 
 from __future__ import annotations
 
 from chainrule._src.api.declare import namespace
 from chainrule._src.messages import errors
-from chainrule._src.ops.fft import transforms  # noqa: F401 -- it declares what is here
+from chainrule._src.ops.fft import transforms  # noqa: F401 -- declares the functions
 
 globals().update(_public := namespace("fft.", __name__))
 __all__ = sorted(_public)

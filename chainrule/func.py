@@ -1,4 +1,4 @@
-"""Transformations of functions, with the names of ``torch.func``."""
+"""Function transformations, like ``torch.func``."""
 
 from chainrule._src.api.faces import show
 from chainrule._src.messages import errors

@@ -1,4 +1,4 @@
-"""Solutions as differentiable functions: roots, fixed points, minima, linear systems."""
+"""Implicit differentiation of roots, fixed points, minima and solutions of linear systems."""
 
 from chainrule._src.api.faces import show
 from chainrule._src.jacobians.implicit import (

@@ -1,4 +1,4 @@
-"""Structured Jacobians: with the entries that exist, at the cost of those entries."""
+"""Structured Jacobians: only the nonzero entries are computed and stored."""
 
 from chainrule._src.api.faces import show
 from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan

@@ -1,4 +1,4 @@
-"""``torch.jit``'s decorators, which leave functions and modules as they are; :func:`chainrule.compile` makes them fast."""
+"""The decorators of ``torch.jit``, which return functions and modules unchanged. See :func:`chainrule.compile`."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ T = TypeVar("T")
 
 
 class ScriptFunction:
-    """What PyTorch's scripts are; nothing is one here."""
+    """The type of PyTorch's scripted functions, for ``isinstance`` checks; it has no instances."""
 
 
 class ScriptModule:
-    """What PyTorch's scripts of modules are; nothing is one here."""
+    """The type of PyTorch's scripted modules, for ``isinstance`` checks; it has no instances."""
 
 
 def script(obj: T, **options: object) -> T:
-    """Return the function or module itself: a script computes what it does.
+    """Return the function or module unchanged.
 
     >>> import chainrule as torch
     >>> @torch.jit.script
@@ -49,10 +49,10 @@ def script(obj: T, **options: object) -> T:
 
 
 class TracerWarning(Warning):
-    """What PyTorch warns of where a trace does not see all that a function does; nothing warns of it here."""
+    """The warning of PyTorch about incomplete traces; it is never raised."""
 
 
-#: whether a function is run on example inputs
+#: whether a traced function is running
 _TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
 
 
@@ -63,14 +63,14 @@ def trace(
     example_kwarg_inputs: Any = None,
     **options: object,
 ) -> Any:
-    """Return a function that does what another does while it is traced, which it is run for once; a module as it is.
+    """Call a function or module once on example inputs; return the wrapped function or the module.
 
     Args:
-        func: a function or module, run on the example inputs. :func:`is_tracing` is true meanwhile, and for a function in all
-            calls of the result, which go the way that a trace went.
+        func: a function or module. :func:`is_tracing` is true during this call, and for a function during all calls of
+            the result, so that they take the same branches.
         example_inputs: its arguments: a tuple, or one tensor or dictionary.
-        example_kwarg_inputs: its arguments by name.
-        **options: what PyTorch's checks of traces take; nothing is checked.
+        example_kwarg_inputs: its keyword arguments.
+        **options: PyTorch's options for checking traces, ignored.
     """
     if example_inputs is None:
         arguments: tuple[Any, ...] = ()
@@ -90,27 +90,27 @@ def trace(
 
 
 def ignore(drop: T = None, **options: object) -> AnyFunction:  # type: ignore[assignment]
-    """Return the function itself; with options only, the decorator."""
+    """Return the function unchanged, or with options only a decorator that does."""
     return drop if callable(drop) else lambda function: function
 
 
 def unused(fn: T) -> T:
-    """Return the function itself."""
+    """Return the function unchanged."""
     return fn
 
 
 def export(fn: T) -> T:
-    """Return the function itself."""
+    """Return the function unchanged."""
     return fn
 
 
 def is_scripting() -> bool:
-    """Return whether this is a script: no."""
+    """Return whether the code runs in a script: always False."""
     return False
 
 
 def is_tracing() -> bool:
-    """Return whether :func:`trace`, or a function that it gave, is running another."""
+    """Return whether :func:`trace` or a function returned by it is running."""
     return _TRACING.get()
 
 

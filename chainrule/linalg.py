@@ -1,6 +1,6 @@
-"""``torch.linalg``: solutions, decompositions and norms of matrices and stacks of matrices.
+"""Linear solvers, decompositions and norms, like ``torch.linalg``.
 
-A stack has shape (..., m, n): the last two axes are a matrix, the others a batch.
+Arrays of shape (..., m, n) are batches of matrices: the last two axes are the matrix axes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from chainrule._src.api.declare import namespace
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import LinAlgError  # noqa: F401
-from chainrule._src.ops.linalg import decompositions, factors, norms, solving  # noqa: F401 -- they declare what is here
+from chainrule._src.ops.linalg import decompositions, factors, norms, solving  # noqa: F401 -- declare the functions
 
 globals().update(_public := namespace("linalg.", __name__))
 __all__ = sorted(["LinAlgError", *_public])

@@ -1,6 +1,6 @@
-"""``torch.masked``: reductions that leave out the elements where ``mask`` is False.
+"""Masked reductions, like ``torch.masked``: elements where ``mask`` is False are left out.
 
-A masked element has the gradient 0. Where nothing is left, the result is that of an empty sum, product or maximum, or nan.
+Masked elements have gradient 0. If all elements are masked, the result is that of an empty reduction, or nan.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ def _extreme(dtype: Any, lowest: bool) -> Any:
     return int(np.iinfo(dtype).min if lowest else np.iinfo(dtype).max)
 
 
-def _filled(name: str, input: Any, mask: object, dtype: object, with_what: object) -> Any:
-    """Return the tensor with another number where the mask is False: a number, or "lowest" or "highest" of the dtype."""
+def _filled(name: str, input: Any, mask: object, dtype: object, fill: object) -> Any:
+    """Fill the tensor where the mask is False with a number, or the "lowest" or "highest" number of its dtype."""
     x = tensor_of(name, input)
     x = x if dtype is None else cast(x, as_dtype(dtype))
     if mask is None:
         return x
-    if isinstance(with_what, str):
-        with_what = _extreme(x.dtype, with_what == "lowest")
-    return ew.where(mask, x, with_what)
+    if isinstance(fill, str):
+        fill = _extreme(x.dtype, fill == "lowest")
+    return ew.where(mask, x, fill)
 
 
 def _masked(name: str, neutral: object, function: AnyFunction) -> AnyFunction:
-    """Return a function whose result does not change with the number of ``neutral`` elements."""
+    """Return the masked version of a reduction with the given neutral element."""
 
     def call(
         input: AnyArray, dim: Dims = None, *, dtype: DTypeLike = None, mask: AnyArray | None = None, **options: object
@@ -55,7 +55,7 @@ def _masked(name: str, neutral: object, function: AnyFunction) -> AnyFunction:
         return function(x, dim, **options)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"As :func:`{name}`, of the elements where ``mask`` is True."
+    call.__doc__ = f"Like :func:`{name}`, of the elements where ``mask`` is True."
     return call
 
 
@@ -71,10 +71,10 @@ softmin = _masked("softmin", "highest", lambda x, dim: reductions.softmax(ew.neg
 logsumexp = _masked("logsumexp", "lowest", reductions.logsumexp)
 
 
-def _counted(x: Any, mask: Any, dim: Any, keepdim: bool) -> Any:
-    """How many elements are left."""
-    left = tensor_of("masked", np.asarray(True) if mask is None else mask).expand(tuple(x.shape))
-    return reductions.sum(left, dim, keepdim)
+def _count(x: Any, mask: Any, dim: Any, keepdim: bool) -> Any:
+    """Return the number of unmasked elements."""
+    count = tensor_of("masked", np.asarray(True) if mask is None else mask).expand(tuple(x.shape))
+    return reductions.sum(count, dim, keepdim)
 
 
 def mean(
@@ -93,8 +93,8 @@ def mean(
     """
     x = _filled("masked.mean", input, mask, dtype, 0)
     if x.dtype.kind not in "fc":
-        raise ValueError(f"mean(): masked.mean takes a floating point or complex dtype, not {x.dtype}: use .float()")
-    return ew.div(reductions.sum(x, dim, keepdim), _counted(x, mask, dim, keepdim))
+        raise ValueError(f"mean(): masked.mean takes a floating-point or complex dtype, not {x.dtype}: use .float()")
+    return ew.div(reductions.sum(x, dim, keepdim), _count(x, mask, dim, keepdim))
 
 
 def var(
@@ -109,11 +109,13 @@ def var(
 ) -> Tensor:
     """Return the variance of the elements where ``mask`` is True."""
     x = _filled("masked.var", input, None, dtype, 0)
-    apart = _filled("masked.var", ew.sub(x, mean(x, dim, keepdim=True, mask=mask)), mask, None, 0)
-    squares = reductions.sum(ew.mul(apart, ew.conj(apart)) if apart.is_complex() else ew.square(apart), dim, keepdim)
+    deviation = _filled("masked.var", ew.sub(x, mean(x, dim, keepdim=True, mask=mask)), mask, None, 0)
+    squares = reductions.sum(
+        ew.mul(deviation, ew.conj(deviation)) if deviation.is_complex() else ew.square(deviation), dim, keepdim
+    )
     less = correction if correction is not None else 0 if unbiased is False else 1
-    left = ew.clamp(ew.sub(_counted(x, mask, dim, keepdim), less), min=0)
-    return ew.div(squares, left)
+    count = ew.clamp(ew.sub(_count(x, mask, dim, keepdim), less), min=0)
+    return ew.div(squares, count)
 
 
 def std(input: Any, dim: object = None, unbiased: bool | None = None, **options: Any) -> Tensor:
@@ -150,7 +152,7 @@ def normalize(
     dtype: DTypeLike = None,
     mask: TensorLike | None = None,
 ) -> Tensor:
-    """Return the tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
+    """Divide the tensor by the norm of its elements where ``mask`` is True, and set the other elements to 0."""
     x = _filled("masked.normalize", input, mask, dtype, 0)
     return ew.div(x, ew.clamp(norm(x, ord, dim, keepdim=True), min=eps))
 
@@ -163,6 +165,6 @@ def logaddexp(
     input_mask: TensorLike | None = None,
     other_mask: TensorLike | None = None,
 ) -> Tensor:
-    """Return log(exp(input) + exp(other)), without what is masked."""
+    """Return log(exp(input) + exp(other)) without masked elements."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
     return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))

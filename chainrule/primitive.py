@@ -1,8 +1,8 @@
-"""Operations of your own: a value and its rules, and everything else is derived.
+"""Decorators that define new operations from a value and its differentiation rules.
 
-The decorators are those of the table (see docs/author/writing_rules.md). What they return is a function, for arrays as
-for tensors, in reverse and forward mode, under vmap, and for derivatives of any order. Its row is ``function.row``, which
-``chainrule.testing.rulecheck(function)`` checks.
+They are the decorators that chainrule's own operations use (see docs/author/writing_rules.md). They return a function of
+arrays and tensors that supports reverse and forward mode, vmap, and derivatives of any order. ``function.row`` is its
+primitive, and ``chainrule.testing.rulecheck(function)`` checks its rules.
 
 >>> import math
 >>> import numpy as np
@@ -22,12 +22,12 @@ tensor([  0.6931, 100.0000], grad_fn=<SoftplusBackward0>)
 array([ True])
 >>> cr.testing.rulecheck(softplus)
 
-Rows of yours are apart from chainrule's: a name that an operation has already is no obstacle, and a cell of a notebook
-can be run again. Explanations say what they do by their docstring, and show their rules: as they are, where they are one
-expression, or as ``formula`` says.
+The new operations are independent of chainrule's: they may reuse the name of an existing operation, and a notebook cell
+that defines one can be run again. Explanations show their docstring and their rules: the source of a rule that is one
+expression, or the text in ``formula``.
 
-With ``CHAINRULE_CHECK_ROWS=1`` in the environment a row is checked when it is declared, if ``rulecheck`` knows what to call
-it with: elementwise rows without parameters, and rows with ``samples``.
+If the environment variable ``CHAINRULE_CHECK_ROWS`` is 1, an operation is checked when it is defined, if it is elementwise
+without parameters or has ``samples``.
 """
 
 from __future__ import annotations
@@ -71,27 +71,27 @@ def _decorator(
             _check_ufunc(function, ufunc)
         if ufunc is not None:
             options["ufunc"] = ufunc
-        made = _function(kind(*args, listed=False, **options)(function), function)
-        prim = made.row  # type: ignore[attr-defined]
+        public = _function(kind(*args, listed=False, **options)(function), function)
+        prim = public.row  # type: ignore[attr-defined]
         if ufunc is not None:
             UFUNCS[ufunc] = prim
         if config.CHECK_ROWS and (prim.samples or (prim.kind == "elementwise" and not prim.parameters)):
             rulecheck(prim)
-        return made
+        return public
 
     return declare
 
 
 def _check_ufunc(function: AnyFunction, ufunc: object) -> None:
     if not isinstance(ufunc, np.ufunc):
-        raise TypeError(f"row {function.__name__}: 'ufunc' must be a NumPy ufunc, not {type(ufunc).__name__}")
-    taken = UFUNCS.get(ufunc)
-    if taken is not None and getattr(taken, "listed", True):
-        raise TableError(f"row {function.__name__}: {ufunc.__name__} has a rule in chainrule already")
+        raise TypeError(f"primitive {function.__name__}: 'ufunc' must be a NumPy ufunc, not {type(ufunc).__name__}")
+    existing = UFUNCS.get(ufunc)
+    if existing is not None and getattr(existing, "listed", True):
+        raise TableError(f"primitive {function.__name__}: chainrule already has a rule for {ufunc.__name__}")
 
 
 def _function(prim: Primitive, function: AnyFunction) -> AnyFunction:
-    """Return the user's function for a row."""
+    """Return the public function of a primitive."""
     plain = faces.public_function(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
     signature = inspect.signature(function)
     defaults = function.__kwdefaults__ or {}
@@ -119,7 +119,7 @@ def _function(prim: Primitive, function: AnyFunction) -> AnyFunction:
 
 
 def bind_checked(prim: Primitive, *operands: object, **params: object) -> Any:
-    """Return a row that is not elementwise, on tensors, arrays and numbers."""
+    """Apply a primitive that is not elementwise to tensors, arrays and numbers."""
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     for x in checked:
         if hasattr(x, "dtype") and x.dtype.kind not in prim.accepts and prim.kind != "discrete":
@@ -137,19 +137,19 @@ def elementwise(
     jvp: object = None,
     **options: object,
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a function whose output element depends on the same element of each operand (after broadcasting).
+    """Define an elementwise operation: each output element depends on the same element of each (broadcast) operand.
 
     Args:
-        d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``.
-        formula: for each of them its VJP in NumPy, as text, for explanations.
-        ufunc: a NumPy or SciPy ufunc that this row answers for: calling it on tensors is recorded, too. It computes the
-            value, unless ``value`` does.
-        value: what computes the value, instead of the decorated function.
+        d: the partial derivative for each differentiable operand: a rule, a number, or ``unsupported(why)``.
+        formula: their VJPs as NumPy expressions, for explanations.
+        ufunc: a NumPy or SciPy ufunc that this operation implements: its calls on tensors are recorded, too. It
+            computes the value unless ``value`` is given.
+        value: a function that computes the value, instead of the decorated function.
         vjp, jvp: rules that replace the derived ones.
         options: ``domain``, ``samples``, ``accepts``, ``promotion``, ``aliases``, ``naming``.
 
     Raises:
-        TableError: a cell is missing, or a rule reads a name that does not exist.
+        TableError: a rule is missing, or reads an unknown name.
 
     >>> import chainrule as cr
     >>> from chainrule.primitive import elementwise
@@ -172,12 +172,12 @@ def linear(
     jvp: object = None,
     **options: object,
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a function that is linear in its differentiable operands: give the transposed maps.
+    """Define an operation that is linear in its differentiable operands by its transposed maps.
 
     Args:
         transpose: for each of them the map from output cotangent to operand cotangent.
-        formula: the same in NumPy, as text, for explanations.
-        batch: what ``vmap`` does, as for :func:`opaque`.
+        formula: the same maps as NumPy expressions, for explanations.
+        batch: the batching rule, as for :func:`opaque`.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -195,7 +195,7 @@ def linear(
 
 
 def contraction(subscripts: str, *, value: object = None, **options: object) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a product of two operands, summed over shared subscripts, as in ``@contraction("ik,jk->ij")``: no rule is needed."""
+    """Define a product of two operands summed over subscripts, as in ``@contraction("ik,jk->ij")``; it needs no rules."""
     return _decorator(kinds.contraction, subscripts, value=value, **options)
 
 
@@ -208,16 +208,16 @@ def opaque(
     batch: AnyFunction = each_example,
     **options: object,
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``).
+    """Define an operation by explicit VJP and JVP rules (or ``unsupported(why)``).
 
     Args:
         vjp: for each differentiable operand the rule from the output's cotangent ``g`` to the operand's.
-        jvp: for each the rule from its tangent ``t`` to the output's.
-        formula: for each its VJP in NumPy, as text, for explanations.
-        batch: what ``vmap`` does. By default the function is called for one example after the other;
-            ``batch=leading_axes`` says that it accepts extra leading axes, as functions do that count their axes from
-            the end, and is called once. Or a rule ``(row, payloads, batched, size, params) -> payload``: the operands
-            that are ``batched`` have their examples along axis 0, and so has what it returns.
+        jvp: for each operand the rule from its tangent ``t`` to the output's.
+        formula: the VJPs as NumPy expressions, for explanations.
+        batch: the batching rule of ``vmap``. By default the function is called for one example after the other. With
+            ``batch=leading_axes`` it is called once: it must accept extra leading axes, like functions that count their
+            axes from the end. Otherwise a rule ``(primitive, payloads, batched, size, params) -> payload``: the
+            operands that are ``batched`` have the batch axis 0, and so must the result.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -234,9 +234,9 @@ def opaque(
 def discrete(
     *, value: object = None, batch: AnyFunction = each_example, **options: object
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a function whose results are integers or booleans, through which no gradient passes.
+    """Define an operation with integer or boolean results, which passes no gradient.
 
     Args:
-        batch: what ``vmap`` does, as for :func:`opaque`.
+        batch: the batching rule, as for :func:`opaque`.
     """
     return _decorator(kinds.discrete, value=value, batch=batch, **options)

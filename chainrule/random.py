@@ -1,6 +1,6 @@
-"""Random tensors, from one generator, ``default_generator``, that ``manual_seed`` resets.
+"""Random tensors, drawn from ``default_generator``, which ``manual_seed`` seeds.
 
-Inside ``vmap`` the numbers are drawn anew for each example or once for all, as its ``randomness`` says.
+Inside ``vmap`` its parameter ``randomness`` decides whether numbers are drawn for each example or once for all.
 """
 
 from chainrule._src.api.faces import show

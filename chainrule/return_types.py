@@ -1,4 +1,4 @@
-"""The types of results that have several named parts: ``x.max(0).values``. They are tuples, too.
+"""Named tuples returned by operations with several results, such as ``x.max(0).values``.
 
 >>> import chainrule as cr
 >>> cr.tensor([1., 3., 2.]).max(0)

@@ -1,9 +1,9 @@
-"""``save`` and ``load``: tensors in files that hold data and nothing else.
+"""``save`` and ``load`` for tensors, in files that contain only data.
 
-PyTorch's own files are pickles, which can run any code when they are read. These are ``.npz`` (zipped arrays, NumPy's
-own) or ``.safetensors`` (see ``arrays/safetensors.py``), which other libraries read, too. Tensors go in under dotted names
-(``{"layer": {"weight": w}}`` as ``layer.weight``). Whatever a flat dictionary of tensors does not say (nesting, numbers,
-``requires_grad``) is written as JSON next to them.
+PyTorch's files are pickles, which can run arbitrary code when they are read. ``save`` writes ``.npz`` (NumPy's zipped
+arrays) or ``.safetensors`` (see ``arrays/safetensors.py``), which other libraries can read, too. Tensors are stored under
+dotted names (``{"layer": {"weight": w}}`` as ``layer.weight``). Other information (nesting, numbers, ``requires_grad``)
+is stored as JSON in the same file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from chainrule._src.arrays.safetensors import BadFile, NamedArrays
 from chainrule._src.arrays.tree import tree_map
 from chainrule._src.arrays.types import NumpyArray, Params, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.messages.kinds import TorchFile  # noqa: F401 -- what load raises
+from chainrule._src.messages.kinds import TorchFile  # noqa: F401 -- load raises it
 from chainrule._src.ops.arguments import placed
 from chainrule._src.tape.tensor import Tensor
 
@@ -35,18 +35,18 @@ _STRUCTURE = "__chainrule__"
 
 
 def save(obj: object, f: Any, *, format: str | None = None) -> None:
-    """Save a dictionary of tensors, or anything made of tensors, arrays, numbers, text, dictionaries, lists and tuples.
+    """Save nested dictionaries, lists and tuples of tensors, arrays, numbers and text.
 
-    A file that exists is replaced in one step when the new one is complete. A tensor that occurs twice is written once and
-    is one tensor again after ``load``. ``.grad``, hooks and the graph are not saved (``pickle`` keeps ``.grad``).
+    An existing file is replaced atomically. A tensor that occurs twice is written once, and ``load`` returns one tensor
+    for both. ``.grad``, hooks and the graph are not saved (``pickle`` preserves ``.grad``).
 
     Args:
-        obj: what to save; keys of dictionaries are text or integers.
-        f: a path that ends in ``.npz`` or ``.safetensors``, or in nothing; or a file that is open for writing bytes.
-        format: "npz" or "safetensors", where the name does not say it ("npz" without it).
+        obj: the object to save; keys of dictionaries must be text or integers.
+        f: a path with suffix ``.npz`` or ``.safetensors`` or without suffix, or a file open for writing bytes.
+        format: "npz" or "safetensors", if the path has no suffix (default "npz").
 
     Raises:
-        TypeError: something in ``obj`` cannot be saved; the message says where it is. Nothing is written then.
+        TypeError: ``obj`` contains an object that cannot be saved; the message gives its position. Nothing is written.
         ValueError: the path has another suffix.
 
     >>> import chainrule as cr, io
@@ -65,19 +65,19 @@ def save(obj: object, f: Any, *, format: str | None = None) -> None:
 
 
 def load(f: Any, map_location: DeviceLike = None, *, weights_only: bool = True, format: str | None = None) -> Any:
-    """What was saved in a file by ``save``, ``numpy.savez`` or any writer of safetensors. Never runs code.
+    """Load a file written by ``save``, ``numpy.savez`` or any safetensors writer, without running code from it.
 
-    Files that other programs wrote come back as a dictionary from names to tensors.
+    Files of other programs give a dictionary from names to tensors.
 
     Args:
-        f: a path, or a file that is open for reading bytes.
-        map_location: the device to bring the tensors to; without it they are on the CPU, wherever they were when saved.
-        weights_only: accepted as in PyTorch: only data is ever loaded.
-        format: "npz" or "safetensors", where the name does not say it (the first bytes do).
+        f: a path, or a file open for reading bytes.
+        map_location: the device of the tensors; by default the CPU, wherever they were when saved.
+        weights_only: accepted for compatibility; only data is loaded.
+        format: "npz" or "safetensors"; by default determined from the suffix or the first bytes.
 
     Raises:
-        ValueError: the file is damaged or of another format.
-        RuntimeError: the device is not to be had.
+        ValueError: the file is damaged or has another format.
+        RuntimeError: the device is not available.
     """
     if not weights_only:
         raise errors.only_weights()
@@ -92,7 +92,7 @@ def load(f: Any, map_location: DeviceLike = None, *, weights_only: bool = True, 
 
 
 def _format(f: Any, given: str | None, writing: bool = False) -> str | None:
-    """Return the format to use; None for an open file, or a path without suffix, without a word about it."""
+    """Return the format, or None for an open file or a path without suffix if ``format`` is not given."""
     if given is not None:
         if given not in ("npz", "safetensors"):
             raise ValueError(f"format must be 'npz' or 'safetensors', not {given!r}")
@@ -128,7 +128,7 @@ def _read(file: BinaryIO, kind: str | None, name: object) -> Any:
 
 
 def _replace(path: str, write: Callable[[Any], None]) -> None:
-    """Write a file under another name, and give it its own only when it is complete and on the disk."""
+    """Write a temporary file, and rename it once it is complete and on disk."""
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -159,7 +159,7 @@ def _write_npz(file: BinaryIO, arrays: NamedArrays, metadata: Mapping[str, str])
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
-#: what ``zipfile`` and NumPy raise of damaged files
+#: exceptions that ``zipfile`` and NumPy raise for damaged files
 _UNREADABLE = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, ValueError, EOFError, NotImplementedError, RuntimeError
 )  # fmt: skip
@@ -176,7 +176,7 @@ def _read_npz(file: BinaryIO, name: object) -> tuple[NamedArrays, dict[str, str]
             for entry in names:
                 key = entry.removesuffix(".npy")
                 if key == entry or key in arrays:
-                    raise BadFile(f"its entry {entry!r} is {'there twice' if key in arrays else 'not an array'}")
+                    raise BadFile(f"its entry {entry!r} {'occurs twice' if key in arrays else 'is not an array'}")
                 _check_size(archive, entry, size)
                 with archive.open(entry) as member:
                     arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
@@ -195,40 +195,40 @@ def _read_npz(file: BinaryIO, name: object) -> tuple[NamedArrays, dict[str, str]
 
 
 def _check_size(archive: zipfile.ZipFile, entry: str, size: int) -> None:
-    """Raise before memory is taken for an array that a file of this size cannot hold."""
+    """Raise BadFile, before memory is allocated, if a file of this size cannot contain the array."""
     info = archive.getinfo(entry)
     with archive.open(entry) as member:
         version = np.lib.format.read_magic(member)
         header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in header:
             raise BadFile(
-                f"its entry {entry!r} is of version {version} of NumPy's format, whose arrays are not of numbers"
+                f"its entry {entry!r} has version {version} of NumPy's format, which is not used for numeric arrays"
             )
         try:
             shape, _, dtype = header[version](member)
-        except Exception as error:  # NumPy reads it by Python's parsers, which have exceptions of their own
-            raise BadFile(f"the header of its entry {entry!r} is none ({type(error).__name__}: {error})") from None
+        except Exception as error:  # NumPy uses Python's parser, which raises various exceptions
+            raise BadFile(f"its entry {entry!r} has an invalid header ({type(error).__name__}: {error})") from None
         declared = math.prod(shape) * dtype.itemsize + member.tell()
-    if dtype.kind in "biufc" and (declared != info.file_size or declared > _DENSEST * size):
+    if dtype.kind in "biufc" and (declared != info.file_size or declared > _MAX_COMPRESSION * size):
         raise BadFile(
-            f"its entry {entry!r} is said to be an array of {dtype} of shape {shape}, which is {declared} bytes, and the "
-            f"file has {min(info.file_size, size)} for it"
+            f"its entry {entry!r} is declared as an array of {dtype} of shape {shape}, which is {declared} bytes, but the "
+            f"file contains {min(info.file_size, size)} for it"
         )
 
 
-_DENSEST = 1100  # times its own size is what a byte of a zip file can stand for
+_MAX_COMPRESSION = 1100  # the largest compression ratio of a zip file
 
 
 # -- structure -------------------------------------------------------------------------------------------------------
 
 
 class _Packer:
-    """Takes an object apart into arrays by name, and JSON for the rest."""
+    """Converts an object to named arrays, and JSON for its structure."""
 
     def __init__(self) -> None:
         self.arrays: NamedArrays = {}
         self.names: dict[int, str] = {}
-        self.kept: list[Any] = []  # keeps the ids in ``names`` valid
+        self.saved: list[Any] = []  # references that keep the ids in ``names`` valid
         self.open: set[int] = set()
 
     def pack(self, obj: object) -> tuple[NamedArrays, dict[str, str]]:
@@ -268,7 +268,7 @@ class _Packer:
         return key
 
     def name(self, obj: object, array: NumpyArray, path: tuple[str, ...]) -> str:
-        """Return the name under which the array is kept: the same again for the same object."""
+        """Return the name under which the array is stored, the same one for the same object."""
         if id(obj) in self.names:
             return self.names[id(obj)]
         wanted = name = ".".join(path) or "tensor"
@@ -278,14 +278,14 @@ class _Packer:
             name = f"{wanted}~{n}"
         self.names[id(obj)] = name
         self.arrays[name] = array
-        self.kept.append(obj)
+        self.saved.append(obj)
         return name
 
 
 def _unpack(arrays: NamedArrays, metadata: dict[str, str]) -> Any:
     for name, array in arrays.items():
         if array.dtype.kind not in "biufc":
-            raise BadFile(f"{name!r} is an array of {array.dtype}, and not of numbers")
+            raise BadFile(f"{name!r} is an array of {array.dtype}, not of numbers")
     if _STRUCTURE not in metadata:
         return {name: make_tensor(array, None, False, False) for name, array in arrays.items()}
     try:
@@ -293,7 +293,7 @@ def _unpack(arrays: NamedArrays, metadata: dict[str, str]) -> Any:
     except BadFile:
         raise
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError, RuntimeError) as error:
-        raise BadFile(f"its structure makes no sense ({type(error).__name__}: {error})") from None
+        raise BadFile(f"its structure is invalid ({type(error).__name__}: {error})") from None
 
 
 def _build(node: Any, arrays: NamedArrays, made: dict[tuple[str, str], Any]) -> Any:
@@ -306,7 +306,7 @@ def _build(node: Any, arrays: NamedArrays, made: dict[tuple[str, str], Any]) -> 
         return items if kind == "list" else tuple(items)
     if kind == "value":
         if content is not None and not isinstance(content, (bool, int, float, str)):
-            raise BadFile("a value in its structure is not one")
+            raise BadFile("its structure contains an invalid value")
         return content
     if kind == "complex":
         return complex(*content)

@@ -1,14 +1,14 @@
-"""``torch.special``: error, gamma and Bessel functions, and the special names of functions that are elsewhere, too.
+"""Error, gamma, Bessel and other special functions, like ``torch.special``.
 
-Error functions, products with a logarithm, I₀ and I₁ need NumPy alone. SciPy computes the others, and is loaded when one
-of them is first called; without it they raise an ImportError that says what to install.
+Error functions, products with a logarithm, I₀ and I₁ need only NumPy. The others need SciPy, which is loaded at the first
+call of one of them; without SciPy they raise an ImportError with the package to install.
 """
 
 from __future__ import annotations
 
 from chainrule._src.api.declare import namespace
 from chainrule._src.messages import errors
-from chainrule._src.ops import polynomials, special  # noqa: F401 -- they declare what is here
+from chainrule._src.ops import polynomials, special  # noqa: F401 -- declare the functions
 
 globals().update(_public := namespace("special.", __name__))
 __all__ = sorted(_public)

@@ -1,8 +1,8 @@
-"""Trees: containers nested in one another, with arrays (or anything else) at the leaves.
+"""Trees: nested containers with arrays (or any other objects) as leaves.
 
-A transformation takes its arguments apart into a flat list of leaves and a :class:`TreeSpec`, the containers with the
-leaves taken out, and puts its results back together. Dictionaries, lists, tuples, named tuples, dataclasses, deques and
-registered classes are containers; None is a container of nothing; whatever else there is is a leaf.
+Transformations flatten their arguments into a list of leaves and a :class:`TreeSpec`, which describes the containers, and
+unflatten their results. Dictionaries, lists, tuples, named tuples, dataclasses, deques and registered classes are
+containers, and None is an empty container; any other object is a leaf.
 """
 
 from chainrule._src.api.faces import show

@@ -1,6 +1,7 @@
-"""A chemical reaction that spreads on a grid, solved by an implicit method with and without a Jacobian.
+"""A reaction–diffusion equation on a grid, solved by an implicit method with and without a sparse Jacobian.
 
-The Jacobian of the right-hand side has six entries in a row. SciPy's differences fill a dense one, chainrule finds the entries.
+The Jacobian of the right-hand side has six nonzeros per row. SciPy's finite differences fill a dense matrix; chainrule
+detects the sparsity pattern.
 
     python examples/brusselator.py [size]
 """
@@ -20,7 +21,7 @@ import chainrule as cr
 
 
 def brusselator(size: int) -> tuple[Any, dict[str, Any]]:
-    """Return the right-hand side, and the fields to start from, on a periodic grid."""
+    """Return the right-hand side and the initial fields on a periodic grid."""
     dx = 1 / size
     x = np.arange(size) * dx
 
@@ -38,7 +39,7 @@ def brusselator(size: int) -> tuple[Any, dict[str, Any]]:
 
 
 def by_differences(size: int, **options: Any) -> Any:
-    """What SciPy does by itself: differences, for a dense Jacobian unless ``jac_sparsity=`` says where the entries are."""
+    """Solve with SciPy's finite differences: the Jacobian is dense unless ``jac_sparsity`` gives the pattern."""
     rates, start = brusselator(size)
 
     def flat(t: float, y: Any) -> Any:
@@ -77,7 +78,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return a grid of 24 × 24, for which a dense Jacobian is still affordable: u at the end."""
+    """Return functions that compute the final u on a 24 × 24 grid, small enough for a dense Jacobian."""
     rates, start = brusselator(24)
     pattern = cr.jacobian(lambda y: rates(0.0, y), start, layout="csr", hstack=True)
     return {

@@ -1,4 +1,4 @@
-"""Where points are, and where cameras stood, from pictures of the points: least squares with a sparse Jacobian.
+"""Bundle adjustment: estimate points and cameras from pictures, by least squares with a sparse Jacobian.
 
 python examples/bundle_adjustment.py [points]
 """
@@ -17,21 +17,21 @@ from scipy.optimize import least_squares
 
 import chainrule as cr
 
-CAMERAS, SEEN_BY = 12, 4  # how many there are, and how many see each point
+CAMERAS, SEEN_BY = 12, 4  # the number of cameras, and of cameras that see each point
 OPTIONS = {"x_scale": "jac", "ftol": 1e-6}
 
 
-def turned(rotation: Any, x: Any) -> Any:
-    """Points, each turned about an axis by an angle: the direction and the length of a vector."""
+def rotate(rotation: Any, x: Any) -> Any:
+    """Rotate points by rotation vectors, whose direction is the axis and whose length is the angle."""
     angle = np.sqrt(np.sum(rotation**2, 1, keepdims=True))
     axis = rotation / angle
     along = np.sum(axis * x, 1, keepdims=True) * (1 - np.cos(angle))
     return x * np.cos(angle) + np.cross(axis, x) * np.sin(angle) + axis * along
 
 
-def seen(cameras: Any, points: Any) -> Any:
-    """Where cameras (rotation 3, place 3, focal length, principal point 2, distortion 2) see points."""
-    x = turned(cameras[:, :3], points - cameras[:, 3:6])
+def project(cameras: Any, points: Any) -> Any:
+    """Project points onto cameras (rotation 3, position 3, focal length, principal point 2, distortion 2)."""
+    x = rotate(cameras[:, :3], points - cameras[:, 3:6])
     flat = x[:, :2] / x[:, 2:]
     r2 = np.sum(flat**2, 1, keepdims=True)
     distorted = flat * (1 + cameras[:, 9:10] * r2 + cameras[:, 10:11] * r2**2)
@@ -39,7 +39,7 @@ def seen(cameras: Any, points: Any) -> Any:
 
 
 def scene(points: int, rng: np.random.Generator) -> tuple[dict[str, Any], Any, Any]:
-    """Cameras and points; which camera made each picture of which point."""
+    """Return the cameras and points, and the indices of the camera and the point of each observation."""
     cameras = np.zeros((CAMERAS, 11))
     cameras[:, :3] = rng.normal(0, 0.2, (CAMERAS, 3))
     cameras[:, 3:7] = [0, 0, -6, 500]
@@ -53,13 +53,13 @@ def scene(points: int, rng: np.random.Generator) -> tuple[dict[str, Any], Any, A
 
 
 def problem(points: int) -> tuple[Any, Any, Any, Any]:
-    """Return the residuals as a function of the scene, where to start, the scene, and which camera saw which point."""
+    """Return the residual function, the initial scene, the true scene, and the indices of the observations."""
     rng = np.random.default_rng(0)
     truth, camera, point = scene(points, rng)
-    pictures = seen(truth["cameras"][camera], truth["points"][point]) + rng.normal(0, 0.3, (points * SEEN_BY, 2))
+    pictures = project(truth["cameras"][camera], truth["points"][point]) + rng.normal(0, 0.3, (points * SEEN_BY, 2))
 
     def residuals(x: Any) -> Any:
-        return seen(x["cameras"][camera], x["points"][point]) - pictures
+        return project(x["cameras"][camera], x["points"][point]) - pictures
 
     start = {name: value + rng.normal(0, 0.02, value.shape) for name, value in truth.items()}
     start["cameras"][:, 6:] = [500, 0, 0, 0, 0]
@@ -87,7 +87,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return a hundred points: how far pictures and prediction are apart in the end."""
+    """Return functions that compute the final cost for 100 points."""
     residuals, start, _, (camera, point) = problem(100)
     flat = np.concatenate([start["cameras"].ravel(), start["points"].ravel()])
 
@@ -96,7 +96,7 @@ def ways() -> dict[str, Callable[[], Any]]:
             {"cameras": v[: 11 * CAMERAS].reshape(-1, 11), "points": v[11 * CAMERAS :].reshape(-1, 3)}
         ).ravel()
 
-    pattern = sparse.lil_array((2 * len(camera), len(flat)), dtype=int)  # as SciPy's cookbook has it
+    pattern = sparse.lil_array((2 * len(camera), len(flat)), dtype=int)  # from SciPy's cookbook
     row = np.arange(len(camera))
     for k in range(11):
         pattern[2 * row, camera * 11 + k] = pattern[2 * row + 1, camera * 11 + k] = 1

@@ -1,7 +1,7 @@
-"""Logistic regression and a small network on data four times as large as the memory of the cluster.
+"""Fit a small network for binary classification to data four times as large as the memory of the cluster.
 
-``make cluster`` runs it on two processes of this machine; ``python examples/cluster.py tcp://host:8786`` on a cluster. The
-fit goes on where it was stopped: kill it, and start it again.
+``make cluster`` runs it on two local processes; ``python examples/cluster.py tcp://host:8786`` runs it on a cluster. With
+``--checkpoint`` an interrupted fit is resumed when it is started again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ ROWS, COLUMNS, HIDDEN = 100_000, 20, 4
 
 
 def block(i: int) -> np.ndarray:
-    """Chunk number i of the data. Here it is made; elsewhere it is read, from a file or a database."""
+    """Return chunk number i of the data. It is generated here; a real program reads it from a file or a database."""
     return np.random.default_rng(i).standard_normal((ROWS, COLUMNS))
 
 
 def loss(p: dict[str, Any], x: Any, y: Any) -> Any:
-    """Return the mean log loss of a network of one hidden layer, as one writes it for NumPy."""
+    """Return the mean log loss of a network with one hidden layer, written in NumPy."""
     hidden = np.tanh(x @ p["w"] + p["b"])
     z = hidden @ p["v"] + p["c"]
     weights = np.sum(p["w"] ** 2) + np.sum(p["v"] ** 2)
@@ -49,7 +49,7 @@ def start() -> dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def connected(address: str | None, memory: int) -> Iterator[Client]:
-    """Return a client of the cluster at an address, or of one that is started here."""
+    """Provide a client of the cluster at an address, or of a new local cluster."""
     if address is not None:
         with Client(address) as client:
             yield client
@@ -70,16 +70,16 @@ def connected(address: str | None, memory: int) -> Iterator[Client]:
 
 
 def memory_of(dask_worker: Any) -> tuple[int, int]:
-    """What a worker's process holds, and what it has sent to others, in bytes."""
+    """Return the memory of a worker's process and the amount of data that it has sent to other workers, in bytes."""
     return dask_worker.monitor.proc.memory_info().rss, dask_worker.transfer_outgoing_bytes_total
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("address", nargs="?", help="of a scheduler; without it, two processes are started here")
-    parser.add_argument("--memory", type=int, default=400, help="MiB for each process")
+    parser.add_argument("address", nargs="?", help="address of a scheduler; by default two local processes are started")
+    parser.add_argument("--memory", type=int, default=400, help="memory of each process in MiB")
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--checkpoint", type=Path, help="a file from which the fit can go on")
+    parser.add_argument("--checkpoint", type=Path, help="a file from which the fit can be resumed")
     options = parser.parse_args()
     memory = options.memory * 2**20
 

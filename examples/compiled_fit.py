@@ -1,4 +1,4 @@
-"""Tell handwritten threes from eights, and how sure the fit is: 100 fits of resampled data by SciPy, as they are and compiled."""
+"""Classify handwritten threes and eights, with a bootstrap of 100 fits by SciPy, compiled and not compiled."""
 
 import time
 
@@ -10,7 +10,7 @@ import chainrule as cr
 
 FITS, PENALTY = 100, 1e-2
 
-# 357 pictures of 8 × 8 pixels, averaged to 4 × 4, and a column of ones for the bias.
+# 357 pictures of 8 × 8 pixels, averaged to 4 × 4, with a column of ones for the bias.
 pictures, labels = load_digits(return_X_y=True)
 chosen = (labels == 3) | (labels == 8)
 pixels = pictures[chosen].reshape(-1, 4, 2, 4, 2).mean((2, 4)).reshape(-1, 16) / 16
@@ -19,7 +19,7 @@ signs = np.where(labels[chosen] == 8, 1.0, -1.0)
 
 
 def loss(p, counts):
-    """Return the mean of −log p(the right digit) over a sample that has each picture so many times, and a penalty."""
+    """Return the penalized mean of −log p(correct digit) over a sample that contains each picture ``counts`` times."""
     margins = signs * (features @ p)
     return np.mean(counts * np.logaddexp(0, -margins)) + PENALTY * np.sum(p[:-1] ** 2)
 
@@ -29,7 +29,7 @@ samples = rng.multinomial(len(pixels), np.full(len(pixels), 1 / len(pixels)), si
 
 
 def fit_all(function):
-    """Return the weights of all fits, how often the function was called, and the seconds that it took."""
+    """Return the weights of all fits, the number of function calls, and the elapsed seconds."""
     begin = time.perf_counter()
     found = [minimize(function, np.zeros(17), args=(counts,), jac=True, method="L-BFGS-B") for counts in samples]
     seconds = time.perf_counter() - begin
@@ -42,7 +42,7 @@ compiled = cr.compile(gradient)
 weights, calls, seconds = fit_all(gradient)
 fast_weights, fast_calls, fast_seconds = fit_all(compiled)
 
-print(f"as it is: {FITS} fits, {calls} calls, {seconds:.2f} s")
+print(f"not compiled: {FITS} fits, {calls} calls, {seconds:.2f} s")
 print(
     f"compiled: {FITS} fits, {fast_calls} calls, {fast_seconds:.2f} s, one recording: {len(compiled.recordings) == 1}"
 )
@@ -50,9 +50,9 @@ same = np.array_equal(weights, fast_weights)
 print(f"the same weights, to the last bit: {same}")
 
 low, high = np.quantile(weights, [0.025, 0.975], axis=0)
-print("which pixels speak for an eight (+), for a three (-), or cannot be told (.), in 95 of 100 fits:")
+print("pixels that indicate an eight (+) or a three (-) in 95 of 100 fits, and the others (.):")
 for row in np.where(low > 0, "+", np.where(high < 0, "-", "."))[:-1].reshape(4, 4):
     print("   ", *row)
 right = np.mean(np.sign(features @ weights.mean(0)) == signs)
-print(f"{right:.1%} of the pictures are told right by the mean of the fits")
+print(f"the mean of the fits classifies {right:.1%} of the pictures correctly")
 assert same and right > 0.95

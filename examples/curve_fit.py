@@ -1,4 +1,4 @@
-"""Fit a damped oscillation with SciPy, in float64, and see what the exact gradient saves."""
+"""Fit a damped oscillation with SciPy in float64, and compare the exact gradient with finite differences."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +16,7 @@ t = np.linspace(0, 8, 200)
 
 
 def model(p):
-    """Written for NumPy arrays; on tensors the very same lines are differentiated."""
+    """Return the model's prediction. It is written for NumPy arrays; called on tensors it is differentiated."""
     return p[0] * np.exp(-p[1] * t) * np.cos(p[2] * t + p[3]) + p[4]
 
 
@@ -28,15 +28,15 @@ def loss(p):
 
 
 def fit(function, **options):
-    """Return the result, and the loss at every evaluation, those for finite differences included."""
+    """Return the result, and the loss at every evaluation, including those for finite differences."""
     history = []
 
-    def watched(p):
+    def recorded(p):
         result = function(p)
         history.append(result[0] if isinstance(result, tuple) else result)
         return result
 
-    return minimize(watched, START, method="L-BFGS-B", **options), history
+    return minimize(recorded, START, method="L-BFGS-B", **options), history
 
 
 exact, exact_history = fit(cr.func.value_and_grad(loss), jac=True)

@@ -1,7 +1,7 @@
-"""A function that has no rule gets one: Voigt's profile, checked in every column, then fitted to a spectrum.
+"""Define differentiation rules for the Voigt profile, check them, and fit a spectrum.
 
-SciPy computes the profile of a spectral line (a Gaussian convolved with a Lorentzian) in compiled code, which cannot be followed. Its
-partial derivatives follow from Faddeeva's function w, for which w′(z) = 2i/√π − 2zw(z).
+SciPy computes the profile of a spectral line (a Gaussian convolved with a Lorentzian) in compiled code, which cannot be
+traced. Its partial derivatives follow from Faddeeva's function w, for which w′(z) = 2i/√π − 2zw(z).
 
     python examples/custom_operation.py
 """
@@ -21,7 +21,9 @@ import chainrule as cr
 from chainrule.primitive import elementwise
 from chainrule.testing import rulecheck
 
-START = np.array([[-1.8, 0.3, 0.3, 3.0], [0.8, 0.3, 0.3, 3.0], [3.3, 0.3, 0.3, 3.0]])  # place, σ, γ, strength of a line
+START = np.array(
+    [[-1.8, 0.3, 0.3, 3.0], [0.8, 0.3, 0.3, 3.0], [3.3, 0.3, 0.3, 3.0]]
+)  # position, σ, γ, strength of a line
 TRUTH = np.array([[-2.0, 0.35, 0.25, 4.0], [1.0, 0.2, 0.5, 6.0], [3.5, 0.3, 0.1, 1.5]])
 NOISE = 0.1
 
@@ -32,7 +34,7 @@ def by_x(x: Any, sigma: Any, gamma: Any, v: Any, l: Any) -> tuple[Any, Any]:
 
 
 def of_profile(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, Any]:
-    """Return the partial derivatives of V. It spreads as heat does: ∂V/∂σ = σ ∂²V/∂x²."""
+    """Return the partial derivatives of V, which satisfies the heat equation ∂V/∂σ = σ ∂²V/∂x²."""
     v_x, l_x = by_x(x, sigma, gamma, out, dispersion(x, sigma, gamma))
     return v_x, -(out + x * v_x - gamma * l_x) / sigma, -l_x
 
@@ -44,7 +46,7 @@ def of_dispersion(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, A
 
 
 def partials(function: Callable[..., Any]) -> dict[str, Any]:
-    """What a row takes: a rule for each operand. Its parameters are the names of what it reads."""
+    """Return a rule for each operand. The parameter names of a rule select its inputs."""
     return {
         "x": lambda x, sigma, gamma, out: function(x, sigma, gamma, out)[0],
         "sigma": lambda x, sigma, gamma, out: function(x, sigma, gamma, out)[1],
@@ -57,17 +59,17 @@ DOMAIN = ((-2.0, 2.0), (0.3, 1.0), (0.2, 1.0))  # where the rules are checked
 
 @elementwise(d=partials(of_profile), ufunc=special.voigt_profile, accepts="f", domain=DOMAIN)
 def voigt(x: Any, sigma: Any, gamma: Any) -> Any:
-    """Voigt's profile V. From here on special.voigt_profile itself is differentiated, too."""
+    """Return the Voigt profile V. With this rule, special.voigt_profile itself is differentiable, too."""
 
 
 @elementwise(d=partials(of_dispersion), accepts="f", domain=DOMAIN)
 def dispersion(x: Any, sigma: Any, gamma: Any) -> Any:
-    """What goes with it, L, and whose derivatives are made of V again: so there are derivatives of any order."""
+    """Return the dispersion L. The derivatives of V contain L and those of L contain V, so all orders exist."""
     return np.imag(special.wofz((x + 1j * gamma) / (sigma * math.sqrt(2)))) / (sigma * math.sqrt(2 * math.pi))
 
 
 def spectrum(p: Any, x: Any) -> Any:
-    """Lines at some places, written with SciPy's own function."""
+    """Return a sum of spectral lines, written with SciPy's function."""
     place, sigma, gamma, strength = p.T
     return np.sum(strength * special.voigt_profile(x[:, None] - place, sigma, gamma), 1)
 
@@ -78,13 +80,13 @@ def measured(points: int) -> tuple[Any, Any]:
 
 
 def fit(x: Any, y: Any, **options: Any) -> Any:
-    """Return the lines with the least squares. σ and γ are positive: that is what the bounds say."""
+    """Fit the lines by least squares, with bounds that keep σ and γ positive."""
     low = np.broadcast_to([-np.inf, 1e-3, 1e-3, 0], START.shape)
     return cr.scipy.least_squares(lambda p: (spectrum(p, x) - y) / NOISE, START, bounds=(low, np.inf), **options)
 
 
 def spoilt() -> str:
-    """What the check says of a rule with a wrong sign."""
+    """Return the message of the check for a rule with a wrong sign."""
     wrong = partials(of_profile) | {"gamma": lambda x, sigma, gamma, out: of_profile(x, sigma, gamma, out)[2] * -1.0}
 
     @elementwise(d=wrong, accepts="f", domain=DOMAIN)
@@ -138,7 +140,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return the fit."""
+    """Return functions that compute the fit."""
     x, y = measured(400)
     return {
         "chainrule, with the rule": lambda: fit(x, y).x.ravel(),

@@ -1,7 +1,7 @@
-"""Logistic regression on a table that is read in chunks: Dask's arrays are differentiated as they are.
+"""Logistic regression on a chunked table: functions of Dask arrays are differentiated directly.
 
-Each step of the fit reads every chunk once, and brings back a sum of 21 numbers. Newton's method, whose Hessian is a second derivative
-of the same loss, needs seven passes over the data.
+Each step of the fit reads every chunk once and returns a sum of 21 numbers. Newton's method, whose Hessian is a second
+derivative of the same loss, needs seven passes over the data.
 
     python examples/dask_logistic.py
 """
@@ -23,11 +23,11 @@ PENALTY = 1.0
 
 
 def table(rows: int, columns: int, chunk: int) -> tuple[Any, Any]:
-    """Features, of which some matter, and labels. Here they are drawn; elsewhere da.from_zarr or dd.read_parquet has them."""
+    """Return features and labels. They are drawn here; a real program reads them with da.from_zarr or dd.read_parquet."""
     x = da.random.default_rng(0).normal(size=(rows, columns), chunks=(chunk, columns))
     weights = np.where(np.arange(columns) < columns // 4, 1.0, 0.0) * (-1.0) ** np.arange(columns)
-    chance = 1 / (1 + np.exp(-(x @ weights) - 0.5))
-    return x, (da.random.default_rng(1).uniform(size=rows, chunks=chunk) < chance) * 1.0
+    probability = 1 / (1 + np.exp(-(x @ weights) - 0.5))
+    return x, (da.random.default_rng(1).uniform(size=rows, chunks=chunk) < probability) * 1.0
 
 
 def loss(p: Any, x: Any, y: Any) -> Any:
@@ -37,7 +37,7 @@ def loss(p: Any, x: Any, y: Any) -> Any:
 
 
 def newton(x: Any, y: Any, tolerance: float = 1e-8) -> tuple[Any, Any, list[float]]:
-    """Return the parameters, the Hessian there, and the length of the gradient after each pass."""
+    """Return the parameters, the Hessian, and the norm of the gradient after each pass."""
     p, lengths = np.zeros(x.shape[1] + 1), []
     while not lengths or (lengths[-1] > tolerance * lengths[0] and len(lengths) < 20):
         slope, curvature = cr.compute(cr.grad(loss)(p, x, y), cr.func.hessian(loss)(p, x, y))  # one pass for both
@@ -71,7 +71,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Fits of 100,000 rows in four chunks, which are in memory."""
+    """Return functions that fit 100,000 rows in four chunks, which are in memory."""
     x, y = (a.persist() for a in table(100_000, 20, 25_000))
     found = {
         "chainrule, Newton's method": lambda: newton(x, y)[0],

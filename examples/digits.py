@@ -1,4 +1,4 @@
-"""Train a small network to read handwritten digits: plain tensors, backward(), and Adam in three lines."""
+"""Train a small network to classify handwritten digits, with plain tensors, backward(), and Adam in three lines."""
 
 import sys
 
@@ -11,7 +11,7 @@ import chainrule as cr
 
 EPOCHS, BATCH, RATE, GOAL = 60, 64, 3e-3, 0.97
 
-# 1,797 pictures of 8 × 8 pixels; a quarter of them is held out.
+# 1,797 pictures of 8 × 8 pixels; a quarter of them is the test set.
 images, labels = load_digits(return_X_y=True)
 images = (images / 16).astype(np.float32)
 parts = train_test_split(images, labels, test_size=0.25, random_state=0, stratify=labels)
@@ -29,7 +29,7 @@ def scores(x):
 
 
 def loss(x, y):
-    """Return the mean of −log p(the right digit)."""
+    """Return the mean of −log p(correct digit)."""
     return -cr.log_softmax(scores(x), dim=1).gather(1, y[:, None]).mean()
 
 

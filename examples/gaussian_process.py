@@ -1,7 +1,7 @@
-"""A Gaussian process by hand: kernel, Cholesky factor, marginal likelihood, in twenty lines of NumPy that are differentiated.
+"""Fit a Gaussian process by the gradient of its marginal likelihood, in twenty lines of NumPy.
 
-The points come from a slow wave with a fast one on it, and there is a gap in which none was seen. scikit-learn, which has the
-derivatives of its kernels written by hand, comes to the same parameters.
+The data are a slow wave plus a fast wave, with a gap without observations. scikit-learn, whose kernels have derivatives
+written by hand, finds the same parameters.
 
     python examples/gaussian_process.py
 """
@@ -33,14 +33,16 @@ def data(points: int) -> tuple[Any, Any]:
 
 
 def kernel(p: Any, a: Any, b: Any) -> Any:
-    """Covariances of a slow part, and of one that repeats itself with the period 1; parameters are logarithms."""
+    """Return the covariances of a slow and a periodic component with period 1; the parameters are logarithms."""
     slow, long, fast, short, _ = np.exp(p)
-    apart = a[:, None] - b
-    return slow**2 * np.exp(-0.5 * (apart / long) ** 2) + fast**2 * np.exp(-2 * (np.sin(np.pi * apart) / short) ** 2)
+    difference = a[:, None] - b
+    return slow**2 * np.exp(-0.5 * (difference / long) ** 2) + fast**2 * np.exp(
+        -2 * (np.sin(np.pi * difference) / short) ** 2
+    )
 
 
 def loss(p: Any, x: Any, y: Any) -> Any:
-    """Return −log p(y), the marginal likelihood."""
+    """Return the negative log marginal likelihood, −log p(y)."""
     K = kernel(p, x, x) + np.exp(2 * p[-1]) * np.eye(len(x))
     L = np.linalg.cholesky(K)
     z = cr.linalg.solve_triangular(L, y[:, None], upper=False)
@@ -48,7 +50,7 @@ def loss(p: Any, x: Any, y: Any) -> Any:
 
 
 def predict(p: Any, x: Any, y: Any, at: Any) -> tuple[Any, Any]:
-    """Mean and standard deviation of the function at other points, given y."""
+    """Return the posterior mean and standard deviation of the function at other points."""
     L = np.linalg.cholesky(kernel(p, x, x) + np.exp(2 * p[-1]) * np.eye(len(x)))
     across = np.linalg.solve(L, kernel(p, x, at))
     variance = np.diagonal(kernel(p, at, at)) - np.sum(across**2, 0)
@@ -80,7 +82,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def by_sklearn(x: Any, y: Any) -> Any:
-    """Return the same model in scikit-learn, whose kernels have their derivatives written by hand; a regressor to be fitted."""
+    """Return the same model as a regressor of scikit-learn."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, WhiteKernel
 
@@ -91,17 +93,17 @@ def by_sklearn(x: Any, y: Any) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return the fit."""
+    """Return functions that compute the fit."""
     x, y = data(120)
-    pull = cr.value_and_grad(loss)
-    fast = cr.compile(pull)
+    gradient = cr.value_and_grad(loss)
+    fast = cr.compile(gradient)
 
     def fit(function: Any, jac: bool) -> Any:
         return minimize(function, START, args=(x, y), jac=jac, method="L-BFGS-B").fun
 
     found = {
         "compiled": lambda: fit(fast, True),
-        "not compiled": lambda: fit(pull, True),
+        "not compiled": lambda: fit(gradient, True),
         "SciPy's differences": lambda: fit(loss, False),
     }
     return found | {"scikit-learn": lambda: -by_sklearn(x, y).fit(x[:, None], y).log_marginal_likelihood_value_}

@@ -1,7 +1,7 @@
-"""How good is a batter? A hierarchical logistic model by Hamiltonian Monte Carlo, its trajectories compiled.
+"""Sample a hierarchical logistic model of batting averages by Hamiltonian Monte Carlo with compiled trajectories.
 
-Eighteen players of 1970 after 45 times at bat each (Efron and Morris 1975). What they did in the rest of the season is known, too,
-and the model, which has not seen it, comes nearer to it than the averages so far.
+The data are eighteen players of 1970 after 45 times at bat each (Efron and Morris 1975). The model predicts the rest of
+the season better than the averages so far.
 
     python examples/hmc.py
 """
@@ -26,7 +26,7 @@ CHAINS, LEAPS, STEP = 4, 16, 0.1
 
 
 def energy(q: Any) -> Any:
-    """Return −log p(mean, log spread, one z for each player | hits), for each row of q; a player's logit is mean + spread · z."""
+    """Return −log p(mean, log spread, z of each player | hits) for each row of q; the logit is mean + spread · z."""
     mean, log_spread, z = q[:, :1], q[:, 1:2], q[:, 2:]
     logits = mean + np.exp(log_spread) * z
     likelihood = np.sum(HITS * logits - BATS * np.logaddexp(0, logits), 1)
@@ -35,7 +35,7 @@ def energy(q: Any) -> Any:
 
 
 def trajectory(q: Any, momentum: Any, step: Any) -> tuple[Any, Any]:
-    """Some leaps along the trajectory that starts with this momentum; each row is a chain of its own."""
+    """Integrate the trajectory with this initial momentum by leapfrog steps; each row is a chain."""
     force = cr.grad(lambda q: np.sum(energy(q)))
     momentum = momentum - 0.5 * step * force(q)
     for leap in range(LEAPS):
@@ -45,10 +45,10 @@ def trajectory(q: Any, momentum: Any, step: Any) -> tuple[Any, Any]:
 
 
 def sample(draws: int, leap_frog: Callable[..., Any], warm_up: int = 200, seed: int = 0) -> tuple[Any, float]:
-    """Draws of all chains, (draws, chains, parameters), and the share of the trajectories that was accepted."""
+    """Return the draws of all chains, (draws, chains, parameters), and the acceptance rate."""
     rng = np.random.default_rng(seed)
     q = 0.1 * rng.standard_normal((CHAINS, 2 + len(HITS))) - np.r_[1, 1.5, np.zeros(len(HITS))]
-    kept, accepted = [], 0.0
+    samples, accepted = [], 0.0
     for number in trange(warm_up + draws, desc="hmc", unit=" draws"):
         momentum = rng.standard_normal(q.shape)
         new, end = leap_frog(q, momentum, STEP * rng.uniform(0.8, 1.2))
@@ -56,19 +56,19 @@ def sample(draws: int, leap_frog: Callable[..., Any], warm_up: int = 200, seed: 
         take = np.log(rng.uniform(size=CHAINS)) < -rise
         q = np.where(take[:, None], new, q)
         if number >= warm_up:
-            kept.append(q)
+            samples.append(q)
             accepted += np.mean(take) / draws
-    return np.array(kept), accepted
+    return np.array(samples), accepted
 
 
 def r_hat(x: Any) -> Any:
-    """Gelman and Rubin's: the spread over all chains by that within each, which is 1 where they agree."""
+    """Return the statistic of Gelman and Rubin, the ratio of total to within-chain spread; 1 if the chains agree."""
     within = np.mean(np.var(x, 0, ddof=1), 0)
     return np.sqrt(np.var(x, (0, 1), ddof=1) / within)
 
 
 def by_quadrature(points: int = 120) -> tuple[Any, Any, Any]:
-    """Return the posterior of mean and log spread on a grid, without a sample: the players are integrated out one by one."""
+    """Return the posterior of mean and log spread on a grid; the players are integrated out by quadrature."""
     mean, log_spread = np.linspace(-1.6, -0.6, points), np.linspace(-4.5, 0.5, points)
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     logits = mean[:, None, None, None] + np.exp(log_spread)[:, None, None] * nodes  # mean, spread, player, z
@@ -80,10 +80,10 @@ def by_quadrature(points: int = 120) -> tuple[Any, Any, Any]:
 
 
 def solve(draws: int = 2000) -> SimpleNamespace:
-    kept, accepted = sample(draws, cr.compile(trajectory))
+    samples, accepted = sample(draws, cr.compile(trajectory))
     mean, log_spread, density = by_quadrature()
-    flat = kept.reshape(-1, kept.shape[-1])
-    worst = r_hat(kept).max()
+    flat = samples.reshape(-1, samples.shape[-1])
+    worst = r_hat(samples).max()
     print(f"{CHAINS} chains of {draws} draws, {accepted:.0%} accepted, R̂ at most {worst:.3f}")
     for name, values, exact in (
         ("mean", flat[:, 0], np.sum(density.sum(1) * mean)),
@@ -94,7 +94,7 @@ def solve(draws: int = 2000) -> SimpleNamespace:
     errors = [np.sqrt(np.mean((guess - REST) ** 2)) for guess in (HITS / BATS, rates.mean(0))]
     print(f"root mean square error for the rest of the season: averages so far {errors[0]:.4f}, model {errors[1]:.4f}")
     return SimpleNamespace(
-        kept=kept, flat=flat, rates=rates, grid=(mean, log_spread, density), r_hat=worst, errors=errors
+        samples=samples, flat=flat, rates=rates, grid=(mean, log_spread, density), r_hat=worst, errors=errors
     )
 
 
@@ -119,7 +119,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return a hundred trajectories of four chains."""
+    """Return functions that compute a hundred trajectories of four chains."""
     rng = np.random.default_rng(0)
     starts = 0.1 * rng.standard_normal((100, 2, CHAINS, 2 + len(HITS)))
     fast = cr.compile(trajectory)

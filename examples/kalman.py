@@ -1,7 +1,7 @@
-"""How fast does the Nile change? Variances of a state-space model by maximum likelihood, with standard errors.
+"""Estimate the variances of a state-space model of the Nile by maximum likelihood, with standard errors.
 
-A Kalman filter is a loop of small matrix products. Its likelihood is differentiated as it is written, twice, and compiled.
-The data, the flow of the Nile at Aswan in the years 1871 to 1970, and the model are those of Durbin and Koopman's book.
+A Kalman filter is a loop of small matrix products. Its likelihood is differentiated twice and compiled. The data, the
+flow of the Nile at Aswan from 1871 to 1970, and the model are from the book of Durbin and Koopman.
 
     python examples/kalman.py
 """
@@ -29,18 +29,18 @@ START = np.log([10_000.0, 10_000.0])
 
 
 def local_level(p: Any) -> tuple[Any, ...]:
-    """Return a level that walks at random, seen with noise: transition, observation, and the variances of both, exp(p)."""
-    noise, walk = np.exp(p)
-    return np.eye(1), np.ones(1), noise, walk * np.eye(1)
+    """Return the local level model, a random walk plus noise: transition, observation, and their variances, exp(p)."""
+    noise, step_variance = np.exp(p)
+    return np.eye(1), np.ones(1), noise, step_variance * np.eye(1)
 
 
 def kalman_filter(y: Any, p: Any) -> tuple[Any, Any, Any]:
-    """Return the log likelihood of all observations but the first, which says where to start; means and variances of the state."""
-    transition, observation, noise, walk = local_level(p)
+    """Return the log likelihood of the observations given the first one, and the means and variances of the state."""
+    transition, observation, noise, step_variance = local_level(p)
     mean, covariance = y[:1], noise * np.eye(1)
     likelihood, means, variances = 0.0, [mean], [covariance]
     for value in y[1:]:
-        mean, covariance = transition @ mean, transition @ covariance @ transition.T + walk
+        mean, covariance = transition @ mean, transition @ covariance @ transition.T + step_variance
         surprise = value - observation @ mean
         variance = observation @ covariance @ observation + noise
         gain = covariance @ observation / variance
@@ -85,8 +85,8 @@ def draw(found: SimpleNamespace) -> Any:
     grid = np.stack(np.meshgrid(across, up), -1)
     drop = cr.vmap(loss, (0, None))(grid.reshape(-1, 2), found.y).reshape(40, 40) - found.fun  # the filter, 1,600 times
     right.contour(across, up, drop, [0.5, 2, 4.5], colors="C0")
-    turn = np.linspace(0, 2 * np.pi, 100)
-    ellipse = found.p + 2 * (np.linalg.cholesky(found.covariance) @ [np.cos(turn), np.sin(turn)]).T
+    angle = np.linspace(0, 2 * np.pi, 100)
+    ellipse = found.p + 2 * (np.linalg.cholesky(found.covariance) @ [np.cos(angle), np.sin(angle)]).T
     right.plot(*ellipse.T, "--", color="C1", label="two standard errors")
     right.plot(*found.p, "o", color="C1")
     right.set(
@@ -99,7 +99,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return the fit in other ways; each comes to the same variances."""
+    """Return functions that compute the same fit by different methods."""
     fast = cr.compile(cr.value_and_grad(loss))
 
     def fit(function: Any, jac: bool) -> Any:

@@ -1,7 +1,7 @@
-"""A lens designed by gradient: rays are traced through it, and its back moves until they meet in one point.
+"""Optimize the back surface of a lens by differentiating a ray tracer.
 
-Light falls on the flat side of a lens. Behind a spherical back the outer rays cross too early; which back brings all of them to the focus
-is known since Descartes, a hyperboloid with the conic constant −n². The search, which knows nothing of it, comes to the same.
+Light enters the flat side of a lens. Behind a spherical back, the outer rays cross too early. The back that focuses all
+rays is a hyperboloid with conic constant −n² (Descartes); the optimization finds it.
 
     python examples/lens.py
 """
@@ -24,34 +24,34 @@ SPHERE = np.array(
 
 
 def depth(p: Any, height: Any) -> Any:
-    """How far the back is behind its apex at a height; p are its curvature and its conic constant."""
+    """Return the distance of the back surface behind its apex at a height; p is (curvature, conic constant)."""
     square = height**2
     return -p[0] * square / (1 + np.sqrt(1 - (1 + p[1]) * p[0] ** 2 * square))
 
 
-def bent(direction: Any, normal: Any, ratio: float) -> Any:
-    """Snell's law for unit vectors: the directions behind a surface, where light comes from a medium of that relative index."""
-    along = np.sum(direction * normal, -1, keepdims=True)
-    return ratio * direction + (np.sqrt(1 - ratio**2 * (1 - along**2)) - ratio * along) * normal
+def refract(direction: Any, normal: Any, ratio: float) -> Any:
+    """Return the refracted unit vectors by Snell's law; ratio is the relative index of the medium before the surface."""
+    cosine = np.sum(direction * normal, -1, keepdims=True)
+    return ratio * direction + (np.sqrt(1 - ratio**2 * (1 - cosine**2)) - ratio * cosine) * normal
 
 
 def trace(p: Any, heights: Any) -> tuple[Any, Any]:
-    """Where rays that arrive parallel to the axis leave the lens, and in which direction, as (across, along)."""
-    place = np.stack([heights, depth(p, heights)], -1)
+    """Return positions and directions, as (across, along), at which rays parallel to the axis leave the lens."""
+    position = np.stack([heights, depth(p, heights)], -1)
     slope = cr.vmap(cr.grad(depth, 1), (None, 0))(p, heights)
     normal = np.stack([-slope, np.ones_like(slope)], -1) / np.sqrt(1 + slope**2)[:, None]
-    return place, bent(np.array([0.0, 1.0]), normal, INDEX)
+    return position, refract(np.array([0.0, 1.0]), normal, INDEX)
 
 
 def spot(p: Any, heights: Any) -> Any:
-    """Where rays meet the plane of the focus, as distances from the axis."""
-    place, direction = trace(p, heights)
-    return place[:, 0] + direction[:, 0] / direction[:, 1] * (FOCUS - place[:, 1])
+    """Return the distances from the axis at which rays meet the focal plane."""
+    position, direction = trace(p, heights)
+    return position[:, 0] + direction[:, 0] / direction[:, 1] * (FOCUS - position[:, 1])
 
 
 def search(heights: Any, jac: Any = None, **options: Any) -> Any:
-    """Curvature and conic constant with the least squares of the distances, from the sphere that is right near the axis."""
-    weights = np.sqrt(heights / np.sum(heights))  # each ray stands for a ring of light
+    """Fit curvature and conic constant by least squares of the distances, starting from the paraxial sphere."""
+    weights = np.sqrt(heights / np.sum(heights))  # each ray represents a ring of light
     scale = [0.1, 1.0]  # of curvatures in 1/mm, and of conic constants
     stop = {"xtol": 1e-15, "ftol": None, "gtol": None}
     return cr.scipy.least_squares(
@@ -77,9 +77,9 @@ def draw(found: SimpleNamespace) -> Any:
         axis.fill_betweenx(rim, np.full_like(rim, -THICKNESS), back, color="C0", alpha=0.25, lw=0)
         heights = np.linspace(-APERTURE, APERTURE, 21)
         heights = heights[heights != 0]
-        place, direction = trace(p, heights)
-        end = place + direction / direction[:, 1:] * (FOCUS + 5 - place[:, 1:])
-        for height, at, last in zip(heights, place, end, strict=True):
+        position, direction = trace(p, heights)
+        end = position + direction / direction[:, 1:] * (FOCUS + 5 - position[:, 1:])
+        for height, at, last in zip(heights, position, end, strict=True):
             axis.plot([-THICKNESS - 6, at[1], last[1]], [height, at[0], last[0]], color="C1", lw=0.7)
         axis.axvline(FOCUS, color="0.55", lw=0.8, ls=":")
         axis.set(title=f"Rays: {name}", xlabel="mm", xlim=(-10, FOCUS + 5), ylim=(-9.5, 9.5))
@@ -92,7 +92,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return the search."""
+    """Return functions that compute the fit."""
     heights = np.linspace(0, APERTURE, 41)[1:]
     return {
         "chainrule": lambda: search(heights).x,

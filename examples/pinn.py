@@ -1,7 +1,8 @@
-"""A wave steepens: Burgers' equation solved by a network, in PyTorch's words.
+"""Solve Burgers' equation with a physics-informed network, in PyTorch code.
 
-u_t + u u_x = ν u_xx with u(0, x) = −sin πx. The network is trained until its own derivatives fulfil the equation. `import chainrule as
-torch` is all that is changed: the functions here take the library as an argument, so that PyTorch can run the same lines.
+The equation is u_t + u u_x = ν u_xx with u(0, x) = −sin πx. Training minimizes the residual of the network's derivatives.
+`import chainrule as torch` is the only change: the functions take the library as an argument, so that PyTorch can run the
+same code.
 
     python examples/pinn.py
 """
@@ -31,12 +32,12 @@ def network(torch: Any, width: int) -> Any:
 
 
 def field(torch: Any, net: Any, t: Any, x: Any) -> Any:
-    """Return the network's u, which has the initial and the boundary values whatever its weights are."""
+    """Return u, which satisfies the initial and boundary conditions for all weights of the network."""
     return -torch.sin(torch.pi * x) + t * (1 - x**2) * net(torch.cat([t, x], dim=1))
 
 
 def residual(torch: Any, net: Any, t: Any, x: Any) -> Any:
-    """How far the equation is from holding at the points (t, x), two columns."""
+    """Return the residual of the equation at the points (t, x), given as two columns."""
     u = field(torch, net, t, x)
     ones = torch.ones_like(u)
     u_t, u_x = torch.autograd.grad(u, (t, x), ones, create_graph=True)
@@ -45,7 +46,7 @@ def residual(torch: Any, net: Any, t: Any, x: Any) -> Any:
 
 
 def problem(torch: Any, width: int = 16, points: int = 600) -> tuple[Any, Callable[[], Any]]:
-    """Return a network, and a function that computes the mean square of the residual and its gradient by the weights."""
+    """Return a network, and a function that computes its mean squared residual and the gradient."""
     rng = np.random.default_rng(0)
     t, x = (torch.tensor(rng.uniform(low, 1, (points, 1)), requires_grad=True) for low in (0, -1))
     net = network(torch, width).double()
@@ -62,7 +63,7 @@ def problem(torch: Any, width: int = 16, points: int = 600) -> tuple[Any, Callab
 
 
 def train(torch: Any, steps: int, compiled: bool = False) -> tuple[Any, list[float]]:
-    """Return the trained network, and the loss in each run of the function that computes it."""
+    """Train the network; return it with the loss at each evaluation."""
     net, slope = problem(torch)
     run, losses = torch.compile(slope) if compiled else slope, []
     settings = {"history_size": 20, "line_search_fn": "strong_wolfe", "tolerance_change": 0.0}
@@ -77,14 +78,14 @@ def train(torch: Any, steps: int, compiled: bool = False) -> tuple[Any, list[flo
 
 
 def weights(width: int) -> list[Any]:
-    """Glorot's, the same for every library."""
+    """Return weights by Glorot's initialization, the same for every library."""
     rng, sizes = np.random.default_rng(1), (2, width, width, width, 1)
     pairs = [(rng.normal(0, np.sqrt(2 / (m + n)), (n, m)), np.zeros(n)) for m, n in pairwise(sizes)]
     return [array for pair in pairs for array in pair]
 
 
 def exact(t: Any, x: Any) -> Any:
-    """Return the solution, by the transformation of Cole and Hopf: a quotient of integrals, by Gauss–Hermite quadrature."""
+    """Return the exact solution by the Cole–Hopf transformation, with Gauss–Hermite quadrature."""
     nodes, weight = np.polynomial.hermite.hermgauss(80)
     y = x[..., None] - nodes * np.sqrt(4 * VISCOSITY * t)[..., None]
     kernel = weight * np.exp(-np.cos(np.pi * y) / (2 * np.pi * VISCOSITY))
@@ -115,7 +116,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return a hundred runs of the loss with its gradient: the last loss."""
+    """Return functions that compute the loss and its gradient a hundred times and return the last loss."""
     fast, slow = torch.compile(problem(torch)[1]), problem(torch)[1]
     found = {
         "compiled": lambda: [fast().item() for _ in range(100)][-1],

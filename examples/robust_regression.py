@@ -1,7 +1,7 @@
-"""Which days at the plant were odd? Regression on a table of pandas that outliers do not pull along.
+"""Robust regression on a pandas table, with errors that follow Student's t distribution.
 
-Brownlee's stack loss data: 21 days of a plant that oxidizes ammonia. Errors with Student's t distribution, whose degrees of freedom are
-estimated as well, say by themselves which observations to trust less.
+The data are Brownlee's stack loss: 21 days of a plant that oxidizes ammonia. The degrees of freedom are estimated, too;
+the fit gives outliers a small weight.
 
     python examples/robust_regression.py
 """
@@ -36,18 +36,18 @@ NAMES = "constant", "air", "water", "acid"
 
 
 def predicted(p: Any, table: Any) -> Any:
-    """Columns of a table are operands like arrays."""
+    """Return the predicted loss. Columns of a table are operands like arrays."""
     return p["constant"] + p["air"] * table["air"] + p["water"] * table["water"] + p["acid"] * table["acid"]
 
 
 def student(p: Any, table: Any) -> Any:
-    """Return −log likelihood, with the logarithms of the scale and of the degrees of freedom among the parameters."""
+    """Return the negative log likelihood; its parameters include the logarithms of scale and degrees of freedom."""
     away = table["loss"] - predicted(p, table)
     return -np.sum(stats.t.logpdf(away, np.exp(p["log_df"]), scale=np.exp(p["log_scale"])))
 
 
 def least_squares(table: Any) -> Any:
-    """Return the ordinary fit, in NumPy: where the search starts, and what it is compared with."""
+    """Return the ordinary least-squares fit, used as initial guess and for comparison."""
     columns = np.column_stack([np.ones(len(table)), table[["air", "water", "acid"]]])
     return np.linalg.lstsq(columns, table["loss"].to_numpy())[0]
 
@@ -65,7 +65,7 @@ def solve() -> SimpleNamespace:
         print(f"{name:9}{before:14.3f}{fit.x[name]:12.3f}{error:16.3f}")
     df, scale = np.exp(fit.x["log_df"]), np.exp(fit.x["log_scale"])
     away = (PLANT["loss"] - predicted(fit.x, PLANT)) / scale
-    weight = (df + 1) / (df + away**2)  # by which least squares would come to the same
+    weight = (df + 1) / (df + away**2)  # weighted least squares with these weights gives the same fit
     odd = weight.nsmallest(4)
     print(
         f"degrees of freedom {df:.2f}, scale {scale:.2f}; trusted least: days {', '.join(str(day + 1) for day in sorted(odd.index))}"
@@ -90,7 +90,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def by_scipy() -> Any:
-    """Return the same likelihood by SciPy's distribution and SciPy's differences."""
+    """Maximize the same likelihood with SciPy's distribution and finite differences."""
     columns = np.column_stack([np.ones(len(PLANT)), PLANT[["air", "water", "acid"]]])
     wanted = PLANT["loss"].to_numpy()
 
@@ -101,7 +101,7 @@ def by_scipy() -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Return the fit."""
+    """Return functions that compute the fit."""
     start = dict(zip(NAMES, least_squares(PLANT), strict=True)) | {"log_scale": np.log(2.0), "log_df": np.log(3.0)}
 
     def fit(**options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Five questions that everybody asks about backward(), answered with numbers."""
+"""Answers with numbers to five frequent questions about backward()."""
 
 import chainrule as cr
 from chainrule.autograd import grad
@@ -39,8 +39,8 @@ C = A @ B
 to_A, to_B = C.grad_fn(cr.ones(2, 3))
 say(
     "3. C = A @ B. Are matrices differentiated element by element?",
-    f"No: the product is one node, {C.grad_fn.name()}, with one rule for whole tensors. It has kept B and A,",
-    f"and takes ∂L/∂C to ∂L/∂A = ∂L/∂C Bᵀ and ∂L/∂B = Aᵀ ∂L/∂C:\n{to_A}\n{to_B}",
+    f"No: the product is one node, {C.grad_fn.name()}, with one rule for whole tensors. It has saved B and A,",
+    f"and maps ∂L/∂C to ∂L/∂A = ∂L/∂C Bᵀ and ∂L/∂B = Aᵀ ∂L/∂C:\n{to_A}\n{to_B}",
 )
 
 x = cr.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
@@ -54,7 +54,7 @@ say(
 try:
     grad(y, x, grad_outputs=cr.ones_like(x))
 except RuntimeError as error:
-    print(f"One of the shape of x is refused:\n{error}")
+    print(f"grad_outputs of the shape of x raises an error:\n{error}")
 
 a = cr.tensor([1.0, 2.0, 3.0])
 b = cr.tensor([4.0, 5.0, 6.0], requires_grad=True)

@@ -1,8 +1,8 @@
-"""An epidemic in a boarding school: a differential equation fitted to counts, with uncertainty from the Hessian.
+"""Fit a differential equation to an epidemic in a boarding school, with standard errors from the Hessian.
 
-763 boys, 14 days of January 1978 (British Medical Journal, 4 March 1978). The fit differentiates through the steps of a Runge–Kutta
-method; standard errors come from second derivatives, the band around the curve from first ones. Two hundred epidemics drawn from the
-fitted one, each fitted again by the one recording, say whether these errors are right.
+The data are 763 boys on 14 days of January 1978 (British Medical Journal, 4 March 1978). The fit differentiates through
+the steps of a Runge–Kutta method; standard errors come from second derivatives, the confidence band from first ones. A
+bootstrap of two hundred simulated epidemics, fitted with one recording, checks these errors.
 
     python examples/sir.py
 """
@@ -23,19 +23,19 @@ import chainrule as cr
 BOYS = 763
 IN_BED = np.array([3, 8, 26, 76, 225, 298, 258, 233, 189, 128, 68, 29, 14, 4], dtype=float)
 DAYS = np.arange(14.0)
-START = np.log([1.0, 0.3])  # infections by one boy in a day; recoveries, of one boy in a day
+START = np.log([1.0, 0.3])  # infections by one boy per day; recoveries of one boy per day
 LIMITS = [(-3, 2)] * 2
 
 
 def rates(y: Any, p: Any) -> Any:
-    """Susceptible and infected boys; p are the logarithms of both rates."""
+    """Return the rates of change of susceptible and infected boys; p contains the logarithms of both rates."""
     infection, recovery = np.exp(p)
     new = infection * y[0] * y[1] / BOYS
     return np.array([-new, new - recovery * y[1]])
 
 
 def infected(p: Any, steps: int = 4) -> Any:
-    """Return the infected on each day, by Runge and Kutta's method, some steps a day."""
+    """Return the number of infected boys on each day by the Runge–Kutta method."""
     y, h = np.array([BOYS - IN_BED[0], IN_BED[0]]), 1 / steps
     found = [y[1]]
     for _ in DAYS[1:]:
@@ -50,12 +50,12 @@ def infected(p: Any, steps: int = 4) -> Any:
 
 
 def loss(p: Any, counts: Any) -> Any:
-    """Return −log likelihood with normal errors of the likeliest variance, but for a constant."""
+    """Return the negative log likelihood for normal errors, maximized over their variance, up to a constant."""
     return len(DAYS) / 2 * np.log(np.sum((infected(p) - counts) ** 2))
 
 
 def fit_all(samples: Any, function: Any, start: Any) -> Any:
-    """Return the parameters for each sample of counts; function gives the loss and its gradient."""
+    """Fit each sample of counts; ``function`` returns the loss and its gradient."""
     return np.array(
         [minimize(function, start, args=(counts,), jac=True, method="L-BFGS-B", bounds=LIMITS).x for counts in samples]
     )
@@ -99,8 +99,8 @@ def draw(found: SimpleNamespace) -> Any:
     fall = len(DAYS) / 2 * np.log(squares)
     across, up = np.exp(grid[0]), np.exp(grid[1])
     right.contour(across, up, fall.reshape(60, 60), [0.5, 2, 4.5], colors="C0")
-    turn = np.linspace(0, 2 * np.pi, 100)
-    ellipse = found.p + 2 * (np.linalg.cholesky(found.covariance) @ [np.cos(turn), np.sin(turn)]).T
+    angle = np.linspace(0, 2 * np.pi, 100)
+    ellipse = found.p + 2 * (np.linalg.cholesky(found.covariance) @ [np.cos(angle), np.sin(angle)]).T
     right.plot(*np.exp(ellipse).T, "--", color="C1", label="two standard errors")
     right.plot(*np.exp(found.refits).T, ".", color="C2", ms=3, alpha=0.6, zorder=0, label="fitted again")
     right.set(
@@ -111,7 +111,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def by_curve_fit(counts: Any) -> Any:
-    """What one would use else: SciPy's curve_fit with differences, around SciPy's solver. Both rates, and their covariance."""
+    """Fit with SciPy's curve_fit, finite differences and SciPy's solver; return both rates and their covariance."""
 
     def curve(days: Any, *p: float) -> Any:
         y0 = [BOYS - IN_BED[0], IN_BED[0]]
@@ -121,13 +121,13 @@ def by_curve_fit(counts: Any) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Ten fits, the recording of the first of them not counted."""
+    """Return functions that compute ten fits; the time of the recording is not included."""
     samples = IN_BED + 10 * np.random.default_rng(0).standard_normal((10, len(DAYS)))
-    pull = cr.value_and_grad(loss)
-    fast = cr.compile(pull)
+    gradient = cr.value_and_grad(loss)
+    fast = cr.compile(gradient)
     return {
         "compiled": lambda: fit_all(samples, fast, START),
-        "not compiled": lambda: fit_all(samples, pull, START),
+        "not compiled": lambda: fit_all(samples, gradient, START),
         "SciPy's curve_fit around solve_ivp": lambda: np.array([by_curve_fit(counts)[0] for counts in samples]),
     }
 

@@ -1,7 +1,7 @@
-"""The stiffest beam from half the material: topology optimization, with a sparse solution inside what is differentiated.
+"""Topology optimization of a beam, differentiating through a sparse linear solve.
 
-The MBB beam of Sigmund's "99 line" program, by its method: an optimality criterion moves the densities of the elements. That
-program has the derivative worked out by hand; here it is that of the lines that compute the compliance.
+The problem is the MBB beam of Sigmund's "99 line" program, with its optimality criterion method. That program contains
+derivatives worked out by hand; here the compliance is differentiated automatically.
 
     python examples/topology.py
 """
@@ -19,11 +19,11 @@ from scipy import sparse
 import chainrule as cr
 from chainrule.scipy.sparse.linalg import spsolve
 
-SOFT, POISSON, POWER = 1e-9, 0.3, 3.0  # stiffness of nothing; of the material; what intermediate densities are charged
+SOFT, POISSON, POWER = 1e-9, 0.3, 3.0  # stiffness of void elements, Poisson's ratio, penalization power
 
 
 def element() -> Any:
-    """Return the stiffness of one square element, by two-point quadrature; its corners from below left, against the clock."""
+    """Return the stiffness matrix of one square element by two-point quadrature; corners are counter-clockwise."""
     corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
     elastic = np.array([[1, POISSON, 0], [POISSON, 1, 0], [0, 0, (1 - POISSON) / 2]]) / (1 - POISSON**2)
     K = np.zeros((8, 8))
@@ -36,25 +36,27 @@ def element() -> Any:
 
 
 class Beam:
-    """Half of a beam, w × h elements: it slides along its middle, stands on its far corner, and is loaded in the middle."""
+    """Half of a symmetric beam of w × h elements, supported at its outer corner and loaded in the middle."""
 
     def __init__(self, w: int, h: int, radius: float):
-        corner = np.arange((w + 1) * (h + 1)).reshape(w + 1, h + 1)  # columns from left to right, each from above
+        corner = np.arange((w + 1) * (h + 1)).reshape(
+            w + 1, h + 1
+        )  # columns from left to right, each from top to bottom
         around = [corner[:-1, 1:], corner[1:, 1:], corner[1:, :-1], corner[:-1, :-1]]
         own = np.stack([2 * c.reshape(-1, 1) + [0, 1] for c in around], 1).reshape(-1, 8)
         self.places = np.repeat(own, 8, 1).ravel(), np.tile(own, 8).ravel()
-        held = np.append(2 * corner[0], 2 * corner[-1, -1] + 1)
-        self.free = np.setdiff1d(np.arange(2 * corner.size), held)
+        fixed = np.append(2 * corner[0], 2 * corner[-1, -1] + 1)
+        self.free = np.setdiff1d(np.arange(2 * corner.size), fixed)
         self.load = np.zeros(2 * corner.size)
         self.load[1] = -1
         self.element = element().ravel()
         x, y = np.divmod(np.arange(w * h), h)
-        near = sparse.csr_array(np.maximum(0, radius - np.hypot(x - x[:, None], y - y[:, None])))
-        self.blur = sparse.diags_array(1 / near.sum(1)) @ near
+        kernel = sparse.csr_array(np.maximum(0, radius - np.hypot(x - x[:, None], y - y[:, None])))
+        self.blur = sparse.diags_array(1 / kernel.sum(1)) @ kernel
         self.shape = w, h
 
     def compliance(self, density: Any) -> Any:
-        """How far the load sinks, times the load."""
+        """Return the compliance: the displacement at the load times the load."""
         stiffness = SOFT + (self.blur @ density) ** POWER * (1 - SOFT)
         entries = (stiffness[:, None] * self.element).reshape(-1)
         K = cr.sparse.coo_array((entries, self.places))[np.ix_(self.free, self.free)]
@@ -62,27 +64,27 @@ class Beam:
         return load @ spsolve(K, load)
 
     def by_hand(self, density: Any) -> tuple[Any, Any]:
-        """Return the same, and its gradient, as one writes them without automatic differentiation."""
+        """Return the compliance and its gradient, derived by hand."""
         blurred = self.blur @ density
         entries = (SOFT + blurred**POWER * (1 - SOFT))[:, None] * self.element
         K = sparse.coo_array((entries.ravel(), self.places)).tocsc()[self.free][:, self.free]
         u = np.zeros(len(self.load))
         u[self.free] = sparse.linalg.spsolve(K, self.load[self.free])
-        of_element = u[self.places[0].reshape(-1, 64)] * u[self.places[1].reshape(-1, 64)] @ self.element
-        return self.load @ u, -(self.blur.T @ (POWER * blurred ** (POWER - 1) * (1 - SOFT) * of_element))
+        element_energy = u[self.places[0].reshape(-1, 64)] * u[self.places[1].reshape(-1, 64)] @ self.element
+        return self.load @ u, -(self.blur.T @ (POWER * blurred ** (POWER - 1) * (1 - SOFT) * element_energy))
 
 
 def solve(w: int = 60, h: int = 20, radius: float = 2.4, steps: int = 160, share: float = 0.5) -> SimpleNamespace:
     beam = Beam(w, h, radius)
-    pull = cr.value_and_grad(beam.compliance)
+    gradient = cr.value_and_grad(beam.compliance)
     density, film, values = np.full(w * h, share), [], []
-    weight = beam.blur.T @ np.ones(w * h)  # of an element in the volume
+    weight = beam.blur.T @ np.ones(w * h)  # the weight of each element in the volume
     for step in range(steps + 1):
-        value, slope = pull(density)
+        value, slope = gradient(density)
         film.append(beam.blur @ density)
         values.append(float(value))
         low, high = 0.0, 1e9
-        while high - low > 1e-6 * high:  # the price of material at which just so much is used
+        while high - low > 1e-6 * high:  # bisect the Lagrange multiplier of the volume constraint
             price = (low + high) / 2
             wanted = density * np.sqrt(-slope / (weight * price))
             new = np.clip(wanted, np.maximum(0, density - 0.2), np.minimum(1, density + 0.2))
@@ -104,7 +106,7 @@ def draw(found: SimpleNamespace) -> Any:
 
 
 def ways() -> dict[str, Callable[[], Any]]:
-    """Value and gradient in other ways."""
+    """Return functions that compute the gradient by different methods."""
     beam = Beam(60, 20, 2.4)
     density = np.random.default_rng(0).uniform(0.2, 1, 1200)
 
@@ -112,9 +114,9 @@ def ways() -> dict[str, Callable[[], Any]]:
         value = beam.compliance(density)
         return value, np.array([(beam.compliance(density + 1e-6 * unit) - value) / 1e-6 for unit in np.eye(1200)])
 
-    pull = cr.value_and_grad(beam.compliance)
+    gradient = cr.value_and_grad(beam.compliance)
     return {
-        "chainrule": lambda: pull(density)[1],
+        "chainrule": lambda: gradient(density)[1],
         "the adjoint by hand, SciPy": lambda: beam.by_hand(density)[1],
         "differences": lambda: differences()[1],
     }

@@ -1,7 +1,7 @@
-"""Behaviour that PyTorch documents: its tests are written once and run against both libraries.
+"""Select the library under test: chainrule, or PyTorch for the same tests.
 
-A test module that takes its ``torch`` from here gets chainrule. With ``CHAINRULE_ORACLE=1`` (``make oracle`` runs those
-modules so) it gets the real one, which keeps the tests from encoding a misunderstanding of ours.
+Test modules that import ``torch`` from here test behaviour that PyTorch documents. They run with chainrule, and with
+PyTorch if ``CHAINRULE_ORACLE=1`` is set (``make oracle``), which confirms that the tests describe PyTorch correctly.
 """
 
 import os
@@ -22,10 +22,10 @@ __all__ = ["ORACLE", "OURS", "differs", "leaf", "torch"]
 
 
 def differs(why: str) -> Callable[[Any], Any]:
-    """Mark a test of what PyTorch does differently, or does not have."""
+    """Mark a test of behaviour that differs from PyTorch or does not exist there."""
     return pytest.mark.skipif(ORACLE, reason=f"PyTorch differs: {why}")
 
 
 def leaf(*values: float, dtype: Any = torch.float64) -> Any:
-    """A vector that requires grad, in double precision."""
+    """Return a vector that requires grad, in double precision."""
     return torch.tensor(values, dtype=dtype, requires_grad=True)

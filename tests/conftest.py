@@ -1,4 +1,4 @@
-"""What several folders of tests use."""
+"""Configuration and fixtures shared by several test directories."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from chainrule._src.compiling import policy
 
 
 def pytest_configure() -> None:
-    """Processes that tests start keep what they compile of the library: else each compiles all of it again."""
-    # Where no time passes, tracing costs nothing: each new kind of call is traced when it first comes, on any machine.
+    """Let the processes that tests start cache their bytecode, so that they do not compile the library each time."""
+    # Without elapsed time, tracing costs nothing: each new kind of call is traced at its first occurrence, on any machine.
     policy.perf_counter = lambda: 0.0
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Two processes whose BLAS has two threads each wait for one another: half of the time of tests with matrices.
+    # Two processes with two BLAS threads each wait for one another, which doubles the time of tests with matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -30,7 +30,7 @@ _COLLECTED = threading.Event()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes() -> None:
-    """Other processes collect in silence, for longer than somebody who waits believes that something is going on."""
+    """Print a message, because the workers' collection produces no output for a long time."""
 
     def tick() -> None:
         begin = time.monotonic()
@@ -49,9 +49,9 @@ def pytest_xdist_node_collection_finished(ids: list[str]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Let the garbage collector run rarely: nothing that is collected can be freed, and there is much of it.
+    """Let the garbage collector run rarely: the many objects created during the collection cannot be freed.
 
-    It stays enabled: Dask remembers whether it was when Dask was imported.
+    The collector stays enabled, because Dask checks at its import whether it is enabled.
     """
     thresholds = gc.get_threshold()
     gc.set_threshold(1_000_000, 100, 100)
@@ -62,7 +62,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """Tests that collect garbage look at what tests made, not at the tests themselves, all of which are in memory."""
+    """Freeze the collected tests, so that tests that collect garbage do not scan them."""
     gc.collect()
     gc.freeze()
 
@@ -70,7 +70,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Send one message from a worker for a test that passed. The other five cost more CPU time than most tests do."""
-    if not hasattr(item.config, "workerinput") or item.config.option.xmlpath:  # an XML report needs every phase
+    if not hasattr(item.config, "workerinput") or item.config.option.xmlpath:  # an XML report needs all phases
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed:
@@ -79,7 +79,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Nor at what other files' tests keep."""
+    """Freeze objects that other test files keep alive, too."""
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()
@@ -87,7 +87,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture
 def calls() -> Callable[[Callable[[], object]], int]:
-    """How many functions a function calls, Python's and C's: the work it does, whatever else the machine has to do."""
+    """Return a function that counts the Python and C calls of a function, a measure of work that is independent of load."""
 
     def count(function: Callable[[], object]) -> int:
         with cProfile.Profile() as profile:

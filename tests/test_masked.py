@@ -72,7 +72,7 @@ def test_broadcast_masks_and_no_mask():
 
 
 def test_means_of_integers_are_refused():
-    with pytest.raises(ValueError, match="floating point"):
+    with pytest.raises(ValueError, match="floating-point"):
         torch.masked.mean(torch.tensor([1, 2]), mask=torch.tensor([True, False]))
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The programs of the browser tests: Chromium, and the STIX fonts in which the explanation page sets formulas. In CI, as root on
-# Debian, missing ones are installed. Elsewhere nothing is installed; a message names the missing packages.
+# Check for the programs that the browser tests need: Chromium, and the STIX fonts for formulas on explanation pages. In CI, as
+# root on Debian, missing packages are installed. Elsewhere only a message names them.
 missing=""
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="chromium"
 fc-list 2>/dev/null | grep -qi stix || missing="$missing fonts-stix"

@@ -1,11 +1,11 @@
-"""Other people's programs on chainrule: their own test suites, counted, and held to what passes on their own library.
+"""Run the test suites of other projects (clients) on chainrule, and compare the number of passing tests with a baseline.
 
 python tools/clients.py [NAME...] [--own | --write]
 
-Needs the registry: packages come from it, and suites from source distributions or, where these hold none, from the project's
-repository. A client that cannot be had is not run, and the rest is. All of it lies in build/clients; a suite that is there
-already, in build/clients/NAME, is taken as it is. tests/clients/baseline.json says what to run, and how many tests pass on
-their own library (``own``) and here (``ours``).
+The script needs network access: packages come from the registry, and test suites from source distributions or, if these
+contain none, from the project's repository. Clients that cannot be downloaded are skipped. All files are in build/clients;
+an existing suite in build/clients/NAME is reused. tests/clients/baseline.json contains the commands, and the number of
+tests that pass with the client's own library (``own``) and with chainrule (``ours``).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ TESTERS = ["pytest", "pytest-mock", "pytest-randomly", "pytest-rng", "pytest-ben
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="the clients to run (default: all)")
-    parser.add_argument("--own", action="store_true", help="on their own library; note the counts")
-    parser.add_argument("--write", action="store_true", help="note the counts here")
+    parser.add_argument("--own", action="store_true", help="run on the clients' own library and record the counts")
+    parser.add_argument("--write", action="store_true", help="record the counts on chainrule")
     options = parser.parse_args()
     clients = json.loads(BASELINE.read_text())
     unknown = set(options.names) - set(clients)
@@ -72,22 +72,22 @@ def main() -> int:
             client["own" if options.own else "ours"] = passed
             BASELINE.write_text(json.dumps(clients, indent=2, ensure_ascii=False) + "\n")
     if without:
-        print(f"could not be had: {', '.join(without)}; a folder build/clients/NAME with the sources is taken as it is")
+        print(f"could not be downloaded: {', '.join(without)}; put their sources into build/clients/NAME")
     return int(fallen)
 
 
 PIP = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
-#: the libraries that chainrule stands for
+#: the libraries that chainrule replaces
 OWN = {"autograd": "autograd", "torch": "torch==2.13.0"}
 
 
 class Unreachable(Exception):
-    """A registry or repository that does not answer."""
+    """Raised if a package or repository cannot be downloaded."""
 
 
 def run(command: list[Any], **options: Any) -> None:
-    """Run a command of pip's or git's; what it says last is why it failed."""
+    """Run a pip or git command; raise Unreachable with its last line of output if it fails."""
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment, **options)
@@ -99,7 +99,7 @@ def run(command: list[Any], **options: Any) -> None:
 
 
 def suite(name: str, source: str) -> Path:
-    """Return the folder of a client's sources: ``name==version`` from the registry, ``address@commit`` from a repository."""
+    """Download a client's sources (``name==version`` or ``address@commit``) and return their directory."""
     folder = BUILD / name
     if folder.exists():
         return folder
@@ -122,7 +122,7 @@ def suite(name: str, source: str) -> Path:
 
 
 def count(client: dict[str, Any], folder: Path, own: bool) -> tuple[int, str]:
-    """How many tests pass, and what else came out."""
+    """Run the tests; return the number that pass, and a summary of the others."""
     report = BUILD / "report.xml"
     report.unlink(missing_ok=True)
     library = [] if own else ["-m", f"chainrule.compat.{client['library']}"]

@@ -1,7 +1,7 @@
-"""What CuPy has: the names and signatures that ``tests/gpu/standin.py`` goes by.
+"""Write CuPy's names and signatures to ``tests/gpu/names.txt``, for ``tests/gpu/standin.py``.
 
-Run with an interpreter that has CuPy (a GPU is not needed); it writes ``tests/gpu/names.txt``. A line is a function with
-its signature, a ufunc with how many operands it takes and gives, or ``=`` behind what is NumPy's own.
+Run it with an interpreter that has CuPy; a GPU is not needed. Each line is a function with its signature, a ufunc with its
+numbers of inputs and outputs, or a name with ``=`` if it is NumPy's object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUT = pathlib.Path(__file__).parent.parent / "tests" / "gpu" / "names.txt"
 
 
 def signature(x: Any) -> str:
-    """Parameters without annotations; those of what is compiled from the first line of its docstring."""
+    """Return the signature without annotations, for compiled functions from the first line of their docstring."""
     try:
         found = inspect.signature(x)
     except (TypeError, ValueError):
@@ -37,7 +37,7 @@ def signature(x: Any) -> str:
 
 
 def lines(module: str, names: Any) -> list[str]:
-    """Return a section of the file."""
+    """Return the section of the file for a module."""
     found = [f"[{module}]"]
     for name in sorted(n for n in dir(names) if not n.startswith("_")):
         x = getattr(names, name)

@@ -1,9 +1,8 @@
-"""Pictures of explanations of real programs, as a browser shows them: docs/explained/*.webp, on a wide and on a narrow screen.
+"""Make screenshots of explanations of example programs, docs/explained/*.webp, on a wide and on a narrow screen.
 
     python tools/explained.py [names]
 
-It takes chromium and playwright (see tools/browser.sh) and Pillow. The programs stand below as one would write them: their lines are
-quoted on the pages.
+It needs chromium, playwright (see tools/browser.sh) and Pillow. The pages quote the source of the programs below.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ PROGRAMS: tuple[Callable[[], Any], ...] = (seed, cnn, gaussian_process, pinn, lo
 
 
 def page_of(shown: Any) -> str:
-    """Return the page of an explanation; of what only a notebook shows, that in an empty page."""
+    """Return the HTML page of an explanation, or a page that contains an object's notebook representation."""
     if hasattr(shown, "to_html"):
         return str(shown.to_html())
     return (

@@ -1,6 +1,6 @@
-/* Memory with a page behind it that nobody may touch, for arrays and for what Python takes raw (arenas of plans).
+/* An allocator that places a protected page after each block, for arrays and raw Python memory (arenas of plans).
 
-   NumPy's loops are not compiled with a sanitizer: this is how a plan that lets them go past a buffer is caught. */
+   NumPy's loops are not compiled with a sanitizer; the protected page detects plans that let them exceed a buffer. */
 
 #define PY_SSIZE_T_CLEAN
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@ static int blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static PyMemAllocatorEx before;
 
-/* Where the pointer to the record of a block is, or would be; called with the lock. */
+/* Return the location of the pointer to a block's record, or where it would be inserted. Requires the lock. */
 static Fenced **place_of(const void *block) {
     Fenced **place = &buckets[((size_t)block >> 12) % BUCKETS];
     while (*place != NULL && (*place)->block != block) place = &(*place)->next;
@@ -58,7 +58,7 @@ static void *fenced(size_t size) {
     return block;
 }
 
-/* Let a block go; false if it is none of ours. */
+/* Free a block; return false if it was not allocated here. */
 static int release(const void *block) {
     Fenced **place, *record;
     pthread_mutex_lock(&lock);
@@ -74,7 +74,7 @@ static int release(const void *block) {
     return record != NULL;
 }
 
-/* The size of a block, -1 if it is none of ours. */
+/* Return the size of a block, or -1 if it was not allocated here. */
 static Py_ssize_t size_of(const void *block) {
     Fenced *record;
     pthread_mutex_lock(&lock);

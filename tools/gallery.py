@@ -1,10 +1,10 @@
-"""Make the gallery: run its scripts, draw their pictures for light and dark pages, and write what they print into their pages.
+"""Build the gallery: run its scripts, draw their figures for light and dark pages, and insert their output into the pages.
 
     python tools/gallery.py [--times] [names]
 
-A script of the gallery has ``solve()``, which prints its numbers, ``draw(found)``, which makes the figure, and ``ways()``, the same work
-done otherwise. With ``--times`` these are measured, on one thread, in turns, so that all of them meet the same machine. The least and the
-greatest time of several rounds go to docs/gallery/times.json, from which the pages' tables are made.
+A gallery script defines ``solve()``, which prints its results, ``draw(found)``, which returns the figure, and ``ways()``,
+alternative implementations of the same work. ``--times`` measures these alternatives on one thread, in alternation. The
+minimum and maximum over several rounds are written to docs/gallery/times.json, the source of the pages' tables.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TIMES = PAGES / "times.json"
 NAMES = sorted(path.stem for path in PAGES.glob("*.md") if path.stem != "index")
 COLOURS = 200
 ONE_THREAD = dict.fromkeys(("CHAINRULE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-SECONDS, ROUNDS = 5.0, 7  # a way is not begun again after so many; and how often each is measured, at most
+SECONDS, ROUNDS = 5.0, 7  # the time budget of each alternative, and the maximum number of measurements
 
 _COMMON = {
     "axes.spines.right": False,
@@ -52,7 +52,7 @@ _COMMON = {
 
 
 def style(paper: str, ink: str, colours: tuple[str, str, str], image: str) -> dict[str, Any]:
-    """Matplotlib's settings for a page of these colours."""
+    """Return the Matplotlib settings for a page with these colours."""
     inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color")
     return (
         _COMMON
@@ -62,14 +62,14 @@ def style(paper: str, ink: str, colours: tuple[str, str, str], image: str) -> di
     )
 
 
-STYLES = {  # the paper is that of the site's two schemes
+STYLES = {  # the paper colours match the site's two colour schemes
     "light": style("#ffffff", "#303030", ("#3b62a8", "#c44e52", "#3c8d5a"), "Blues"),
     "dark": style("#1e2129", "#d6d8de", ("#82a8f0", "#f0867a", "#7fc99a"), "bone"),
 }
 
 
 def script(name: str) -> ModuleType:
-    """Return a script of the examples, as a module."""
+    """Import an example script."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -78,7 +78,7 @@ def script(name: str) -> ModuleType:
 
 
 def solved(module: ModuleType, **sizes: Any) -> tuple[Any, str]:
-    """What the script finds, and what it prints."""
+    """Run a script's ``solve``; return its result and its printed output."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         found = module.solve(**sizes)
@@ -86,19 +86,19 @@ def solved(module: ModuleType, **sizes: Any) -> tuple[Any, str]:
 
 
 def pictures(module: ModuleType, found: Any, folder: Path) -> None:
-    """The script's figure, on light and on dark paper."""
+    """Save the script's figure for light and dark pages."""
     for name, settings in STYLES.items():
         with plt.rc_context(settings):
             figure = module.draw(found)
             drawn = io.BytesIO()
             figure.savefig(drawn)
             plt.close(figure)
-            small = Image.open(drawn).convert("RGB").quantize(COLOURS)  # a third of the bytes
+            small = Image.open(drawn).convert("RGB").quantize(COLOURS)  # reduces the file size to a third
             small.save(folder / f"{module.__name__}-{name}.png", optimize=True)
 
 
 def measured(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Return the least and the greatest number of seconds that each way takes; each is tried once before."""
+    """Return the minimum and maximum seconds of each alternative, measured after a warm-up."""
     found: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(1 + ROUNDS):
         for name, way in ways.items():
@@ -106,13 +106,13 @@ def measured(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
                 begin = time.perf_counter()
                 way()
                 seconds = time.perf_counter() - begin
-                if number or seconds > SECONDS:  # a first call that long is no matter of a warm-up
+                if number or seconds > SECONDS:  # a slow first call is counted: the warm-up is negligible
                     found[name].append(seconds)
     return {name: [float(f"{end(seconds):.3g}") for end in (min, max)] for name, seconds in found.items()}
 
 
 def surroundings() -> dict[str, Any]:
-    """What times depend on."""
+    """Return the date, machine and versions of a measurement."""
     versions = {}
     for name in ("numpy", "scipy", "torch", "scikit-learn", "statsmodels", "dask", "dask-ml"):
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -127,7 +127,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def duration(seconds: float) -> str:
-    """Three digits: 1.23 s, 45.6 ms, 7.89 µs."""
+    """Format a duration with three digits: 1.23 s, 45.6 ms, 7.89 µs."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"
@@ -135,7 +135,7 @@ def duration(seconds: float) -> str:
 
 
 def table(entry: dict[str, Any]) -> str:
-    """Return the times of a script as a table, and under which circumstances they were taken."""
+    """Return a Markdown table of the times of a script, followed by the measurement conditions."""
     own = next(iter(entry["seconds"].values()))[0]
     rows = [
         f"| {name} | {duration(low)} | {duration(high)} | {float(f'{low / own:.3g}'):,g} |"
@@ -151,7 +151,7 @@ def table(entry: dict[str, Any]) -> str:
 
 
 def between(text: str, mark: str, content: str) -> str:
-    """Return the page with something else between two marks."""
+    """Replace the text between two markers of a page."""
     pattern = rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)"
     assert re.search(pattern, text, re.DOTALL), f"the page has no <!-- {mark} -->"
     return re.sub(pattern, lambda m: f"{m[1]}\n{content}\n\n{m[2]}", text, flags=re.DOTALL)
@@ -163,7 +163,7 @@ def times() -> dict[str, Any]:
 
 
 def make(name: str, timed: bool) -> None:
-    """Run one script; write its pictures, its page, and its times."""
+    """Run one script and update its figures, its page and, if ``timed``, its times."""
     module = script(name)
     if timed:
         ways = module.ways()
@@ -189,17 +189,15 @@ def make(name: str, timed: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "names", nargs="*", metavar="names", help=f"of scripts: {', '.join(NAMES)}; all of them without"
-    )
-    parser.add_argument("--times", action="store_true", help="measure, too")
+    parser.add_argument("names", nargs="*", metavar="names", help=f"scripts to run (default: all): {', '.join(NAMES)}")
+    parser.add_argument("--times", action="store_true", help="measure the alternatives, too")
     options = parser.parse_args()
     if unknown := set(options.names) - set(NAMES):
         parser.error(f"no page docs/gallery/{sorted(unknown)[0]}.md")
     if len(options.names) == 1 and ONE_THREAD.items() <= os.environ.items():
         make(options.names[0], options.times)
         return 0
-    for name in options.names or NAMES:  # each in a process of its own: none finds what another has left
+    for name in options.names or NAMES:  # in separate processes, so that they do not affect each other
         print(name, flush=True)
         command = [sys.executable, __file__, name, *(["--times"] if options.times else [])]
         subprocess.run(command, check=True, env=os.environ | ONE_THREAD)

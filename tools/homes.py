@@ -1,4 +1,4 @@
-"""Which file makes what is public: the ``__module__`` of a class or function says which face shows it."""
+"""Find the module that defines a public object, whose ``__module__`` names the public module instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @functools.cache
 def home_of(thing: Any) -> str:
-    """Return the module that a class or a function is written in."""
+    """Return the name of the module that defines a class or function."""
     if not isinstance(thing, type):
         return str(getattr(inspect.unwrap(thing), "__globals__", {}).get("__name__", ""))
     begins = re.compile(rf"^class {thing.__name__}\b", re.MULTILINE)

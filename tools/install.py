@@ -1,4 +1,4 @@
-"""Install this checkout with an extra, saying what comes: pip's own output is a hundred lines, or none.
+"""Install this checkout with an extra and print a compact list of the packages.
 
 python tools/install.py EXTRA
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from chainrule._src.cli.operations import names_of, numpy_names, operations, parts_of, row_named  # noqa: E402
+from chainrule._src.cli.operations import names_of, numpy_names, operations, parts_of, primitive_named  # noqa: E402
 from chainrule._src.rules.primitive import TABLE, Primitive, unsupported  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
@@ -70,7 +70,7 @@ def composites() -> list[str]:
     lines = ["| composite | example call | recorded primitives |", "|---|---|---|"]
     seen = set()
     for name, operation in sorted(operations().items()):
-        if row_named(name) is not None or operation in seen:
+        if primitive_named(name) is not None or operation in seen:
             continue
         seen.add(operation)
         names = ", ".join(f"`{n}`" for n in dict.fromkeys([name, *operation.names]) if not n.startswith("Tensor."))

@@ -1,7 +1,8 @@
-"""Write the tables of README.md and the documentation from benchmarks/results.json, which the benchmarks write with --record.
+"""Update the benchmark tables of README.md and the documentation from benchmarks/results.json.
 
-``python tools/results.py`` writes them; with ``--check`` it only says which are out of date. A page says what it shows, and
-where, by two comments; columns and rows (a regular expression) may be left out, and are then all::
+``python tools/results.py`` updates them; with ``--check`` it only lists the pages that are out of date. The benchmarks
+write the file with ``--record``. Two comments in a page mark a table; by default it contains all columns and rows (a
+regular expression)::
 
     <!-- results: eager; columns: work | / torch | / by hand; rows: MLP|attention -->
     <!-- /results -->
@@ -22,7 +23,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def cell(value: Any) -> str:
-    """Return a number with three digits, the middle and the range of several, or words."""
+    """Format a number, a list of median, minimum and maximum, or text."""
     if isinstance(value, list):
         middle, least, most = map(number, value)
         return f"{middle} ({least}–{most})"
@@ -30,14 +31,14 @@ def cell(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits at most, and two of what is below 1."""
+    """Format a number with up to three digits, or two if it is below 1."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) >= 1 else f"{value:.2g}"
 
 
 def source(runs: list[dict[str, Any]]) -> str:
-    """Where and when, in a line for each run."""
+    """Describe command, date, machine and versions, in one line per run."""
     said = []
     for run in runs:
         versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
@@ -46,7 +47,7 @@ def source(runs: list[dict[str, Any]]) -> str:
 
 
 def table(what: str, results: dict[str, Any]) -> str:
-    """Return the Markdown that a comment asks for."""
+    """Return the Markdown table that a comment specifies."""
     name, *wishes = (part.strip() for part in what.split(";"))
     asked = dict(map(str.strip, wish.split(":", 1)) for wish in wishes)  # type: ignore[misc]
     found = results[name]
@@ -64,7 +65,7 @@ def table(what: str, results: dict[str, Any]) -> str:
 
 
 def written(text: str, results: dict[str, Any]) -> str:
-    """Return a page with its tables made anew."""
+    """Return a page with updated tables."""
     return MARKED.sub(lambda mark: mark[1] + table(mark["what"], results) + mark[3], text)
 
 
@@ -77,7 +78,7 @@ def main(check: bool) -> int:
             if not check:
                 page.write_text(now)
     if check and stale:
-        print(f"tables of other results: {', '.join(map(str, stale))}. Run python tools/results.py")
+        print(f"tables out of date: {', '.join(map(str, stale))}. Run python tools/results.py")
     return int(check and bool(stale))
 
 

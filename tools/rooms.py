@@ -1,8 +1,8 @@
-"""The rooms of the package as its imports draw them: who uses whom, and whether there are circles of files.
+"""Draw the dependencies between the subpackages of chainrule._src, and find import cycles.
 
 python tools/rooms.py            draw docs/assets/rooms.svg
-python tools/rooms.py --check    fail if that picture is not what the imports say
-python tools/rooms.py --circles  print the files that import each other, counting imports in functions
+python tools/rooms.py --check    fail if that picture is out of date
+python tools/rooms.py --circles  print import cycles, including imports in functions
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Edges = dict[str, set[str]]
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package, by its name; the extension is what its stub says."""
+    """Return all modules of the package by name, with the stub of the extension module."""
     found = {}
     for path in (ROOT / "chainrule").rglob("*.py*"):
         if path.suffix == ".py" or (path.suffix == ".pyi" and not path.with_suffix(".py").exists()):
@@ -32,7 +32,7 @@ def modules() -> dict[str, Path]:
 
 
 class _Reader(ast.NodeVisitor):
-    """The imports of a file: when it is loaded, in functions, and for type checkers alone."""
+    """Collects the imports of a file: at load time, in functions, and for type checkers only."""
 
     def __init__(self, own: str, known: dict[str, Path]) -> None:
         self.own, self.known, self.kind = own, known, "loading"
@@ -76,13 +76,13 @@ class _Reader(ast.NodeVisitor):
 
 
 def imports(*kinds: str) -> Edges:
-    """Module -> what it imports when it is loaded ("loading"), in functions ("calling"), for type checkers ("typing")."""
+    """Map each module to its imports of the given kinds: "loading", "calling" (in functions) or "typing"."""
     return {name: set().union(*(found[kind] for kind in kinds)) for name, found in _read().items()}
 
 
 @functools.cache
 def _read() -> dict[str, Edges]:
-    """Module -> kind of import -> modules."""
+    """Map each module to its imports by kind."""
     known = modules()
     every = {}
     for name, path in known.items():
@@ -94,7 +94,7 @@ def _read() -> dict[str, Edges]:
 
 
 def circles(edges: Edges) -> list[set[str]]:
-    """Return the sets of modules that lead to each other."""
+    """Return the strongly connected sets of modules."""
 
     def reach(start: str) -> set[str]:
         seen: set[str] = set()
@@ -112,7 +112,7 @@ def circles(edges: Edges) -> list[set[str]]:
 
 
 def floors() -> list[str]:
-    """Return the rooms, from the top: as import-linter's contract has them."""
+    """Return the subpackages from top to bottom, as in the contract of import-linter."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
@@ -121,7 +121,7 @@ def floors() -> list[str]:
 
 
 def uses() -> Edges:
-    """Room -> the rooms below that it imports from."""
+    """Map each subpackage to the subpackages that it imports from."""
     found: Edges = defaultdict(set)
     for name, others in imports("loading", "calling").items():
         for other in others:
@@ -135,13 +135,13 @@ def uses() -> Edges:
 
 
 def upward() -> set[tuple[str, str]]:
-    """Return the pairs of rooms of which the lower one loads something of the higher one, in a function and by its name."""
+    """Return the pairs (lower, higher) of subpackages where the lower one imports from the higher one."""
     rooms = floors()
     return {(a, b) for a, others in uses().items() for b in others if rooms.index(b) < rooms.index(a)}
 
 
 def picture() -> str:
-    """Return a row for each room, the highest first, and a dot in the column of each room that it uses."""
+    """Return an SVG with a row for each subpackage and a dot in the columns of those that it uses."""
     rooms, used = floors(), uses()
     left, cell, top, wide = 98, 22, 92, 470
     columns = {room: left + wide + cell * i for i, room in enumerate(rooms)}
@@ -170,7 +170,7 @@ def picture() -> str:
 
 
 def _about(room: str) -> str:
-    """Return the first sentence of a room's docstring."""
+    """Return the first sentence of a subpackage's docstring."""
     path = ROOT / "chainrule" / "_src" / room / "__init__.py"
     doc = (
         ast.get_docstring(

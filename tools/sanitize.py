@@ -1,9 +1,9 @@
-"""Run the extension under the address and undefined-behaviour sanitizers: its tests, and fuzzes of plans and of eager operations.
+"""Run the extension's tests and fuzz tests under the address and undefined-behaviour sanitizers.
 
 python tools/sanitize.py [NUMBER OF PROGRAMS]
 
-A copy of the package is built with the sanitizers in build/sanitize; nothing else there is touched. NumPy's loops are not
-compiled with them, so in the fuzz of plans every array and arena ends at a page that nobody may touch (tools/fence.c).
+A copy of the package is built with the sanitizers in build/sanitize. NumPy's loops are not compiled with them, so the fuzz
+test of plans places every array and arena in front of a protected memory page (tools/fence.c).
 """
 
 import os

@@ -125,7 +125,7 @@ def test_the_first_wrong_entry_is_shown(check) -> None:
     assert ran.code == 1
     spoken = " ".join(ran.out.split())
     assert (
-        "✗ backward mode ∂out[0, 1]/∂x[0, 1] is 15 by the rule and 10 by differences of the values (1 of 16 entries of "
+        "✗ backward mode ∂out[0, 1]/∂x[0, 1] is 15 by the rule and 10 by finite differences (1 of 16 entries of "
         "this Jacobian differ)"
     ) in spoken
     assert "2 of 2 checks of model.py::wrong failed" in ran.out
@@ -163,14 +163,14 @@ def test_a_row_of_the_table(run) -> None:
         (["axis"], "--set dim="),
         (["wave", "--set", "scal=1"], "Did you mean scale?"),
         (["wave", "--set", "scale"], "not NAME=LITERAL"),
-        (["wave", "--input", "[1, [2]]"], "not a number"),
+        (["wave", "--input", "[1, [2]]"], "neither a number"),
         (["wave", "--input", "print(1)"], "not a literal"),
         (["wave", "--shape", "2,x"], "not a shape"),
         (["wave", "--shape", "2,-1"], "not a shape"),
         (["wave", *["--input", "1"] * 3], "3 inputs were given"),
         (["product", "--input", "1"], "1 inputs were given"),
-        (["total"], "say how many"),
-        (["nowhere"], "nan or infinite at all random inputs"),
+        (["total"], "give --shape or --input once"),
+        (["nowhere"], "nan or infinite for all random inputs"),
         (["cube", "--shape", "3"], "its own samples"),
     ],
 )
@@ -181,7 +181,7 @@ def test_what_cannot_be_checked(check, words, message) -> None:
 
 def test_files_and_rows_that_are_not_there(run, folder) -> None:
     assert "cannot read nope.py" in run("check", "nope.py::f").err
-    assert "is a folder" in run("check", ".::f").err
+    assert "is a directory" in run("check", ".::f").err
     ran = run("check", "tahn")
     assert ran.code == 2 and "Did you mean tan or tanh" in ran.err
     assert "composite" in run("check", "einsum").err

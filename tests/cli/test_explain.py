@@ -179,21 +179,21 @@ def test_a_variable_may_be_called_ones(folder, data) -> None:
         (["--out", "y"], "seed.py has no variable 'y'. Did you mean Y?"),
         (["--out", "Z", "--wrt", "X"], "seed.py has no variable 'Z'"),
         (["--wrt", "x"], "Did you mean X?"),
-        (["--out", "text"], "--out text: it is no tensor but of type str"),
-        (["--out", "parts['z']"], "leads nowhere: KeyError"),
+        (["--out", "text"], "--out text: expected a tensor, but it is of type str"),
+        (["--out", "parts['z']"], "does not exist: KeyError"),
         (["--out", "print('ran')"], "is not a variable"),
         (["--wrt", "G"], "does not require grad"),
         (["--out", "G"], "does not require grad"),
         (["--grad", "[1, 2, 3]"], "shape"),
         (["--grad", "[1, [2]]"], "different lengths"),
-        (["--grad", "text"], "no array of numbers"),
+        (["--grad", "text"], "expected an array of numbers"),
         (["--grad", "Gg"], "Did you mean G?"),
         (["--grad", "__import__('os')"], "not a literal"),
-        (["--html", "nowhere/page.html"], "there is no folder nowhere"),
-        (["--svg", "."], "it is a folder"),
+        (["--html", "nowhere/page.html"], "there is no directory nowhere"),
+        (["--svg", "."], "it is a directory"),
         (["--html", "seed.py"], "that is the script itself"),
-        (["--json", "./nowhere/../seed.py"], "there is no folder"),
-        (["--dot", "other.py"], "call it other.py.dot"),
+        (["--json", "./nowhere/../seed.py"], "there is no directory"),
+        (["--dot", "other.py"], "use other.py.dot"),
         (["--html", "page", "--svg", "./page"], "would be written there, too"),
         (["--at-backward", "0"], "counts from 1"),
         (["--at-backward", "2"], "seed.py ended after 1 backward pass"),
@@ -346,7 +346,7 @@ def test_backward_in_another_thread_is_not_seen(folder) -> None:
         """,
     )
     ran = folder.run("explain", "threads.py", "--out", "y")
-    assert ran.code == 2 and "second time" in ran.err and "in another thread" in ran.err
+    assert ran.code == 2 and "second time" in ran.err and "Another thread" in ran.err
 
 
 def test_a_script_may_leave_modes_behind(folder) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chainrule._src.cli.operations import names_of, numpy_names, operations, parts_of, row_named
+from chainrule._src.cli.operations import names_of, numpy_names, operations, parts_of, primitive_named
 from chainrule._src.rules.primitive import TABLE
 
-COMPOSITES = [name for name in operations() if row_named(name) is None]
+COMPOSITES = [name for name in operations() if primitive_named(name) is None]
 
 
 def test_the_list_has_every_row_once(run) -> None:
@@ -38,7 +38,7 @@ def test_search(run) -> None:
         (["--like", "softmaks"], "Did you mean softmax"),
         (["--kind", "elementwse"], "Did you mean elementwise"),
         (["exp", "--like", "e"], "not both"),
-        (["--formula"], "for operations that are named"),
+        (["--formula"], "needs the name of an operation"),
         (["einsum", "--formula"], "composite"),
         (["no_grad"], "no operation is called 'no_grad'"),
         (["[bold]exp[/bold]"], "no operation is called '[bold]exp[/bold]'"),
@@ -64,7 +64,7 @@ def test_every_row_is_described(run, name) -> None:
 def test_names_of_an_operation() -> None:
     assert names_of("abs") == ["abs", "absolute"] and numpy_names("abs", ["abs"])[0] == "np.absolute"
     assert set(names_of("inv")) == {"linalg.inv", "inverse"}
-    assert row_named("concatenate") is TABLE["cat"]
+    assert primitive_named("concatenate") is TABLE["cat"]
     assert "np.matmul" in numpy_names("matmul", ["matmul"])
 
 

@@ -1,4 +1,4 @@
-"""``make clients``: a client that cannot be had is told, and the rest runs."""
+"""Tests of ``make clients``: clients that cannot be downloaded are reported, and the others run."""
 
 import importlib.util
 import json
@@ -41,7 +41,7 @@ def test_what_cannot_be_had_is_told_and_the_rest_runs(clients, monkeypatch, caps
     for names, rest in (
         (["far"], []),
         ([], [["there", "2", "1", "1"]]),
-    ):  # nothing is left that would be taken for sources
+    ):  # no directory remains that would be taken for sources
         monkeypatch.setattr(sys, "argv", ["clients.py", *names])
         assert clients.main() == 0
         _, far, *others, last = capsys.readouterr().out.splitlines()

@@ -150,7 +150,7 @@ def test_hmc(run: Run) -> None:
         assert abs(draws.mean() - exact) < 0.25 * spread
     assert found.r_hat < 1.05
     rng = np.random.default_rng(1)
-    q, p = found.kept[-1], rng.standard_normal(found.kept[-1].shape)
+    q, p = found.samples[-1], rng.standard_normal(found.samples[-1].shape)
     there, end = module.trajectory(q, p, 0.1)
     back, start = module.trajectory(there, -end, 0.1)
     np.testing.assert_allclose(back, q, atol=1e-9)

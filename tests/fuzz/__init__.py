@@ -1,4 +1,4 @@
-"""Random programs: made from templates (`templates`, `making`), judged (`judging`), shrunk, and kept where they failed.
+"""Random programs: generated from templates (`templates`, `making`), judged (`judging`), and shrunk.
 
-``python -m tests.fuzz --help`` runs many of them; ``test_fuzz.py`` a fixed few, and the kept ones.
+``python -m tests.fuzz --help`` runs many programs; ``test_fuzz.py`` runs a fixed few and those that once failed.
 """

@@ -1,7 +1,7 @@
-"""Run many programs: ``python -m tests.fuzz torch -n 1000``; a failing one by its seed: ``python -m tests.fuzz torch --seed 7 -n 1``.
+"""Run many programs with ``python -m tests.fuzz torch -n 1000``, or one by its seed with ``--seed 7 -n 1``.
 
-The programs run in a worker process with bounded memory, which is replaced after some hundred programs, when it dies and
-when it hangs. A failure is printed once, shrunk; others with the same signature are counted.
+The programs run in a worker process with limited memory, which is replaced after some hundred programs, and when it dies
+or hangs. A failure is printed once, shrunk; others with the same signature are counted.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 MODES = ("torch", "plain", "numpy", "objects", "compile", "pairs", "algebra", "state", "dask", "native")
 BATCH = 400
 SECONDS = 8
-BYTES = 6 << 30  # of addresses; PyTorch alone takes two
+BYTES = 6 << 30  # of address space; PyTorch alone takes two
 
 
 def worker(mode: str, first: int, count: int) -> None:
@@ -27,7 +27,7 @@ def worker(mode: str, first: int, count: int) -> None:
 
     judging.quiet()
     make, judge = modes.MODES[mode]()
-    gc.freeze()  # a compilation collects garbage, which then is that of the program
+    gc.freeze()  # compilation collects garbage, which should only scan the objects of the program
     seen = set()
     for seed in range(first, first + count):
         print(json.dumps({"seed": seed}), flush=True)
@@ -48,7 +48,7 @@ def worker(mode: str, first: int, count: int) -> None:
             failure = judging.Failure("time", making.text_of(program), f"more than {SECONDS} s")
         except MemoryError:
             failure = judging.Failure("memory", making.text_of(program), "MemoryError")
-        except Exception as error:  # the generator's or the judge's own
+        except Exception as error:  # an error of the generator or the judge
             failure = judging.Failure("fuzz itself", making.text_of(program), f"{type(error).__name__}: {error}")
         if failure:
             stands = failure.kind not in ("time", "memory", "fuzz itself")
@@ -64,7 +64,7 @@ def worker(mode: str, first: int, count: int) -> None:
 
 
 class Run(NamedTuple):
-    """What a mode's programs came to, counted by the kind of statement, by the difference, by the signature."""
+    """The results of a mode, counted by kind of statement, by difference, and by signature."""
 
     mode: str
     total: str
@@ -94,7 +94,7 @@ def run(mode: str, first: int, count: int, seconds: float) -> Run:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
                 if not line.startswith("{"):
-                    continue  # LAPACK prints what it does not like
+                    continue  # LAPACK prints messages about invalid arguments
                 report = json.loads(line)
                 seed = report["seed"] + 1
                 if not report.get("done"):

@@ -1,7 +1,7 @@
-"""Random programs of small linear algebra, positions and numbers in loops: compiled, they do what eager does.
+"""Random programs of small linear algebra, indices and numbers in loops: compiled results equal eager results.
 
-They are called again with other numbers, with matrices that are singular or hold nan, and with positions that are out of bounds: the
-bits, the exceptions and their messages are eager's. So are those of their gradients.
+The functions are called again with other numbers, with matrices that are singular or contain nan, and with indices that are
+out of bounds. Bits, exceptions and messages must equal those of eager execution, and so must those of the gradients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .judging import Failure, Outcome
 from .making import Statement
 from .templates import parts
 
-#: M: a square matrix, P: one that is positive definite, v: a vector, s: a number, i: positions into a vector, n: another number
+#: M: a square matrix, P: a positive definite matrix, v: a vector, s: a number, i: indices into a vector, n: another number
 MATRICES = parts("""{M} @ {M} | {M} + {M}.T | {M} * {s} | np.linalg.inv({P}) | np.linalg.solve({P}, {M}) | np.linalg.cholesky({P})
     | np.linalg.solve({M} + 2 * E, {M}) | np.outer({v}, {v}) | np.tril({M}) | np.triu({M}, 1) | {M}.T
     | np.diag({v}) | {M} @ {P} @ {M}.T | np.sort({M}, axis=0) | np.cumsum({M}, axis=1) | {M}[np.argsort({v})]
@@ -42,7 +42,7 @@ KINDS = {"M": MATRICES, "v": VECTORS, "s": NUMBERS}
 
 
 def program(seed: int) -> list[Statement]:
-    """The definition of a function ``f(M, v, s, p, q)``; the seed says of what size."""
+    """Return the definition of a function ``f(M, v, s, p, q)``; the seed also determines the size."""
     rng = random.Random(seed)
     names = {"M": ["M"], "v": ["v"], "s": ["s"]}
     lines = ["E = np.eye(len(v))", "P = M @ M.T + E"]
@@ -89,7 +89,7 @@ def against_eager(program: list[Statement]) -> Outcome:
 
 
 def _calls(rng: np.random.Generator) -> list[tuple[Any, ...]]:
-    """Arguments of several calls; after the first, matrices and positions of all sorts."""
+    """Return the arguments of several calls; after the first call with special matrices and indices."""
     n = int(rng.integers(1, 5))
     dtype = rng.choice([np.float64, np.float64, np.float32])
     calls = []
@@ -123,7 +123,7 @@ def _compare(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> str:
             expected, found = _outcome(function, args), _outcome(compiled, args)
             if isinstance(expected, str) or isinstance(found, str):
                 unneeded = not isinstance(found, str) and any([plan.dropped for plan in compiled.plan(*calls[0]).plans])
-                if expected != found and not unneeded:  # what nobody needs is not computed, and so does not fail
+                if expected != found and not unneeded:  # unneeded values are not computed and cannot fail
                     return f"call {k}: {found} for {expected}"
             elif (what := difference(found, expected)) or (what := _types(found, expected)):
                 return f"call {k}: {what}"

@@ -1,7 +1,7 @@
-"""Random programs on Dask arrays in random chunks: values and gradients are NumPy's, or an error says what Dask lacks.
+"""Random programs on Dask arrays in random chunks: values and gradients equal NumPy's, or an error names the limitation.
 
-Every other program is a row of the table on one of its samples, with first and second derivatives; the others are a few
-of NumPy's functions, one of the other.
+Every second program applies a primitive to one of its samples, with first and second derivatives; the others consist of a
+few NumPy functions.
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ CLEAR = (
 )
 #: cut along one axis, its factors are put together from those of blocks, and have other signs
 SIGNS = {"svd"}
-#: what decides by a number, which computes it
-DECIDES = re.compile(
-    r"(?<![.\w])(max|min|sorted)\(|\.clip\("
-)  # the method compares the elements of an array of objects
+#: functions that branch on a number, which computes it
+DECIDES = re.compile(r"(?<![.\w])(max|min|sorted)\(|\.clip\(")  # the method compares the elements of an object array
 
 
 def cuts(shape: tuple[int, ...], rng: random.Random) -> tuple[tuple[int, ...], ...]:
-    """Chunks for a shape: each axis whole, in ones, or cut anywhere."""
+    """Return chunks for a shape: each axis whole, in ones, or split randomly."""
 
     def axis(n: int) -> tuple[int, ...]:
         way = rng.random()
@@ -56,7 +54,7 @@ def cuts(shape: tuple[int, ...], rng: random.Random) -> tuple[tuple[int, ...], .
 
 
 class Maker(making.NumpyMaker):
-    """Of functions that write nothing and choose no way."""
+    """Generates functions without in-place writes and branches."""
 
     weights = {kind: weight for kind, weight in making.NumpyMaker.weights.items() if kind not in ("in-place", "loop")}
 
@@ -137,7 +135,7 @@ def _function(program: list[Statement]) -> Outcome:
     rng = random.Random(program[-1].text)
     try:
         wanted = cr.value_and_grad(env["f"])(env["x"])
-    except Exception:  # which the other modes judge
+    except Exception:  # tested by the other modes
         return Outcome([], [])
     lazy = _cut(rng, env["x"])
     about = f"{program[-2].text}\n# in chunks {lazy.chunks}"

@@ -1,4 +1,4 @@
-"""Is what a compiled function computes what eager computes, bit for bit?"""
+"""Compare compiled functions with eager execution, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chainrule.tree import tree_flatten, tree_map
 
 
 def arrays_of(result: Any) -> list[Any]:
-    """The leaves of a result, as arrays."""
+    """Return the leaves of a result as arrays."""
     return [
         x if x is None or isinstance(x, str) else np.array(x.detach() if isinstance(x, cr.Tensor) else x)
         for x in tree_flatten(result)[0]
@@ -24,7 +24,7 @@ def arrays_of(result: Any) -> list[Any]:
 
 
 def difference(ours: Any, eager: Any) -> str:
-    """In a few words what differs between two results, or nothing."""
+    """Describe the first difference between two results in a few words; "" if they are equal."""
     if tree_flatten(ours)[1] != tree_flatten(eager)[1]:
         return f"the structure {tree_flatten(ours)[1]} for {tree_flatten(eager)[1]}"
     for x, y in zip(arrays_of(ours), arrays_of(eager), strict=True):
@@ -39,7 +39,7 @@ def difference(ours: Any, eager: Any) -> str:
 
 
 def compare(function: Callable[..., Any], *calls: tuple[Any, ...]) -> str:
-    """Where a compiled function of arrays differs from eager, in words; nothing where it does not.
+    """Describe how a compiled function of arrays differs from eager execution; "" if it does not.
 
     Args:
         calls: arguments of several calls, of the same shapes and dtypes. The first is the one that is recorded and the
@@ -55,7 +55,7 @@ def compare(function: Callable[..., Any], *calls: tuple[Any, ...]) -> str:
         warnings.simplefilter("ignore", RuntimeWarning)
         warnings.filterwarnings("always", message="compile")
         eager = [_outcome(function, _own(args)) for args in calls]
-        compiled = cr.compile(function, max_slowdown=None)  # each new kind of call is traced at once
+        compiled = cr.compile(function, max_slowdown=None)  # trace each new kind of call at once
         for k, (args, expected) in enumerate([(calls[0], eager[0]), *zip(calls, eager, strict=True)]):
             compiled.function = noted if k == 1 else function
             found = _difference(_outcome(compiled, _own(args)), expected)
@@ -66,7 +66,9 @@ def compare(function: Callable[..., Any], *calls: tuple[Any, ...]) -> str:
             if warned:
                 return f"not compiled: {warned[0].message}"
             if runs:
-                for _ in range(TRIES):  # what may be otherwise later is tried again, and told in the end
+                for _ in range(
+                    TRIES
+                ):  # differences that may vary between calls are tried again and reported at the end
                     runs.clear()
                     _outcome(compiled, _own(args))
                 if runs:
@@ -75,7 +77,7 @@ def compare(function: Callable[..., Any], *calls: tuple[Any, ...]) -> str:
 
 
 def _own(args: Any) -> Any:
-    """Arguments with memory of their own, laid out as they are: the function may write to them."""
+    """Copy arguments with their layout, because the function may write to them."""
 
     def own(x: Any) -> Any:
         if isinstance(x, cr.Tensor):
@@ -90,7 +92,7 @@ def _copied(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _outcome(function: Callable[..., Any], args: Any) -> Any:
-    """What a call returns, and what its arguments are afterwards; or the exception."""
+    """Return the result of a call and its arguments after the call, or the exception."""
     cr.manual_seed(7)
     try:
         return function(*args), args

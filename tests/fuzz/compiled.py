@@ -1,7 +1,7 @@
-"""Random programs, compiled: what they compute has eager's bits, when it is recorded and when it is replayed.
+"""Random programs, compiled: recorded and replayed calls give the same bits as eager calls.
 
-A program is one of the three other kinds, or has loops (its seed says which): the inputs become the arguments of a function, in layouts
-of all sorts, and the other statements its body.
+A program is of one of the three other kinds or contains loops, depending on its seed: the inputs become the arguments of a
+function, with various layouts, and the other statements become its body.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .comparing import compare
 from .judging import Failure, Outcome
 from .making import Statement
 
-# What eager does and a recording doesn't.
+# Operations that work in eager execution but not in a recording.
 DOCUMENTED = [
     ("not compiled", "it is run as it is"),
     ("for RuntimeError: one of the variables needed for gradient computation", "nothing is overwritten in a recording"),
@@ -29,7 +29,7 @@ DOCUMENTED = [
 
 
 def program(seed: int) -> list[Statement]:
-    """The seed is a comment of the first statement, from which layouts follow."""
+    """Return a program; its seed is a comment of the first statement and determines the layouts."""
     kind = seed % 4
     if kind == 3:
         made = loops.program(seed)
@@ -41,7 +41,7 @@ def program(seed: int) -> list[Statement]:
 
 
 def against_eager(program: list[Statement]) -> Outcome:
-    """Call a program's function compiled and not: twice with the same numbers, then with others, then with other shapes."""
+    """Call a program's function eagerly and compiled: twice with the same numbers, then with other numbers and other shapes."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = _function(program)
@@ -63,7 +63,7 @@ def against_eager(program: list[Statement]) -> Outcome:
 
 
 def _function(program: list[Statement]) -> Any:
-    """A program as the text of a function of its inputs, the function, and the inputs; None if nothing of it runs."""
+    """Return a program as the source of a function of its inputs, the function, and the inputs, or None if nothing runs."""
     env: dict[str, Any] = {"torch": chainrule, "np": np, "log": []}
     inputs: dict[str, Any] = {}
     body = []
@@ -90,7 +90,7 @@ def _function(program: list[Statement]) -> Any:
 
 
 def _derivatives(definition: str) -> str:
-    """Statements that differentiate the function that a program ends with."""
+    """Return statements that differentiate the function at the end of a program."""
     name = definition.rpartition("\ndef ")[2].removeprefix("def ").partition("(")[0]
     along = "torch.cos(x) if isinstance(x, torch.Tensor) else np.cos(x)"
     return (
@@ -99,7 +99,7 @@ def _derivatives(definition: str) -> str:
 
 
 def _results(variables: dict[str, Any]) -> Any:
-    """What a program made: numbers and tensors, and the gradients of its inputs."""
+    """Return the numbers and tensors of a program, and the gradients of its inputs."""
     found = [
         _plain(x) for name, x in sorted(variables.items()) if name[0] in "v" or name in ("total", "first", "logged")
     ]
@@ -121,7 +121,7 @@ def _detached(x: Any) -> Any:
 
 
 def _laid_out(x: Any, rng: random.Random) -> Any:
-    """The same numbers, elsewhere in memory."""
+    """Copy numbers to other memory with another layout."""
     array = x.detach().numpy() if isinstance(x, chainrule.Tensor) else x
     order = rng.choice(["same", "same", "F", "every other", "backwards"]) if array.ndim else "same"
     if order == "F":
@@ -134,12 +134,12 @@ def _laid_out(x: Any, rng: random.Random) -> Any:
 
 
 def _as(x: Any, array: Any) -> Any:
-    """An array as an argument like x."""
+    """Convert an array to an argument of the type of x."""
     return chainrule.from_numpy(array).requires_grad_(x.requires_grad) if isinstance(x, chainrule.Tensor) else array
 
 
 def _changed(arguments: dict[str, Any], factor: float) -> dict[str, Any]:
-    """Other numbers in the same places of memory."""
+    """Change the numbers in place."""
 
     def changed(x: Any) -> Any:
         array = x.detach().numpy() if isinstance(x, chainrule.Tensor) else x

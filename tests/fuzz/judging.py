@@ -1,4 +1,4 @@
-"""What a program should have given: PyTorch's word for every statement, or numbers that need no second library."""
+"""Judge the results of programs, by comparison with PyTorch for each statement, or by finite differences and NumPy."""
 
 import ast
 import random
@@ -13,8 +13,8 @@ import numpy as np
 
 from .making import Statement, dtype_of, text_of
 
-# What docs/compat.md says of programs on which the libraries differ: how the difference begins, a pattern for the statement
-# and the difference, and the row of that page (a test looks it up).
+# The differences from PyTorch that docs/compat.md documents: the start of the difference, a pattern for the statement
+# and the difference, and the entry of that page (a test checks that it exists).
 _DERIVATIVES = "derivatives that PyTorch has not, or not rightly"
 _KERNELS = "operands of several dtypes, and dtypes that PyTorch has no kernel for"
 DOCUMENTED = [
@@ -108,7 +108,7 @@ DOCUMENTED = [
 ]
 
 
-# The same, where the pattern is for the whole program.
+# The same, with a pattern for the whole program.
 DOCUMENTED_BEFORE = [
     (
         "ours raises RuntimeError: element 0 of tensors does not require grad",
@@ -157,7 +157,7 @@ DOCUMENTED_BEFORE = [
 
 
 _ELEMENTS = "arrays of elements that carry derivatives (`np.array([x[0], x[1]])`)"
-# The same of NumPy programs; the pattern is for the error.
+# The same for NumPy programs, with a pattern for the error.
 OF_NUMPY = [
     ("value", "has no callable \\w+ method|not supported for the input types|dtype\\('O'\\)", _ELEMENTS),
     (
@@ -179,7 +179,7 @@ class Failure(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """What stays the same when the same defect shows again: the names of what was called, and the message without numbers."""
+        """Return a signature that is the same for repeated occurrences of a defect: called names, and the message without numbers."""
         lines = self.statement.splitlines() or [""]
         told = "\n".join(lines[1:-1]) if lines[0].startswith("def") and len(lines) > 2 else lines[-1]
         calls = sorted(
@@ -202,14 +202,14 @@ class TooLong(BaseException):
 
 @contextmanager
 def within(seconds: int) -> Any:
-    """Raise after so many seconds of the processor's."""
+    """Raise an error after a limit of CPU seconds."""
 
     def stop(*_: Any) -> None:
         raise TooLong
 
     before = {s: signal.signal(s, stop) for s in (signal.SIGPROF, signal.SIGALRM)}
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.alarm(10 * seconds)  # where it waits for something
+    signal.alarm(10 * seconds)  # for programs that wait
     try:
         yield
     finally:
@@ -227,7 +227,7 @@ def numbers(x: Any) -> np.ndarray:
 
 
 def read(x: Any) -> np.ndarray:
-    """The numbers of a tensor of PyTorch's; none of a view that it forbids to look at."""
+    """Return the numbers of a PyTorch tensor, or none for views that PyTorch does not allow to read."""
     try:
         return numbers(x)
     except RuntimeError:
@@ -237,12 +237,12 @@ def read(x: Any) -> np.ndarray:
 def is_leaf(x: Any) -> bool | None:
     try:
         return x.is_leaf
-    except RuntimeError:  # PyTorch's: a view that was made in no_grad, and its base was written outside
+    except RuntimeError:  # PyTorch: a view created in no_grad whose base was written outside
         return None
 
 
 def difference(ours: Any, theirs: Any, tolerance: float) -> str:
-    """In a few words, or nothing."""
+    """Describe the difference in a few words; "" if there is none."""
     if isinstance(theirs, tuple | list):
         if not isinstance(ours, tuple | list) or len(ours) != len(theirs):
             return f"{type(ours).__name__} of {len(ours) if hasattr(ours, '__len__') else 1} for {type(theirs).__name__} of {len(theirs)}"
@@ -291,19 +291,19 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
 
 
 class Shaken(ast.NodeTransformer):
-    """The program with numbers a little beside its own, which tells rounding and kinks from defects."""
+    """Perturbs the numbers of a program slightly, to distinguish rounding and kinks from defects."""
 
     def __init__(self, seed: int, amount: float):
         self.rng, self.amount = random.Random(seed), amount
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if isinstance(node.value, float) and node.value != round(node.value, 1):  # not the exponents and bounds
+        if isinstance(node.value, float) and node.value != round(node.value, 1):  # except exponents and bounds
             return ast.Constant(node.value * (1 + self.amount * self.rng.uniform(-1, 1)))
         return node
 
 
 def states(lib: Any, program: list[Statement]) -> Any:
-    """Run statement by statement; after each: the error or None, and the variables."""
+    """Run statement by statement; yield the error or None, and the variables, after each."""
     env: dict[str, Any] = {"torch": lib, "log": []}
     for statement in program:
         try:
@@ -320,7 +320,7 @@ def assigned(statement: Statement) -> list[str]:
 
 
 def forget(env: dict[str, Any]) -> None:
-    """Gradients, and what hooks wrote down."""
+    """Remove gradients and the records of hooks."""
     env["log"].clear()
     for x in env.values():
         if hasattr(x, "requires_grad") and is_leaf(x):
@@ -341,9 +341,9 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
         for at, (statement, (our_error, our_env), (their_error, their_env)) in enumerate(runs):
             if our_error and their_error:
                 raised.append(statement)
-                if "inference tensor" in str(their_error):  # which PyTorch has overwritten by then
+                if "inference tensor" in str(their_error):  # PyTorch has overwritten it
                     return Outcome(agreed, raised, documented="`inference_mode`, `is_inference_mode_enabled`")
-                if "backward(" in statement.text:  # then ours wrote no gradients, and PyTorch some
+                if "backward(" in statement.text:  # chainrule then stores no gradients, and PyTorch stores some
                     forget(our_env)
                     forget(their_env)
                 continue
@@ -399,7 +399,7 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
 
 
 def with_functions(program: list[Statement], statement: Statement) -> str:
-    """The statement, and the functions that it names (and those that they name)."""
+    """Return a statement with the functions that it calls, directly or indirectly."""
     text = statement.text
     for earlier in reversed(program):
         if (name := re.match(r"def (\w+)", earlier.text)) and re.search(rf"\b{name[1]}\b", text):
@@ -408,7 +408,7 @@ def with_functions(program: list[Statement], statement: Statement) -> str:
 
 
 def overlapping(program: list[Statement], env: dict[str, Any]) -> bool:
-    """Whether a statement adds one part of some memory to another."""
+    """Return whether a statement adds one part of some memory to another."""
     pairs = (
         m for s in program for m in re.findall(r"\b(v\d+)\b(?:.*\w_\(| ?\[.*\] .?= | [-+*/]= ).*\b(v\d+)\b", s.text)
     )
@@ -423,12 +423,12 @@ PRECISE = {"float32": "float64", "complex64": "complex128", ".float()": ".double
 DOUBLE = re.compile("|".join(map(re.escape, PRECISE)))
 
 
-#: what differs at zero, and where it is rounded to something else
+#: functions that are discontinuous at zero and at rounding boundaries
 OF_ZERO = "nonzero|argwhere|count_nonzero|sign|sgn|bool"
 
 
 def at_bound(statement: Statement, env: dict[str, Any], tolerance: float) -> bool:
-    """Whether a statement chooses elements by a bound that one of them is at, up to rounding."""
+    """Return whether a statement selects elements by a bound that equals one of them up to rounding."""
     bounds = re.findall(r"(v\d+)(\.abs\(\))? [<>]=? (-?[0-9.]+)", statement.text)
     bounds += [(name, "", "0") for name in re.findall(rf"(v\d+)\.(?:{OF_ZERO})\(", statement.text)]
     sides = [(read(env[name]), absolute, float(bound)) for name, absolute, bound in bounds if name in env]
@@ -436,7 +436,7 @@ def at_bound(statement: Statement, env: dict[str, Any], tolerance: float) -> boo
 
 
 def tied(program: list[Statement], torch: Any) -> bool:
-    """Whether one of several equal numbers is chosen."""
+    """Return whether one of several equal numbers is selected."""
     *_, (_, env) = states(torch, program)
     chosen = [
         env.get(name)
@@ -447,7 +447,7 @@ def tied(program: list[Statement], torch: Any) -> bool:
 
 
 def shaky(program: list[Statement], torch: Any, tolerance: float, what: str) -> bool:
-    """Whether PyTorch's own answers (of a difference in shapes: their shapes) move when the inputs do, by as little as rounding does."""
+    """Return whether PyTorch's results (or their shapes) change when the inputs change within rounding."""
     shapes = re.match(r"(at the end, )?v\d+: shape ", what)
     if not shapes and "values" not in what and "LinAlgError" not in what:
         return False
@@ -457,7 +457,7 @@ def shaky(program: list[Statement], torch: Any, tolerance: float, what: str) -> 
             Statement(s.kind, ast.unparse(Shaken(seed, tolerance * 1e-3 * (seed > 0)).visit(ast.parse(s.text))))
             for s in program
         ]
-        if seed == 1 and tolerance >= 1e-4:  # what is rounded to single precision, in double precision
+        if seed == 1 and tolerance >= 1e-4:  # repeat single-precision computations in double precision
             shaken = [Statement(s.kind, DOUBLE.sub(lambda m: PRECISE[m[0]], s.text)) for s in program]
         *_, (error, env) = states(torch, shaken)
         here = [read(x) for n, x in env.items() if n[0] in "vtf" and hasattr(x, "requires_grad")]
@@ -470,26 +470,26 @@ def shaky(program: list[Statement], torch: Any, tolerance: float, what: str) -> 
     return False
 
 
-# ---- against differences, and one way to compute a thing against another
+# ---- against finite differences, and one method against another
 
 
 def slope(f: Callable[[float], float], h: float) -> float:
-    """Fourth-order central differences: with h = 1e-3 the truncation is about 1e-12, and rounding as much."""
+    """Return a fourth-order central difference: with h = 1e-3, truncation and rounding errors are about 1e-12."""
     return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
 
 
 def smooth_slope(f: Callable[[float], float]) -> float | None:
-    """None at a kink, or where the numbers are too large to tell."""
+    """Return the slope, or None at a kink or if the numbers are too large."""
     far, near = 1e-3, 4e-4
     one, two = slope(f, far), slope(f, near)
     bent = [(f(h) - 2 * f(0.0) + f(-h)) / h for h in (far, near)]
-    jump = (far * bent[1] - near * bent[0]) / (far - near)  # of the slope: `bent` extrapolated to h = 0
+    jump = (far * bent[1] - near * bent[0]) / (far - near)  # the jump of the slope: `bent` extrapolated to h = 0
     smooth = abs(one - two) <= 1e-8 * max(1.0, abs(two)) and abs(jump) <= 1e-5 * max(1.0, abs(two))
     return two if smooth and abs(two) < 1e6 else None
 
 
 def against_differences(program: list[Statement], lib: Any, _: Any = None) -> Outcome:
-    """f(x): its gradient, and the gradient's, against central differences; forward mode against reverse; vmap against a loop."""
+    """Compare gradients and second derivatives of f with central differences, forward with reverse mode, and vmap with a loop."""
     env: dict[str, Any] = {"torch": lib}
     agreed: list[Statement] = []
     raised: list[Statement] = []
@@ -575,7 +575,7 @@ _ARRAYS_OF_ELEMENTS = re.compile(r"np\.array\(\[|= \[row\.sum\(\) for")
 
 
 def against_numpy(program: list[Statement], lib: Any) -> Outcome:
-    """f(x) of an array: the value is NumPy's own, the gradient that of central differences of it."""
+    """Compare the value of f with NumPy's, and its gradient with central differences."""
     env: dict[str, Any] = {"np": np}
     agreed: list[Statement] = []
     raised: list[Statement] = []
@@ -590,7 +590,7 @@ def against_numpy(program: list[Statement], lib: Any) -> Outcome:
             value = f(x.copy())
             along = smooth_slope(lambda h: float(f(x + h * d)))
             rows = np.array([f(row.copy()) for row in xs])
-        except Exception:  # what it does depends on numbers: no program of NumPy's for all of these
+        except Exception:  # its behaviour depends on numbers: not a NumPy program for all inputs
             return Outcome(agreed, raised, documented="NumPy refuses it for numbers nearby")
         checks: list[tuple[str, Any, Any, float]] = [
             ("value", lambda: lib.func.value_and_grad(f)(x)[0], lambda: value, 1e-12)
@@ -639,7 +639,7 @@ def against_numpy(program: list[Statement], lib: Any) -> Outcome:
 
 
 def is_jump(f: Any, x: np.ndarray, got: Any) -> bool:
-    """Whether NumPy's own answer moves about as far as ours is from it when the numbers move by as little as rounding."""
+    """Return whether NumPy's result changes by about the observed difference when the input changes within rounding."""
     rng = np.random.default_rng(0)
     value = f(x.copy())
     near = [f(x * (1 + 4e-16 * rng.integers(-2, 3, x.shape))) for _ in range(16)]
@@ -647,14 +647,14 @@ def is_jump(f: Any, x: np.ndarray, got: Any) -> bool:
 
 
 def variables(text: str, x: np.ndarray) -> dict[str, Any]:
-    """What a function's variables are at its end, in plain NumPy."""
+    """Return the variables at the end of a function in NumPy."""
     env: dict[str, Any] = {"np": np}
     exec(re.sub(r"return .*\Z", "return locals()", text), env)
     return env["f"](x.copy())
 
 
 def has_number_written(text: str, x: np.ndarray) -> bool:
-    """Whether a program makes an array without axes, and writes (docs/guide/numpy_code.md)."""
+    """Return whether a program makes a 0-d array and writes to it (docs/guide/numpy_code.md)."""
     arrays = any(type(v) is np.ndarray and not v.ndim for v in variables(text, x).values())
     return (
         arrays
@@ -663,7 +663,7 @@ def has_number_written(text: str, x: np.ndarray) -> bool:
 
 
 def spread_is_zero(text: str, x: np.ndarray) -> bool:
-    """Whether a statement takes the standard deviation of equal numbers: NumPy's is 0, or rounding."""
+    """Return whether a statement takes the standard deviation of equal numbers: NumPy's result is 0 or rounding."""
     values = variables(text, x)
     names = re.findall(r"(v\d+) = .*\bstd\(", text)
     return any(np.any(np.abs(values[name]) < 1e-12) for name in names if name in values)
@@ -673,7 +673,7 @@ def spread_is_zero(text: str, x: np.ndarray) -> bool:
 
 
 class Without(ast.NodeTransformer):
-    """A statement without its n-th part: a statement, or a term of a sum."""
+    """Removes the n-th part of a statement: a statement, or a term of a sum."""
 
     def __init__(self, n: int):
         self.n = n
@@ -700,7 +700,7 @@ class Without(ast.NodeTransformer):
 def shrunk(
     program: list[Statement], judge: Callable[[list[Statement]], Outcome], failure: Failure
 ) -> tuple[list[Statement], Failure]:
-    """Leave out what does not matter to the failure, statement by statement, from the end."""
+    """Remove statements from the end that are not needed for the failure."""
 
     def fails(tried: list[Statement]) -> Failure | None:
         try:
@@ -713,9 +713,7 @@ def shrunk(
     changed = True
     while changed:
         changed = False
-        if program[-1].text.startswith(
-            "def f(x)"
-        ):  # a function of an array: what other names stand for may be x itself
+        if program[-1].text.startswith("def f(x)"):  # for a function of an array: other names may refer to x
             for name in sorted(set(re.findall(r"\bv\d+\b", program[-1].text))):
                 text = re.sub(rf"\b{name}\b(?! =)", "x", program[-1].text)
                 if text != program[-1].text and (found := fails([*program[:-1], Statement("numpy", text)])):

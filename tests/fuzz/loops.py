@@ -1,7 +1,7 @@
-"""Random functions with loops, for the fuzz of compiled programs: what is repeated is rolled up in a plan.
+"""Random functions with loops, for the fuzz tests of compiled programs, where a plan repeats the body.
 
-A body is lines that are drawn once. They use what is carried (and what was one time round before), rows of data, the number of the time
-round, arrays of the program, and loops of their own; the first or the last time round may have a line more.
+A loop body consists of randomly drawn lines. They use carried values (also of the previous iteration), rows of data, the
+iteration number, arrays of the program, and nested loops; the first or the last iteration may have an additional line.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OPERATIONS = [
 
 
 def program(seed: int) -> list[Statement]:
-    """Inputs, and a function of the first of them that is also differentiated."""
+    """Return inputs, and a function of the first one, which is also differentiated."""
     rng = random.Random(seed)
     size, count = rng.choice([1, 2, 3, 4, 7]), rng.choice([4, 5, 8, 13, 30])
     statements = [
@@ -64,7 +64,7 @@ def program(seed: int) -> list[Statement]:
 
 
 def _loop(rng: random.Random, k: str, count: int, sources: list[str], deep: bool = False) -> list[str]:
-    """The lines of a loop, at the end of which ``a`` is new."""
+    """Return the lines of a loop that assigns a new ``a`` at its end."""
     names = list(sources)
     body: list[str] = []
     for i in range(rng.randint(1, 5)):

@@ -1,8 +1,8 @@
-"""Programs are made by running them: a template's holes are filled with what fits the values so far.
+"""Generate programs by running them: the placeholders of a template are filled according to the current values.
 
-The library that runs a program while it is made is the one whose word counts (PyTorch where there is one), so that what
-only the other one refuses stays in. A program is a list of statements, each with its kind; one in a function's body is
-a line of the statement that defines the function.
+A program runs during its generation with the reference library (PyTorch if it is available), so that statements remain that
+only the other library rejects. A program is a list of statements with their kinds; a statement in a function's body is a
+line of the statement that defines the function.
 """
 
 import itertools
@@ -19,9 +19,9 @@ from . import numpy_templates
 from .templates import EINSUMS, INPLACE, RECORD, TEMPLATES, WEIGHTS
 
 HOLE = re.compile(r"\{(\w+)\}")
-# What a function of a transformation may be made of: nothing that keeps a record of its own.
+# The statements of a transformed function: nothing with a graph of its own.
 PURE = [kind for kind in WEIGHTS if kind not in RECORD and kind not in INPLACE] + list(INPLACE)
-# What a difference sees and a gradient doesn't, and what vmap refuses.
+# Operations that finite differences detect and gradients do not, and those that vmap rejects.
 CUTS = re.compile(r"detach|\.data|nonzero|argwhere|item|tolist|torch\.where\(\{m\}\)|float32|float\(|long|bool")
 SMOOTH = [kind for kind in PURE if kind not in ("comparison", "dtype", "sorting")]
 
@@ -32,7 +32,7 @@ class Statement(NamedTuple):
 
 
 class Rejected(Exception):
-    """No value fits a hole, or what came out is of no use."""
+    """Raised if no value fits a placeholder, or the result is useless."""
 
 
 def dtype_of(x: Any) -> str:
@@ -45,7 +45,7 @@ def kind_of(x: Any) -> str:
 
 
 def memory(x: Any) -> int:
-    """What is the same for all tensors that share memory."""
+    """Return an identifier that is the same for all tensors that share memory."""
     if not hasattr(x, "untyped_storage") or hasattr(x, "_raw"):
         x = np.asarray(x) if isinstance(x, np.generic) else memory_of(getattr(x, "_raw", x))
         while isinstance(x.base, np.ndarray):
@@ -55,7 +55,7 @@ def memory(x: Any) -> int:
 
 
 def apart(x: Any) -> bool:
-    """No element stands in two places."""
+    """Return whether no two elements share memory."""
     return 0 not in (x.stride() if hasattr(x, "stride") else x.strides)
 
 
@@ -68,7 +68,7 @@ def count(x: Any) -> int:
 
 
 class Maker:
-    """Statements of one block, and the values that they gave when they ran."""
+    """The statements of a block, and the values that they gave when they ran."""
 
     templates, weights, array = TEMPLATES, WEIGHTS, "torch.tensor"
 
@@ -86,10 +86,10 @@ class Maker:
         self.definitions: list[str] = []
         self.x = self.v = ""
 
-    # ---- what a hole is filled with
+    # ---- filling placeholders
 
     def pick(self, wanted: str = "t", fits: Any = None, named: Any = None) -> str:
-        """A name; recent ones are likelier."""
+        """Return a name; recent ones are more likely."""
         names = [n for n in self.names if (named is None or n in named) and self.suits(n, wanted, fits)]
         for _ in range(min(len(names), 4)):
             name = names[min(len(names) - 1, int(len(names) * self.rng.random() ** 0.6))]
@@ -101,7 +101,7 @@ class Maker:
         x = self.env[name]
         try:
             return (wanted == "t" or kind_of(x) == wanted) and (fits is None or fits(x))
-        except RuntimeError:  # PyTorch's, of views that were made in no_grad and written outside
+        except RuntimeError:  # PyTorch: views created in no_grad whose base was written outside
             return False
 
     def broadcasts(self, y: Any) -> bool:
@@ -181,8 +181,10 @@ class Maker:
         return tuple(shape)
 
     def index(self, x: Any) -> str:
-        """Slices, numbers, None, an ellipsis, lists, tensors and masks. A number stands beside arrays only if nothing is between
-        them, because NumPy's rule holds there (docs/compat.md)."""
+        """Return an index of slices, numbers, None, an ellipsis, lists, tensors and masks.
+
+        Numbers and arrays are adjacent, because NumPy's rule applies otherwise (docs/compat.md).
+        """
         rng, parts, axis = self.rng, [], 0
         if x.ndim == 0:
             return rng.choice(["()", "None", "...", "True"])
@@ -236,11 +238,11 @@ class Maker:
                 self.attempt(kind, text[1:])
             else:
                 self.attempt(kind, text, f"v{next(self.count)}")
-        except (Rejected, RuntimeError):  # PyTorch's own, when a view that it forbids is looked at
+        except (Rejected, RuntimeError):  # PyTorch: reading a view that it does not allow
             pass
 
     def attempt(self, kind: str, text: str, name: str = "") -> None:
-        """Run a statement, and keep it if it did, or else now and then."""
+        """Run a statement; keep it if it succeeds, and sometimes if it fails."""
         statement = "\n".join([*self.definitions, f"{name} = {text}" if name else text])
         before = set(self.env)
         try:
@@ -259,7 +261,7 @@ class Maker:
 
     def register(self, name: str, of_old: str) -> None:
         value = self.env[name]
-        if not hasattr(value, "dtype") or not hasattr(value, "sum"):  # dtypes have a shape, and a dtype
+        if not hasattr(value, "dtype") or not hasattr(value, "sum"):  # dtypes have a shape and a dtype, too
             return
         if count(value) > 150 or value.ndim > 5:
             raise Rejected
@@ -268,13 +270,13 @@ class Maker:
             self.own.add(name)
 
     def foreign(self) -> set[int]:
-        """The memory that a function's body did not make."""
+        """Return the memory that a function's body did not allocate."""
         return {memory(self.env[n]) for n in self.names if n not in self.own and n != self.names[-1]}
 
     # ---- functions and transformations
 
     def define(self, *examples: str, scalar: bool, length: int = 0, kinds: Any = None, values: Any = None) -> str:
-        """Define a function of tensors like these; its name. Its text stands before the statement that is being made."""
+        """Define a function of tensors like the examples and return its name. Its source precedes the current statement."""
         name = f"f{next(self.count)}"
         args = [f"a{next(self.count)}" for _ in examples]
         values = values or [self.env[e] for e in examples]
@@ -282,7 +284,7 @@ class Maker:
         if self.depth < 3:
             kinds = [*kinds, "transformation"]
         inner = Maker(self.torch, self.rng, self, kinds, **dict(zip(args, values)))
-        inner.names += args * 2  # likelier
+        inner.names += args * 2  # more likely
         for _ in range(length or self.rng.randint(1, 4)):
             inner.step()
         made = [
@@ -306,7 +308,7 @@ class Maker:
         x = self.pick("f", lambda t: 0 < count(t) <= 12)
         value = self.env[x]
         ways = ["grad", "grad", "vjp", "jvp", "jacrev", "jacfwd", "vmap", "vmap", "dual"]
-        if self.depth < 2:  # each of these differentiates twice, and more
+        if self.depth < 2:  # each of these differentiates at least twice
             ways += ["hessian", "two", "functional", "hvp"]
         match rng.choice(ways):
             case "grad":
@@ -361,7 +363,7 @@ class Maker:
         raise AssertionError
 
 
-# ---- whole programs
+# ---- complete programs
 
 
 def literal(rng: random.Random, shape: tuple[int, ...], draw: Any) -> Any:
@@ -372,7 +374,7 @@ SHAPES = [(), (2,), (3,), (3,), (2, 3), (3, 3), (2, 2), (3, 2), (1, 3), (2, 1), 
 
 
 def torch_program(torch: Any, seed: int) -> list[Statement]:
-    """A program of PyTorch's: a few tensors, 20 to 60 statements, and gradients of what it made at the end."""
+    """Return a PyTorch program: a few tensors, 20 to 60 statements, and gradients at the end."""
     rng = random.Random(seed)
     maker = Maker(torch, rng)
     floats = rng.choice([["float64"], ["float64"], ["float32"], ["float32", "float64"]])
@@ -403,7 +405,7 @@ def torch_program(torch: Any, seed: int) -> list[Statement]:
 
 
 def plain_program(lib: Any, seed: int) -> list[Statement]:
-    """A function of one tensor of float64, with nested transformations inside, and that tensor."""
+    """Return a function of one float64 tensor with nested transformations, and that tensor."""
     rng = random.Random(seed)
     maker = Maker(lib, rng)
     x = literal(rng, rng.choice(SHAPES[1:]), lambda: round(rng.uniform(-1.2, 1.2), 4))
@@ -422,7 +424,7 @@ class NumpyMaker(Maker):
     templates, weights, array = numpy_templates.TEMPLATES, numpy_templates.WEIGHTS, "np.array"
 
     def hole(self, name: str) -> str:
-        if name == "o":  # NumPy's numbers are values
+        if name == "o":  # NumPy's scalars are values
             self.x = self.pick("f", lambda t: apart(t) and t.ndim, self.own)
             return self.x
         return super().hole(name)
@@ -433,7 +435,7 @@ class NumpyMaker(Maker):
 
 
 def numpy_program(seed: int) -> list[Statement]:
-    """A function of one array, as NumPy's users write them, and that array."""
+    """Return a function of one array in NumPy style, and that array."""
     rng = random.Random(seed)
     maker = NumpyMaker(None, rng)
     maker.env["np"] = np
@@ -456,7 +458,7 @@ def numpy_program(seed: int) -> list[Statement]:
 
 
 def finish(maker: Maker) -> None:
-    """Gradients of a sum over what was made, and a second derivative."""
+    """Append gradients of a sum over the results, and a second derivative."""
     rng = maker.rng
     leaves = [n for n in maker.names if maker.suits(n, "f", lambda t: t.is_leaf and t.requires_grad)]
     ends = [n for n in maker.names if maker.suits(n, "f", lambda t: t.requires_grad and largest(t) < 1e3)]

@@ -1,4 +1,4 @@
-"""What makes the programs of a mode, and what judges them."""
+"""The generators and judges of the modes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from . import pairs as of_pairs
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     import torch
-    import torch._dynamo  # which a first backward pass loads, and a program's time is limited
+    import torch._dynamo  # the first backward pass loads it, and the time of a program is limited
 
     torch.set_num_threads(1)
     return lambda seed: making.torch_program(torch, seed), lambda program: judging.against_torch(

@@ -1,7 +1,7 @@
-"""Random programs by the eager path in C and by Python's: the same bits, graphs, places, warnings and errors.
+"""Random programs in the C fast path and in Python: the same bits, graphs, source locations, warnings and errors.
 
-Every other program is dense in what C does: arithmetic of a few shapes and layouts, with zeros of both signs, infinities and
-nans among the numbers, and first and second derivatives. The rest are those of the other modes.
+Every second program consists of operations in C: arithmetic of a few shapes and layouts, with signed zeros, infinities and
+nans, and first and second derivatives. The others are those of the other modes.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ USES = ["{a}.register_hook(lambda g: g * 2)", "{a}.retain_grad()", "{a}.register
 
 
 def leaf(seed: int, shape: tuple[int, ...], dtype: str, order: str, face: Any, requires_grad: bool) -> Any:
-    """An input, with a few numbers that are special."""
+    """Return an input with a few special numbers."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(shape).astype(dtype)
     if seed % 3 == 0 and x.size:
@@ -167,7 +167,7 @@ def program(seed: int) -> list[Statement]:
         a, b = rng.choice(names[-5:]), rng.choice(names)
         if arrays and rng.random() < 0.6:
             text = rng.choice(NUMPY_MOVES).format(a=a, b=b, c="k")
-            kind, text = "numpy", f"({text}, {text}, {text})[-1]"  # a way is learnt when it is gone again
+            kind, text = "numpy", f"({text}, {text}, {text})[-1]"  # a path is cached when the same call occurs again
         else:
             kind, text = _step(rng, a, b, arrays)
         if rng.random() < 0.1:  # in a mode, or in a function that is differentiated by hand
@@ -238,7 +238,7 @@ def _ends(rng: random.Random, names: list[str]) -> list[Statement]:
 
 
 def against_python(program: list[Statement]) -> Outcome:
-    """Run a program by either path, and compare all that it leaves."""
+    """Run a program in both ways, and compare all its effects."""
     if LOOPS is None:
         raise RuntimeError("the extension is not there")
     before = LOOPS.switch_on(False)
@@ -268,7 +268,7 @@ def _difference(x: Any, y: Any) -> str:
 
 
 def _run(program: list[Statement]) -> list[tuple[Any, ...]]:
-    """For each statement the error, the warnings, and what its variables are; at the end also the gradients of all."""
+    """Return for each statement the error, the warnings, and its variables; at the end also all gradients."""
     cr.manual_seed(7)
     np.random.seed(7)
     env: dict[str, Any] = {"torch": cr, "F": cr.nn.functional, "np": np, "log": [], "leaf": leaf, "seen": []}
@@ -293,7 +293,7 @@ def _run(program: list[Statement]) -> list[tuple[Any, ...]]:
 
 
 def _about(x: Any, depth: int = 0) -> Any:
-    """All that can be seen of a value."""
+    """Return all observable properties of a value."""
     tensor = getattr(x, "_tensor", x)
     if isinstance(x, (list, tuple)) and depth < 2:
         return [_about(item, depth + 1) for item in x]
@@ -317,7 +317,7 @@ def _bits(x: Any) -> Any:
 
 
 def _graph(root: Any) -> Any:
-    """The nodes behind an edge, each with what it is, where it was made, and its edges by number."""
+    """Return the nodes behind an edge, each with its type, source location, and numbered edges."""
     if root is None:
         return None
     numbers, nodes, notes = {root: 0}, [root], []

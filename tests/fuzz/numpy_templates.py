@@ -1,4 +1,4 @@
-"""What a statement of a random NumPy program can be; the holes are those of `templates`."""
+"""Templates for the statements of random NumPy programs; the placeholders are those of `templates`."""
 
 from .templates import parts, words
 

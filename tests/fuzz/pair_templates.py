@@ -1,6 +1,6 @@
-"""What the statements of :mod:`pairs` can be.
+"""Templates for the statements of :mod:`pairs`.
 
-``{x}`` is an array that is there, a and b are arguments, s is a float, i has integers.
+``{x}`` is an existing array, a and b are arguments, s is a float, i contains integers.
 """
 
 from .templates import parts

@@ -1,8 +1,8 @@
-"""Pairs of NumPy calls, compiled against eager: values, dtypes, layouts, memory, arguments after the call.
+"""Pairs of NumPy calls, compiled and eager: values, dtypes, layouts, memory, arguments after the call.
 
-A program is a function of two arrays, an integer array and a float. One or two statements change or compute something, in ways
-that recordings are tempted to get wrong: orders of copies, floats of Python's, `out=` and `where=`, writing through views,
-exceptions that are handled, memory under two names.
+A program is a function of two arrays, an integer array and a float. One or two statements change or compute something that
+a recording can get wrong: the order of copies, Python floats, `out=` and `where=`, writes through views, handled
+exceptions, shared memory.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ LAYOUTS = ("C", "C", "F", "every other", "backwards", "turned", "broadcast", "sh
 ERRORS: tuple[dict[str, str], ...] = ({}, {"all": "ignore"}, {"all": "raise"}, {"divide": "raise"}, {"invalid": "warn"})
 
 
-#: what gives numbers of Python's; what is computed of these is computed once, when it is recorded, and so are its exceptions
+#: functions that return Python numbers; values computed from these are computed once, when recorded, with their exceptions
 CONSTANTS = ("np.array_equal(", "np.allclose(", "np.size(", "len(")
 
 
 def _numpy_negates() -> bool:
-    """Whether NumPy changes the sign of numbers with gaps between them in place: some versions mix them with what is there."""
+    """Return whether NumPy negates strided numbers in place correctly: some versions mix them with existing values."""
     numbers = np.arange(64, dtype="i4")[::4]
     expected = -numbers
     return bool((np.negative(numbers, out=numbers) == expected).all())
@@ -46,7 +46,7 @@ NUMPY_NEGATES = _numpy_negates()
 
 
 def program(seed: int) -> list[Statement]:
-    """The seed is a comment of the first statement, from which the arguments follow."""
+    """Return a program; its seed is a comment of the first statement and determines the arguments."""
     rng = random.Random(seed)
     body = []
     names = ["a"]
@@ -83,7 +83,7 @@ def _filled(template: str, rng: random.Random, names: list[str]) -> str:
 
 
 def against_eager(program: list[Statement]) -> Outcome:
-    """Call a function compiled and not, each with copies of its arguments: three times, then with other layouts and errstate."""
+    """Call a function eagerly and compiled with copies of its arguments: three times, then with other layouts and errstate."""
     if len(program) < 2:
         return Outcome([], [])
     text = program[-1].text
@@ -100,7 +100,7 @@ def against_eager(program: list[Statement]) -> Outcome:
         compiled = chainrule.compile(function)
         wanted = [_outcome(function, call, scope, how) for call, how in calls]
         if all([isinstance(want[0], Exception) and not isinstance(want[0], ArithmeticError) for want in wanted]):
-            return Outcome([], [program[-1]])  # eager never computes anything
+            return Outcome([], [program[-1]])  # eager execution fails always
         if not NUMPY_NEGATES and "np.negative(" in text:
             return Outcome([], [program[-1]])
         for k, ((call, how), want) in enumerate(zip(calls, wanted, strict=True)):
@@ -117,7 +117,7 @@ def against_eager(program: list[Statement]) -> Outcome:
 
 
 def _in_threads(compiled: Any, calls: Any, wanted: Any, scope: dict[str, Any]) -> str:
-    """What is otherwise where threads make the calls, all at once."""
+    """Describe the difference if several threads make the calls concurrently."""
     differences: list[str] = []
 
     def work() -> None:
@@ -125,7 +125,7 @@ def _in_threads(compiled: Any, calls: Any, wanted: Any, scope: dict[str, Any]) -
             differences.append(_difference(_outcome(compiled, call, scope, how), want))
 
     if any("H" in function.co_names for function in (compiled.function.__code__,)):
-        return ""  # they share it
+        return ""  # threads share it
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
         thread.start()
@@ -135,7 +135,7 @@ def _in_threads(compiled: Any, calls: Any, wanted: Any, scope: dict[str, Any]) -
 
 
 def _calls(rng: random.Random) -> Any:
-    """Arguments, and how floating-point exceptions are treated."""
+    """Return arguments and the treatment of floating-point exceptions."""
     shape, dtype, layout = rng.choice(SHAPES), rng.choice(DTYPES), rng.choice(LAYOUTS)
     other = rng.choice((dtype, dtype, rng.choice(DTYPES)))
     beside = rng.choice((layout, "C", rng.choice(LAYOUTS)))
@@ -162,7 +162,7 @@ def _values(numbers: Any, shape: Any, dtype: str, k: int) -> Any:
 
 
 def _laid_out(x: Any, layout: str) -> Any:
-    """The same numbers, elsewhere in memory."""
+    """Copy numbers to other memory with another layout."""
     if not x.ndim:
         return x
     if layout == "F":
@@ -181,7 +181,7 @@ def _laid_out(x: Any, layout: str) -> Any:
 
 
 def _copied(x: Any, memo: dict[int, Any]) -> Any:
-    """An argument in memory of its own that lies as it does."""
+    """Copy an argument with its layout."""
     if not isinstance(x, np.ndarray):
         return copy.deepcopy(x)
     if 0 in x.strides and x.size:
@@ -192,7 +192,7 @@ def _copied(x: Any, memo: dict[int, Any]) -> Any:
 
 
 def _outcome(function: Any, call: Any, scope: dict[str, Any], how: dict[str, str]) -> Any:
-    """What a call returns or raises, the arguments after it, and what shares memory with them."""
+    """Return the result or exception of a call, the arguments after it, and the memory shared with them."""
     given = [_copied(x, {}) for x in call]
     if "H" in scope["main"].__code__.co_names:
         scope["H"][:] = np.arange(4.0) + 1
@@ -205,7 +205,7 @@ def _outcome(function: Any, call: Any, scope: dict[str, Any], how: dict[str, str
 
 
 def _difference(found: Any, wanted: Any) -> str:
-    """How one outcome differs from another; "" where it does not."""
+    """Describe the difference between two outcomes; "" if there is none."""
     (result, after, held), (right, right_after, right_held) = found, wanted
     if isinstance(right, Exception) or isinstance(result, Exception):
         if type(result) is not type(right):
@@ -239,7 +239,7 @@ def _differ(x: Any, y: Any) -> str:
 
 
 def _same_numbers(x: Any, y: Any) -> bool:
-    """Whether arrays have the same bits; any nan is like any other."""
+    """Return whether arrays have the same bits, treating all nans as equal."""
     if x.dtype.kind == "c":
         return _same_numbers(x.real, y.real) and _same_numbers(x.imag, y.imag)
     if x.dtype.kind != "f":
@@ -256,5 +256,5 @@ def _told(call: Any) -> str:
 
 
 def every_pair() -> itertools.product[Any]:
-    """All that can follow one another."""
+    """Return all pairs of statements."""
     return itertools.product([*EXPRESSIONS, *WRITES], repeat=2)

@@ -1,8 +1,8 @@
-"""Random functions of an array: ufuncs that leave elements out, and results returned in every way there is.
+"""Random functions of an array, with ufuncs that leave elements out, and various kinds of results.
 
-A function computes arrays and numbers from x, with ``where=`` and ``out=``, also where an operand is singular, and returns
-arrays of objects, lists, dictionaries and what else NumPy's users return. Its derivatives in all modes are those of
-differences of plain NumPy; where these don't settle, at a kink, nothing is judged.
+A function computes arrays and numbers from x with ``where=`` and ``out=``, also where an operand is singular, and returns
+object arrays, lists, dictionaries and other containers. Its derivatives in all modes are compared with finite differences
+of NumPy; if these do not converge, at a kink, nothing is judged.
 """
 
 # ruff: noqa: SIM905 -- lists of names read better as words
@@ -150,12 +150,12 @@ def _rows(tree: Any, n: int) -> Any:
 
 
 def _slopes(f: Any, x: Any, h: float) -> Any:
-    """The Jacobian by differences to one side."""
+    """Return the Jacobian by one-sided differences."""
     return np.stack([(_flat(f(x + h * e)) - _flat(f(x.copy()))) / h for e in np.eye(x.size)], 1)
 
 
 def _like(tree: Any, along: Any) -> Any:
-    """Cotangents of a result's structure: the numbers of ``along``, one after another."""
+    """Return cotangents of a result's structure, with consecutive numbers of ``along``."""
     leaves, spec = chainrule.tree.tree_flatten(tree)
     parts = np.split(along, np.cumsum([np.size(leaf) for leaf in leaves])[:-1])
     return chainrule.tree.tree_unflatten(
@@ -164,7 +164,7 @@ def _like(tree: Any, along: Any) -> Any:
 
 
 def _found(f: Any, x: Any, value: Any, t: Any, g: Any) -> Any:
-    """Every way to the derivatives: its name, what it gives, and the name of what that has to be."""
+    """Yield derivatives by all methods: a name, the result, and the name of the expected value."""
     n, cr = x.size, chainrule
     yield "jvp", lambda: _flat(cr.jvp(f, (x,), (t,))[1]), "push"
     yield "value of jvp", lambda: _flat(cr.jvp(f, (x,), (t,))[0]), "value"
@@ -212,9 +212,11 @@ def against_differences(program: list[Statement]) -> Outcome:
             f, x = env["f"], env["x"]
             on_the_way = [_flat(env["g"](x + h)) for h in (0, 1e-6, -1e-6, 1e-12)]
             if not np.isfinite(on_the_way).all() or ("!= 0" in text and not on_the_way[0].all()):
-                return Outcome([], [])  # a value on the way has no derivative, or is alone on its side of a condition
+                return Outcome(
+                    [], []
+                )  # an intermediate value has no derivative, or is the only one on its side of a condition
             value, slopes = f(x.copy()), [_slopes(f, x, h) for h in (1e-6, -1e-6, 3e-7)]
-        except Exception:  # no program of NumPy's
+        except Exception:  # not a NumPy program
             return Outcome([], [])
         flat = _flat(value)
         if not np.isfinite(flat).all() or not all(np.allclose(slopes[0], s, rtol=1e-3, atol=1e-3) for s in slopes):

@@ -1,7 +1,7 @@
-"""Random programs whose state changes between the calls of a compiled function: it computes, and leaves behind, what eager does.
+"""Random programs whose state changes between the calls of a compiled function: results and side effects equal eager ones.
 
-A program is a world of objects, functions that read it (and some that write it), and steps: calls of the last function, and
-statements that change the world.
+A program consists of objects, functions that read (and partly write) them, and steps: calls of the last function, and
+statements that change the objects.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def made(k):
     inner.change = change
     return inner
 """.strip()
-#: objects of the world: how each is made, expressions that read it, statements that change it
+#: objects: their creation, expressions that read them, statements that change them
 OBJECTS: dict[str, tuple[str, list[str], list[str]]] = {
     "li": (
         "[1.0, 2.0, 3.0]",
@@ -236,7 +236,7 @@ OBJECTS: dict[str, tuple[str, list[str], list[str]]] = {
     ),
     "gl": ("2.5", ["x * {0}", "x + {0}"], ["{0} = {f}", "{0} = {i}", "{0} = np.float32({f})"]),
 }
-#: statements in the functions that change the world
+#: statements in the functions that change objects
 WRITES = [
     "li.append(1.0)",
     "di['n'] = len(di)",
@@ -301,7 +301,7 @@ def program(seed: int) -> list[Statement]:
 
 
 def against_eager(program: list[Statement]) -> Outcome:
-    """Run it with and without ``compile``: the same results, errors, and the same world in the end."""
+    """Run with and without ``compile`` and compare results, errors, and the final objects."""
     text = "\n".join(s.text for s in program)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -330,7 +330,7 @@ def _run(program: list[Statement], compiled: bool) -> list[Any]:
 
 
 def _content(x: Any, depth: int = 3) -> Any:
-    """What something is made of, to compare worlds."""
+    """Return the contents of an object, for comparisons."""
     if isinstance(x, (np.ndarray, np.generic)):
         array = np.asarray(x)
         return type(x).__name__, array.dtype.str, array.shape, np.array2string(array, precision=17)

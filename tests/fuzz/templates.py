@@ -1,12 +1,12 @@
-"""What a statement of a random program can be: text with holes, by kind.
+"""Templates for the statements of random programs: text with placeholders, by kind.
 
-A text that assigns nothing is an expression and gets a name; one that starts with ``!`` is a statement. The holes are
-filled from left to right (`making.Maker.hole`): f, i, b, c and t pick a tensor of floats, integers, booleans, complex
-numbers, or any; s, w one of floats that has the last picked one's shape, or broadcasts with it; x repeats the last
-picked; d is one of x's dimensions, D several; k a number; n a small integer; p a permutation; ix an index, sh a shape,
-m a mask, I indices along a dimension, J indices of x's shape, U a dimension and indices along it of which none comes
-twice; o a tensor that may be written to, l a leaf, g a tensor of floats whose node was looked at: PyTorch crashes where a hook meets
-a view whose base was written.
+A text without assignment is an expression and gets a name; one that starts with ``!`` is a statement. The placeholders are
+filled from left to right (`making.Maker.hole`): f, i, b, c and t select a tensor of floats, integers, booleans, complex
+numbers, or any; s, w a float tensor that has the shape of the last selected one, or broadcasts with it; x repeats the last
+selected one; d is one of x's dimensions, D several; k a number; n a small integer; p a permutation; ix an index, sh a shape,
+m a mask, I indices along a dimension, J indices of x's shape, U a dimension and distinct indices along it; o a tensor that
+may be written to, l a leaf, g a float tensor whose node has been accessed: PyTorch crashes if a hook is registered on a view
+whose base was written.
 """
 
 

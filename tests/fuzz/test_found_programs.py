@@ -1,4 +1,4 @@
-"""Programs on which the libraries once differed (`tests/fuzz` found and shrunk them), with what PyTorch gives."""
+"""Programs on which the libraries once differed (found and shrunk by `tests/fuzz`), with PyTorch's results."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from behaviour import torch
 
 X = "x = torch.tensor([[1., -2., 3.], [-1., 2., -3.]], requires_grad=True)\n"
 CASES = {
-    # a mask that depends on what is differentiated is an ordinary one, as long as it isn't mapped
+    # a mask that depends on the differentiated value is supported if it is not mapped
     "mask in jvp": (
         X + "result = torch.func.jvp(lambda a: a[a > 0] ** 2, (x,), (x,))[1]",
         [2.0, 18.0, 8.0],

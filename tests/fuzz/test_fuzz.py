@@ -1,4 +1,4 @@
-"""A fixed few of the random programs; ``make fuzz`` runs many. What they found is in test_found_programs.py."""
+"""A fixed selection of the random programs; ``make fuzz`` runs many. Programs that failed are in test_found_programs.py."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from . import judging, making, modes
 
 
 def starts(stop, step):
-    """Where parts of the seeds start: that of the first is run always, the others are slow tests."""
+    """Return the start of each part of the seeds: the first part always runs, the others are slow tests."""
     slow = [pytest.param(first, marks=pytest.mark.slow) for first in range(step, stop, step)]
     return pytest.mark.parametrize("first", [0, *slow])
 

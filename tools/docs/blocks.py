@@ -1,18 +1,18 @@
-"""The code of a page: found, run in order, and its output compared with what the page shows, or written into it.
+"""Run the code blocks of documentation pages, and compare their output with the pages or insert it.
 
-A page is one program. Its blocks share a namespace, in the order in which they stand:
+The blocks of a page form one program with a shared namespace:
 
-- a ``python`` block is run. A ``text`` block right after it shows what it prints: its output, its warnings, and the
-  error that ends it. Without a ``text`` block it must neither warn nor fail;
-- a ``python`` block with ``>>>`` is a doctest (``...`` stands for anything);
-- messages speak of the page as of a file (``jacobian.py:5``), and count its lines of code; ``title="train.py"`` gives
-  a block a file of its own;
-- ``{.python .other title="JAX"}`` is code for another library: run by itself where that library is installed, else shown;
-- ``<!-- native -->`` says that the page shows what the extension does: without it the tests leave the page out;
-- ``<!-- picture: expression -->`` and ``<!-- explained: expression | title -->`` are the SVG and the page of an
-  explanation; the site shows them, and every run makes them.
+- a ``python`` block is run. A ``text`` block directly after it contains its output, warnings, and the error that ends it.
+  Without a ``text`` block it must neither warn nor fail;
+- a ``python`` block with ``>>>`` is a doctest (``...`` matches any text);
+- messages refer to the page as a file (``jacobian.py:5``), counting its lines of code; ``title="train.py"`` makes a
+  block a separate file;
+- ``{.python .other title="JAX"}`` is code for another library, run separately if that library is installed;
+- ``<!-- native -->`` marks a page whose output depends on the extension; without the extension it is not tested;
+- ``<!-- picture: expression -->`` and ``<!-- explained: expression | title -->`` insert the SVG and the HTML page of
+  an explanation into the site.
 
-``python tools/docs/blocks.py [pages]`` compares; with ``--update`` it writes the outputs into the pages.
+``python tools/docs/blocks.py [pages]`` compares; with ``--update`` it inserts the outputs into the pages.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ LIBRARIES = {"HIPS autograd": "autograd", "JAX": "jax", "PyTorch": "torch"}
 
 @dataclass
 class Block:
-    """A piece of a page: ``kind`` is python, doctest, other, picture or explained."""
+    """A code block or marker of a page; ``kind`` is python, doctest, other, picture or explained."""
 
     kind: str
     source: str
     line: int
     title: str | None
     shown: str | None
-    at: slice = field(repr=False)  # where the shown output stands in the page; for what is made, the whole marker
+    at: slice = field(repr=False)  # the position of the shown output in the page, or of the whole marker
     value: object = None
 
 
@@ -72,16 +72,16 @@ def _block(match: re.Match[str], text: str) -> Block:
 
 
 def library(block: Block) -> str:
-    """Return the module that a block of another library needs."""
+    """Return the name of the module that a block for another library needs."""
     return LIBRARIES[(block.title or "").split(",")[0]]
 
 
 class Mismatch(AssertionError):
-    """A page shows something else than its code prints."""
+    """Raised if the output in a page differs from the output of its code."""
 
 
 def run(text: str, name: str, *, update: bool = False, other: str | None = None) -> tuple[str, list[Block]]:
-    """Run a page's own blocks, or those for one other library; returns the page, and the blocks with what they made."""
+    """Run a page's blocks, or those for another library; return the page, and the blocks with their values."""
     found = [block for block in blocks(text) if (block.kind == "other" and library(block)) == (other or False)]
     names: dict[str, object] = {"__name__": "__page__"}
     page = f"{Path(name).stem}.py"
@@ -112,7 +112,7 @@ def run(text: str, name: str, *, update: bool = False, other: str | None = None)
 
 
 def _program(found: list[Block]) -> tuple[str, dict[int, int]]:
-    """Return the page's code as one file, a blank line between blocks; and how many lines stand before each block."""
+    """Return the page's code as one file, and the number of lines before each block."""
     lines: list[str] = []
     before: dict[int, int] = {}
     for block in found:
@@ -123,7 +123,7 @@ def _program(found: list[Block]) -> tuple[str, dict[int, int]]:
 
 
 def _remember(file: str, source: str) -> None:
-    """Messages and explanations quote lines; this is where Python looks them up."""
+    """Store the source in linecache, so that messages and explanations can quote its lines."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
 
 
@@ -132,7 +132,7 @@ def _file(block: Block) -> str | None:
 
 
 def _run(block: Block, before: dict[int, int], page: str, names: dict[str, object]) -> None:
-    """The code, under a name by which its lines can be found."""
+    """Run a block under a file name by which its lines can be found."""
     file = _file(block)
     if file:
         _remember(file, block.source)
@@ -156,7 +156,7 @@ def _printed(block: Block, before: dict[int, int], page: str, names: dict[str, o
 
 
 _CAUSE = "The above exception was the direct cause of the following exception:"
-# Frames of a traceback that are not the page's: of whatever runs it.
+# Traceback frames outside the page.
 _FOREIGN = re.compile(r'^  File "(?:[/\\<]|[A-Z]:)[^"]*", line .*\n(?:[ ]*\n|    .*\n)*', re.MULTILINE)
 
 
@@ -175,9 +175,9 @@ def _run_doctest(block: Block, name: str, names: dict[str, object]) -> None:
 
 @contextlib.contextmanager
 def surroundings() -> Iterator[None]:
-    """What a page may count on and may not disturb: a seed, a folder of its own, the table, strict warnings."""
+    """Provide a fixed seed, a temporary working directory and strict warnings, and restore the table afterwards."""
     import chainrule.fft
-    import chainrule.nn.functional  # rows that loaded later would be taken away again
+    import chainrule.nn.functional  # load all primitives before the table is copied
     from chainrule._src.rules.primitive import TABLE
 
     rows, here = dict(TABLE), Path.cwd()

@@ -1,6 +1,6 @@
-"""The table of distributions on docs/guide/statistics.md, made from their classes.
+"""Generate the table of distributions in docs/guide/statistics.md from their classes.
 
-``python tools/docs/distributions.py`` writes it into the page; a test compares.
+``python tools/docs/distributions.py`` writes it into the page; a test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def table() -> str:
 
 
 def _lacks(distribution: RandomVariable) -> str:
-    """What a distribution has not, in words."""
+    """Describe the missing methods and derivatives of a distribution."""
     kind: type = type(distribution)
     base = kind.__mro__[1]
     methods = ["cdf", "mean", "var", *(["ppf", "entropy"] if base is Continuous else [])]
@@ -42,7 +42,7 @@ def _lacks(distribution: RandomVariable) -> str:
 
 
 def page() -> str:
-    """Return the page with the table of today."""
+    """Return the page with the updated table."""
     return PLACE.sub(lambda found: f"{found[1]}{table()}{found[2]}", PAGE.read_text(encoding="utf-8"))
 
 

@@ -1,6 +1,6 @@
-"""What the site gets beside its pages: the reference, the changelog, the examples, explanations, and mathematics.
+"""MkDocs hooks that generate the reference, the changelog, the examples, explanations, and MathML.
 
-MkDocs calls these functions (see ``hooks`` in mkdocs.yml). Everything is made from the repository, offline.
+MkDocs calls these functions (see ``hooks`` in mkdocs.yml). Everything is generated from the repository, offline.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]  # the code blocks and the reference are of this checkout
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]  # use the code of this checkout
 
 import blocks  # noqa: E402
 import reference  # noqa: E402
 
-# In a frame, an explanation shows its answer and its graph, and tells the page around it how high it is.
+# In a frame, an explanation shows only its answer and its graph, and reports its height to the enclosing page.
 FRAMED_STYLE = """
 .framed { overflow: hidden; }
 .framed :is(.skip, header, footer, #steps, #whole, #values) { display: none; }
@@ -36,15 +36,15 @@ if (window.self !== window.top) {
   addEventListener("message", tell);
   new ResizeObserver(tell).observe(document.body);
   tell();
-  for (const link of document.links) link.target = "_top";  // to the steps, which the page of its own shows
+  for (const link of document.links) link.target = "_top";  // links to the steps open the full page
 }
 """
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-GALLERY = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.md")}  # the examples with a written page
+GALLERY = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.md")}  # the examples with a page in the gallery
 
 
 def on_config(config: Any) -> Any:
-    """Return the site's description, and blocks of mathematics."""
+    """Set the site's description and register the ``math`` blocks."""
     import chainrule
 
     config.site_description = f"chainrule {chainrule.__version__}: gradients for NumPy programs"
@@ -54,7 +54,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are made and not written."""
+    """Add the generated pages."""
 
     def add(path: str, content: str) -> None:
         files.append(File.generated(config, path, content=content))
@@ -69,16 +69,16 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def _script(name: str) -> str:
-    """Return an example, as a block of code."""
+    """Return the source of an example as a code block."""
     return f"```python\n{(ROOT / 'examples' / f'{name}.py').read_text(encoding='utf-8')}```"
 
 
 def _example(link: re.Match[str]) -> str:
-    """Where the link to an example's file leads on the site: to its page in the gallery, or to that which is its code."""
+    """Return the link to an example's page on the site, in the gallery or with its code only."""
     return f"]({link[1].removeprefix('../')}{'gallery' if link[2] in GALLERY else 'examples'}/{link[2]}.md)"
 
 
-#: What a search finds first, and last.
+#: Search weights by the start of a page's path.
 BOOST = {
     "reference/func": 2,
     "reference/autograd": 2,
@@ -93,7 +93,7 @@ BOOST |= {"reference/rules": 0.3, "adr/": 0.3, "changelog": 0.2, "performance": 
 
 
 def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
-    """Links to the examples' files lead to their pages, and markers become what they stand for."""
+    """Redirect links to example files to their pages, and replace the markers."""
     for start, boost in BOOST.items():
         if page.file.src_uri.startswith(start):
             page.meta.setdefault("search", {})["boost"] = boost
@@ -115,13 +115,13 @@ def _with_explanations(text: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _picture(block: blocks.Block) -> str:
-    """Return the SVG itself, in the page: it takes the page's colours."""
+    """Return the SVG as inline HTML, so that it has the page's colours."""
     svg = re.sub(r"\n\s*\n", "\n", block.value.to_svg().strip())  # a blank line would end the HTML block
     return f'<div class="picture" markdown="0">\n{svg}\n</div>'
 
 
 def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any) -> str:
-    """Return a page of its own, the greater part of which is shown in a frame as high as that part."""
+    """Generate the page of an explanation, and return a frame that shows its main part."""
     name = f"{Path(page.file.src_uri).stem}-{number}.html"
     folder = os.path.dirname(page.file.src_uri)
     files.append(File.generated(config, f"{folder}/{name}", content=_framed(block.value.to_html())))
@@ -133,7 +133,7 @@ def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any)
 
 
 def _framed(content: str) -> str:
-    """Return an explanation's page that knows what to do in a frame; its policy lists the scripts that may run."""
+    """Add the frame style and script to an explanation's page, and allow the script in its content security policy."""
     digest = base64.b64encode(hashlib.sha256(FRAMED_SCRIPT.encode()).digest()).decode()
     if "script-src " in content:
         content = content.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
@@ -144,7 +144,7 @@ def _framed(content: str) -> str:
 
 
 def math(source: str, language: str, css_class: str, options: Any, md: Any, **_: Any) -> str:
-    """Return a ``math`` block of LaTeX as MathML, which browsers draw without a script: fractions, sums, letters and indices."""
+    """Convert a ``math`` block (LaTeX fractions, sums, letters and indices) to MathML, which needs no script."""
     lines = [
         f'<math display="block">{_row(iter(_TOKENS.findall(line)))}</math>' for line in source.strip().splitlines()
     ]
@@ -161,7 +161,7 @@ _COMMANDS = {
 
 
 def _row(tokens: Iterator[str]) -> str:
-    """What is written up to a closing brace."""
+    """Convert the tokens up to a closing brace."""
     found: list[str] = []
     for token in tokens:
         if token == "}":

@@ -1,8 +1,8 @@
-"""Draw the picture of the README and the home page: the page of the explanation that the README asks for, in a browser.
+"""Make the screenshot of an explanation page that the README and the home page show.
 
 python tools/docs/picture.py
 
-It needs chromium, and Pillow to make the file small.
+It needs chromium, and Pillow to compress the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reference, made from signatures, docstrings and the table: ``pages()`` gives {file name: Markdown}."""
+"""Generate the reference from signatures, docstrings and the table: ``pages()`` returns {file name: Markdown}."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from chainrule._src.rules.primitive import TABLE, Primitive
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from tools.homes import home_of
 
-#: Pages of names of the package itself: title, then the modules that define them.
+#: Pages of top-level names: title, and the modules that define the names.
 TOP = {
     "array": ("Array", ["api.array"]),
-    "creation": ("Making tensors", ["ops.creation", "arrays.size", "tape.tensor"]),
+    "creation": ("Tensor creation", ["ops.creation", "arrays.size", "tape.tensor"]),
     "elementwise": ("Elementwise", ["ops.elementwise", "ops.floats"]),
     "reductions": (
         "Reductions, order, statistics",
@@ -33,7 +33,7 @@ TOP = {
     "products": ("Products, differences, integrals", ["ops.products", "ops.einsum", "ops.calculus"]),
     "views": ("Strides, complex pairs, copies", ["ops.memory"]),
 }
-#: Pages of modules: title, then the modules themselves.
+#: Pages of modules: title, and the modules.
 MODULES = {
     "autograd": ("autograd", ["autograd"]),
     "func": ("func", ["func"]),
@@ -68,7 +68,7 @@ MODULES = {
     "checkpoint": ("utils.checkpoint", ["utils.checkpoint"]),
     "tree": ("tree", ["tree"]),
 }
-#: What a page begins with, in the order of use; what is not named follows by the alphabet.
+#: The first entries of a page, in the order of use; the other entries follow alphabetically.
 FIRST = {
     "autograd": "backward grad Function no_grad enable_grad set_grad_enabled inference_mode detect_anomaly gradcheck",
     "func": "grad value_and_grad vmap jacrev jacfwd hessian hvp vjp jvp linearize linear_transpose",
@@ -103,7 +103,7 @@ FIRST = {
     "tensor-data": "shape dtype item numpy tolist to size dim",
     "tensor-inplace": "copy_ fill_ zero_ normal_ uniform_",
 }
-#: What a name is called in the field, where it does not say so itself: part of its heading, so that the search finds it.
+#: Common terms for an entry, added to its heading so that the search finds it.
 CALLED = {
     "func.grad": "gradient of a function",
     "func.value_and_grad": "value and gradient, for scipy.optimize",
@@ -132,7 +132,7 @@ CALLED = {
     "autograd.Function": "custom gradient",
     "autograd.detect_anomaly": "find NaN and infinity",
     "autograd.gradcheck": "compare with finite differences",
-    "autograd.no_grad": "switch recording off",
+    "autograd.no_grad": "disable recording",
     "autograd.functional.jacobian": "Jacobian",
     "autograd.functional.hessian": "Hessian, second derivatives",
     "autograd.functional.hvp": "Hessian-vector product",
@@ -144,7 +144,7 @@ CALLED = {
     "autograd.graph.save_on_cpu": "offload saved values",
     "utils.checkpoint.checkpoint": "rematerialization, gradient checkpointing",
     "testing.gradcheck": "compare with finite differences",
-    "testing.rulecheck": "check a row of the table",
+    "testing.rulecheck": "check the rules of a primitive",
     "primitive.elementwise": "custom derivative, ufunc",
     "primitive.opaque": "custom VJP and JVP",
     "tree.tree_map": "pytrees, nested containers",
@@ -152,15 +152,15 @@ CALLED = {
     "Tensor.detach": "stop gradient",
     "Tensor.why": "why is grad None",
     "Tensor.retain_grad": "gradient of an intermediate value",
-    "Tensor.register_hook": "watch or change a gradient",
-    "Tensor.requires_grad_": "make a leaf",
+    "Tensor.register_hook": "observe or change a gradient",
+    "Tensor.requires_grad_": "request gradients of a leaf",
     "linalg.norm": "vector and matrix norms",
     "linalg.lstsq": "least squares",
     "linalg.eigh": "eigenvalues of symmetric matrices",
     "linalg.svd": "singular values",
     "nn.functional.cross_entropy": "negative log-likelihood of classes",
 }
-#: Public names that a package gives through ``__getattr__`` or does not list.
+#: Public names that a package provides through ``__getattr__`` or does not list.
 MORE = {
     "explaining": [
         "Arrow", "Contribution", "Contributions", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain",
@@ -178,7 +178,7 @@ MORE = {
 SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Yields):$")
 
 
-#: The pages of the reference by what they are for, as the index lists them.
+#: The sections of the reference's index.
 PARTS = {
     "Differentiate": [
         "autograd",
@@ -189,9 +189,9 @@ PARTS = {
         "checkpoint",
         "jacobians",
     ],
-    "Call again and again": ["compile"],
+    "Compile": ["compile"],
     "Solve": ["scipy", "implicit", "scipy-optimize", "sparse", "scipy-sparse-linalg"],
-    "See what was computed": ["explain", "testing"],
+    "Explain and check": ["explain", "testing"],
     "Tensors": ["tensor", "tensor-data", "tensor-methods", "tensor-inplace", "array", "creation", "random"],
     "Operations": ["elementwise", "reductions", "shapes", "indexing", "products", "views"],
     "Mathematics": [
@@ -212,7 +212,7 @@ PARTS = {
 
 
 def pages() -> dict[str, str]:
-    """Every page of the reference, with its index."""
+    """Return all pages of the reference, with its index."""
     entries = _entries()
     LINKS.clear()
     for page, (_, _, found) in entries.items():
@@ -221,7 +221,10 @@ def pages() -> dict[str, str]:
     made = {page: _page(page, title, about(), found) for page, (title, about, found) in entries.items()}
     made["rules"] = _rules_page()
     titles = {name: text.split("\n", 1)[0].removeprefix("# ") for name, text in made.items()}
-    parts = ["# Reference", "Made from the docstrings, whose examples are tests. Names and arguments are PyTorch's."]
+    parts = [
+        "# Reference",
+        "Generated from the docstrings, whose examples are tested. Names and arguments are PyTorch's.",
+    ]
     for part, names in PARTS.items():
         parts.append(f"## {part}")
         for name in names:
@@ -235,22 +238,22 @@ def pages() -> dict[str, str]:
 
 
 def _is_function(thing: Any) -> bool:
-    """Return a function; also an operation that C does in the ordinary case."""
+    """Return whether the object is a function, or an Operation, whose fast path is in C."""
     return inspect.isfunction(inspect.unwrap(thing) if type(thing).__name__ == "Operation" else thing)
 
 
-#: Where an entry is: ``chainrule.func.grad`` to ``func.md#grad``. Filled by `pages`.
+#: The links to entries, from ``chainrule.func.grad`` to ``func.md#grad``. Filled by `pages`.
 LINKS: dict[str, str] = {}
-Entry = tuple[str, str, Any]  # what stands before the name, the name, the thing
+Entry = tuple[str, str, Any]  # prefix, name, object
 
 
 def changelog() -> str:
-    """CHANGELOG.md as a page in docs/: its links to pages there begin in the folder above."""
+    """Return CHANGELOG.md with its links adapted to the site."""
     return (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
-    """Page, title, what is said at its top, and what is described there."""
+    """Map each page to its title, a function that returns its introduction, and its entries."""
     made: dict[str, tuple[str, Callable[[], str], list[Entry]]] = {}
     for page, (title, modules) in TOP.items():
         names = [name for name in chainrule.__all__ if _home(chainrule, name) in modules and name != "Tensor"]
@@ -268,20 +271,20 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-#: Modules whose names are, in part, the package's own as well; both are described on one page.
+#: Modules whose names are partly top-level names, too; both are described on one page.
 SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linalg.decompositions": "linalg", "ops.linalg.factors": "linalg",
           "special": "special", "signal": "signal", "nn": "nn-functional", "explaining": "explain", "compiling": "compile",
           "jacobians": "jacobians", "ops.random": "random", "transforms": "func", "transforms.anomaly_mode": "autograd"}  # fmt: skip
 
 
 def _page_of(name: str) -> str | None:
-    """Return the page of the module that defines one of the package's own names."""
+    """Return the page of the module that defines a top-level name."""
     home = _home(chainrule, name) or ""
     return SHARED.get(home) or SHARED.get(home.split(".")[0])
 
 
 def _rest() -> list[Entry]:
-    """What the package has and no other page shows."""
+    """Return the top-level names that no other page describes."""
     elsewhere = {module for _, modules in TOP.values() for module in modules} | {"tape.tensor"}
     homes = {name: _home(chainrule, name) for name in chainrule.__all__ if not _page_of(name)}
     rest = {name: getattr(chainrule, name) for name, home in homes.items() if home and home not in elsewhere}
@@ -293,8 +296,8 @@ def _types() -> str:
     types = ", ".join(f"`{name}`" for name, thing in public.items() if isinstance(thing, chainrule.dtype))
     others = [name for name, thing in public.items() if not callable(thing) and not inspect.ismodule(thing)]
     constants = ", ".join(f"`{name}`" for name in others if not isinstance(public[name], chainrule.dtype))
-    lines = ["What the package has itself, beside its operations.", f"Element types: {types}.", f"Constants: {constants}.",
-             "Also under the package's own name, and described with their modules:"]  # fmt: skip
+    lines = ["Top-level names other than operations.", f"Element types: {types}.", f"Constants: {constants}.",
+             "Top-level names described with their modules:"]  # fmt: skip
     for page in dict.fromkeys(SHARED.values()):
         names = ", ".join(_link(f"chainrule.{name}", name) for name in public if _page_of(name) == page)
         lines.append(f"- [{page}]({page}.md): {names}")
@@ -317,7 +320,7 @@ def _of_modules(modules: list[str]) -> list[Entry]:
     return [entry for entry in found if callable(entry[2])]
 
 
-#: What a tensor has for its own autograd; the rest of its methods is about its data, or is a function's twin.
+#: The tensor's methods and attributes for autograd; the others are about its data or equivalent to functions.
 TENSOR_AUTOGRAD = (
     "requires_grad requires_grad_ backward grad grad_fn detach detach_ is_leaf retain_grad retains_grad register_hook "
     "register_post_accumulate_grad_hook why graph data is_inference output_nr"
@@ -348,13 +351,13 @@ def _tensor_pages() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 
     def about() -> str:
         return (
-            f"{_markdown(inspect.getdoc(cls) or '')}\n\nThis page is about a tensor's part in autograd. "
-            "[Its data](tensor-data.md): type, shape, memory, copies. [Its methods](tensor-methods.md) that are "
-            "functions, too. [Writing in place](tensor-inplace.md)."
+            f"{_markdown(inspect.getdoc(cls) or '')}\n\nThis page describes the autograd methods and attributes. See also "
+            "[data](tensor-data.md) (type, shape, memory, copies), [functions as methods](tensor-methods.md) and "
+            "[in-place methods](tensor-inplace.md)."
         )
 
     def methods() -> str:
-        rows = ["Methods that do what the function of that name does, with the tensor as its first argument.", ""]
+        rows = ["These methods call the function of the same name with the tensor as its first argument.", ""]
         pages: dict[str, list[str]] = {}
         for name in sorted(twins):
             target = _target(name) or "more.md"
@@ -369,8 +372,8 @@ def _tensor_pages() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
             f"[`{name}`]({_target(name[:-1])})" if _target(name[:-1]) else f"`{name}`" for name in sorted(plain)
         )
         return (
-            "A method whose name ends in `_` writes its result into the tensor, and the graph goes on from there. "
-            f"In-place forms of the functions without the `_`: {pairs}."
+            "Methods whose names end in `_` write their result into the tensor and are recorded. "
+            f"In-place versions of functions: {pairs}."
         )
 
     def data() -> str:
@@ -378,9 +381,9 @@ def _tensor_pages() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 
     return {
         "tensor": ("Tensor", about, own["tensor"]),
-        "tensor-data": ("Tensor: its data", data, own["tensor-data"]),
+        "tensor-data": ("Tensor: data", data, own["tensor-data"]),
         "tensor-methods": ("Tensor: functions as methods", methods, []),
-        "tensor-inplace": ("Tensor: writing in place", inplace, own["tensor-inplace"]),
+        "tensor-inplace": ("Tensor: in-place methods", inplace, own["tensor-inplace"]),
     }
 
 
@@ -390,15 +393,15 @@ def _in_order(page: str, entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _rules_page() -> str:
-    """Return the table: what is differentiated how."""
+    """Return the page of the table of differentiation rules."""
     parts = [
         "# The table of rules",
-        "Every row of the table: its kind, and for each operand the formula that takes `g`, the gradient of L with "
-        "respect to the result `out`, to the gradient of L with respect to the operand. A test evaluates each formula "
-        "against the rule that runs. What a formula names is what the node saves.",
+        "All primitives with their kinds, and for each operand the formula that maps `g`, the gradient of L with "
+        "respect to the result `out`, to the gradient of L with respect to the operand. A test compares each formula "
+        "with the rule. A node saves the values that occur in its formulas.",
     ]
     for group, rows in _groups().items():
-        parts.append(f"## {group}\n\n| row | kind | operand | gradient |\n|---|---|---|---|")
+        parts.append(f"## {group}\n\n| primitive | kind | operand | gradient |\n|---|---|---|---|")
         for row in sorted(rows, key=lambda row: row.name):
             for i, (operand, text) in enumerate(row.formula.items() or [("", "")]):
                 first = f"{_link(f'chainrule.{row.name}', row.name)} | {row.kind}" if i == 0 else " | "
@@ -407,24 +410,24 @@ def _rules_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-#: The subjects of the table's modules, in the order of the page.
+#: The titles of the table's modules, in the order of the page.
 SUBJECTS = {
-    "arithmetic": "Arithmetic, and parts of complex numbers",
+    "arithmetic": "Arithmetic and complex numbers",
     "exponential": "Exponentials and logarithms",
     "trigonometric": "Trigonometric and hyperbolic functions",
-    "comparison": "Comparisons and choices",
+    "comparison": "Comparison and selection",
     "contraction": "Products of vectors and matrices",
-    "reduction": "Sums, products and running totals",
-    "statistics": "Variance, median, and elements picked by an index",
-    "shape": "Shapes, order of axes, joining",
-    "indexing": "Reading and writing by index",
-    "any_index": "Indices that differ from example to example",
-    "scattering": "Elements that meet at one place",
+    "reduction": "Sums, products and cumulative reductions",
+    "statistics": "Variance, median, and selection by index",
+    "shape": "Reshaping, transposing, joining",
+    "indexing": "Indexing and indexed assignment",
+    "any_index": "Batched indices",
+    "scattering": "Scattering",
     "memory": "Strides, and complex numbers as pairs",
     "windows": "Sliding windows",
-    "linalg": "Inverses, solutions, determinants, Cholesky factors",
+    "linalg": "Inverses, linear systems, determinants, Cholesky factors",
     "decompositions": "Eigenvalues of symmetric matrices, singular values, QR",
-    "eigen": "Eigenvalues of other matrices",
+    "eigen": "Eigenvalues of general matrices",
     "lu": "LU factors",
     "fft": "Fourier transforms",
     "special": "Error functions, products with a logarithm, Bessel functions",
@@ -435,7 +438,7 @@ SUBJECTS = {
 
 
 def _groups() -> dict[str, list[Any]]:
-    """Return the rows by subject."""
+    """Return the primitives by title."""
     home = {}
     for found in pkgutil.iter_modules(table.__path__):
         module = importlib.import_module(f"chainrule._src.table.{found.name}")
@@ -450,25 +453,25 @@ def _groups() -> dict[str, list[Any]]:
 
 
 def _page(page: str, title: str, about: str, entries: Iterable[Entry]) -> str:
-    """Return a page: what it is about, its contents with a sentence each, and the entries."""
+    """Return a page with its introduction, a table of contents, and the entries."""
     found = _in_order(page, entries)
     parts = [f"# {title}"] + ([about] if about else [])
     if len(found) > 6:
         lines = [f"| {_link(f'{prefix}.{name}', name)} | {_sentence(thing)} |" for prefix, name, thing in found]
-        parts.append("| name | what it does |\n|---|---|\n" + "\n".join(lines))
+        parts.append("| name | summary |\n|---|---|\n" + "\n".join(lines))
     parts += [_entry(*entry) for entry in found]
     return "\n\n".join(parts) + "\n"
 
 
 def _sentence(thing: Any) -> str:
-    """Return the first sentence of what is said of it."""
+    """Return the first sentence of an object's docstring."""
     first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
     first = re.split(r"(?<=[.?!]) (?=[A-Z])", first)[0]
     return _words(first).replace("|", "\\|")
 
 
 def _target(name: str) -> str | None:
-    """Where the function of this name is described: the package's own, or one of a module's."""
+    """Return the link to the function of this name, at top level or in one of the main modules."""
     for prefix in ("chainrule", "chainrule.func", "chainrule.linalg", "chainrule.special", "chainrule.nn.functional"):
         if found := LINKS.get(f"{prefix}.{name}"):
             return found
@@ -476,7 +479,7 @@ def _target(name: str) -> str | None:
 
 
 def _link(full: str, shown: str) -> str:
-    """Code that leads to an entry, if there is one."""
+    """Return a name as code, linked to its entry if there is one."""
     target = LINKS.get(full) or (_target(shown) if full == f"chainrule.{shown}" else None)
     return f"[`{shown}`]({target})" if target else f"`{shown}`"
 
@@ -491,7 +494,7 @@ def _home(module: Any, name: str) -> str | None:
         home_of(thing) if _is_function(thing) or isinstance(thing, type) else getattr(thing, "__module__", None) or ""
     )
     if found == "chainrule._src.api.functions":
-        return "ops.elementwise"  # what is made of a row has no module of its own
+        return "ops.elementwise"  # public functions of elementwise primitives have no module of their own
     return found.removeprefix("chainrule.").removeprefix("_src.") if found.startswith("chainrule.") else None
 
 
@@ -506,7 +509,7 @@ def _entry(prefix: str, name: str, thing: Any) -> str:
 
 
 def _member(cls: type, name: str) -> str:
-    """Return a public method of a class."""
+    """Return the section for a public method of a class."""
     member = inspect.getattr_static(cls, name)
     doc = inspect.getdoc(member)
     if not doc or isinstance(member, (str, int, tuple, dict)):
@@ -545,7 +548,7 @@ def _parameters(parameters: list[inspect.Parameter]) -> list[str]:
 
 
 def _markdown(doc: str) -> str:
-    """Return a docstring as Markdown: sections become lists, examples become blocks, roles become code."""
+    """Convert a docstring to Markdown: sections to lists, examples to code blocks, roles to code."""
     parts: list[str] = []
     for paragraph in _paragraphs(doc):
         section = SECTION.match(paragraph[0])
@@ -563,7 +566,7 @@ def _markdown(doc: str) -> str:
 
 
 def _paragraphs(doc: str) -> list[list[str]]:
-    """Paragraphs; a section goes on over blank lines as long as lines are indented, an example over its prompts."""
+    """Split a docstring into paragraphs; indented sections and consecutive examples are kept together."""
     found: list[list[str]] = []
     for line in doc.splitlines():
         if SECTION.match(line) or not found:
@@ -590,7 +593,7 @@ def _paragraphs(doc: str) -> list[list[str]]:
 
 
 def _items(body: str) -> str:
-    """``name: text`` entries as a list; text without names as it is."""
+    """Convert ``name: text`` entries to a list; other text is unchanged."""
     items: list[str] = []
     for line in body.strip().splitlines():
         named = re.match(r"^([\w.*, ()]+): (.*)$", line)
@@ -611,7 +614,7 @@ def _words(text: str) -> str:
 
 
 def _linked(code: re.Match[str]) -> str:
-    """`func.grad` in a text, as a link; a word without a dot is too often an argument's name."""
+    """Link a dotted name such as `func.grad` in a text; a name without a dot is often an argument."""
     target = LINKS.get(code[1]) or LINKS.get(f"chainrule.{code[1]}") if "." in code[1] else None
     return f"[{code[0]}]({target})" if target else code[0]
 

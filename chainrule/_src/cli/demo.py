@@ -1,4 +1,4 @@
-"""``chainrule demo``: a tour, shown as it is run."""
+"""``chainrule demo``: show and run a short tour."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from chainrule._src.arrays.types import Params
 from chainrule._src.cli.outcome import OK
 from chainrule._src.cli.show import Console
 
-#: The tour: what each part shows, and its program. What the last line of a part is worth is printed.
+#: The title and program of each part of the tour. The value of a program's last line is printed.
 TOUR = (
     (
-        "A gradient: what PyTorch calls X.grad, of a NumPy program",
+        "A gradient of a NumPy program: X.grad, as in PyTorch",
         """\
 import numpy as np
 import chainrule as torch
@@ -28,7 +28,7 @@ X.grad
 """,
     ),
     (
-        "What that number is, step by step",
+        "The same gradient, explained step by step",
         """\
 torch.explain(Y, grad=G, wrt=X)
 """,
@@ -41,7 +41,7 @@ torch.vmap(torch.func.grad(torch.func.grad(torch.sin)))(t) + torch.sin(t)
 """,
     ),
     (
-        "A fit with exact Jacobians: a exp(-b t), by the method of Gauss and Newton",
+        "A fit of a exp(-b t) by the Gauss-Newton method, with exact Jacobians",
         """\
 t = np.linspace(0, 4, 20)
 data = 2.5 * np.exp(-1.3 * t)
@@ -73,16 +73,16 @@ def run(options: Namespace) -> int:
     show.heading("\nMore")
     show.pairs(
         [
-            ("chainrule explain script.py", "what backward computes, for a script of yours"),
-            ("chainrule ops", "all operations and their derivatives"),
-            ("chainrule check file.py::function", "is that gradient right?"),
+            ("chainrule explain script.py", "explain the gradients that a script computes"),
+            ("chainrule ops", "list all operations and their derivatives"),
+            ("chainrule check file.py::function", "check the gradient of a function"),
         ]
     )
     return OK
 
 
 def _run(source: str, file: str, names: Params) -> Any:
-    """Run a part; the worth of its last line. Explanations find its lines in ``linecache``."""
+    """Run a part and return the value of its last line. Explanations read its source lines from ``linecache``."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     *statements, last = ast.parse(source).body
     assert isinstance(last, ast.Expr)

@@ -1,4 +1,4 @@
-"""``chainrule explain``: run a script, then explain what backward computes for a tensor of it."""
+"""``chainrule explain``: run a script, then explain the gradients of one of its tensors."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from chainrule._src.cli.options import FILES
 from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage
 from chainrule._src.cli.script import as_main, execute, exit_text, is_path, literal, look_up, read, root_of
 from chainrule._src.cli.show import Console, note
-from chainrule._src.cli.watches import AtBackward, KeptGraphs, Pass, Stopped
+from chainrule._src.cli.watches import BackwardPass, ExplainAtBackward, GraphKeeper, StopScript
 from chainrule._src.tape.node import grad_fn_of
 from chainrule._src.tape.tensor import Tensor
 
-_REFUSALS = (RuntimeError, TypeError, ValueError)  # what `explain` raises about what it was given
+_USAGE_ERRORS = (RuntimeError, TypeError, ValueError)  # errors that `explain` raises about its arguments
 
 
 def run(options: Namespace) -> int:
-    """Run the script, explain, print, and write files."""
+    """Run the script, print the explanation, and write files."""
     files = _files(options)
-    options.path = os.path.abspath(options.script)  # scripts may change the folder
-    read(options.script)  # before anything is said about running it
+    options.path = os.path.abspath(options.script)  # scripts may change the working directory
+    read(options.script)  # raises before any output if the script cannot be read
     piped = "-" in files.values()
     here = os.getcwd()
-    with redirect_stdout(sys.stderr) if piped else nullcontext():  # what the script prints is not what was asked for
-        explanation = _ran(options)
+    with redirect_stdout(sys.stderr) if piped else nullcontext():  # keeps the script's output out of the pipe
+        explanation = _run_script(options)
     if not piped:
         Console().rich(explanation if options.by is None else options.parts)
     for kind, path in files.items():
@@ -47,15 +47,15 @@ def run(options: Namespace) -> int:
     return OK if explanation.check() else CHECK_FAILED
 
 
-def _ran(options: Namespace) -> Any:
+def _run_script(options: Namespace) -> Any:
     script = options.script
-    with as_main(script, options.arguments) as module, KeptGraphs() as kept:
-        stop = AtBackward(options.at_backward or 0, lambda started: _explain_pass(options, started))
+    with as_main(script, options.arguments) as module, GraphKeeper() as kept:
+        stop = ExplainAtBackward(options.at_backward or 0, lambda started: _explain_pass(options, started))
         note(f"running {script}" + (f" to its backward pass number {stop.count}" if stop.count else ""))
         try:
             with stop:
                 execute(script, module)
-        except Stopped:
+        except StopScript:
             pass
         except SystemExit as ended:
             exit_text(script, ended)
@@ -64,45 +64,54 @@ def _ran(options: Namespace) -> Any:
     if stop.explanation is not None:
         return stop.explanation
     if stop.count:
-        raise BadUsage(f"{script} ended after {stop.seen} backward passes: there is none with number {stop.count}")
+        raise BadUsage(
+            f"{script} ended after {stop.seen} backward passes: there is no backward pass number {stop.count}"
+        )
     kept.restore()
     return _explain_variable(options, vars(module), kept.last)
 
 
-# -- what to explain -----------------------------------------------------------------------------------------------------
+# -- choosing the tensors ------------------------------------------------------------------------------------------------
 
 
-def _explain_variable(options: Namespace, names: Params, last: Pass | None) -> Any:
-    """Return the explanation of what the script's last backward pass began with, or of another variable that it left behind."""
+def _explain_variable(options: Namespace, names: Params, last: BackwardPass | None) -> Any:
+    """Explain the outputs of the script's last backward pass, or another variable of the script."""
     script = options.script
-    begun = [] if last is None else last.outputs_among([names])
+    outputs = [] if last is None else last.outputs_among([names])
     Y: Any = None if options.out is None else [_tensor(options.out, names, script, "--out")]
     G: Any = None
-    if last is not None and begun and len(begun) == len(last.roots) and (Y is None or Y[0]._edge is begun[0]._edge):
-        Y, G = begun, None if last.is_default() else last.cotangents
+    if (
+        last is not None
+        and outputs
+        and len(outputs) == len(last.roots)
+        and (Y is None or Y[0]._edge is outputs[0]._edge)
+    ):
+        Y, G = outputs, None if last.is_default() else last.cotangents
     if Y is None:
         Y = [_tensor(_computed_last(names, script), names, script, "--out")]
     if options.grad is not None:
         G = [_gradient(options.grad, Y[0], names, script)]
     wrt = None if options.wrt is None else [_tensor(name, names, script, "--wrt") for name in _each(options.wrt)]
 
-    # It is called from a line after the script's last, which is where it looks for the names of tensors.
+    # Call `explain` from a line after the script's last one: it reads the names of tensors from the calling frame.
     lines = read(options.path).count(b"\n") + 1
     code = compile("\n" * lines + "__explain__()", options.path, "eval")
     names["__explain__"] = lambda: explaining.explain(Y, grad=G, wrt=wrt)
     try:
-        return _unless_refused(lambda: eval(code, names), options)
+        return _with_usage_errors(lambda: eval(code, names), options)
     finally:
         del names["__explain__"]
 
 
-def _explain_pass(options: Namespace, started: Pass) -> Any:
-    """Return the explanation of a backward pass, from inside it."""
+def _explain_pass(options: Namespace, started: BackwardPass) -> Any:
+    """Explain a backward pass while it runs."""
     names, script = started.names(), options.script
     if options.out is None:
         Y: Any = started.outputs()
         if len(Y) < len(started.roots):
-            raise BadUsage("the pass starts from an edge of the graph and not from a tensor: name one with --out")
+            raise BadUsage(
+                "the backward pass starts from an edge of the graph, not from a tensor: name a tensor with --out"
+            )
         G: Any = None if started.is_default() else started.cotangents
     else:
         Y = [_tensor(options.out, names, script, "--out")]
@@ -110,34 +119,34 @@ def _explain_pass(options: Namespace, started: Pass) -> Any:
     if options.grad is not None:
         G = [_gradient(options.grad, Y[0], names, script)]
     wrt = None if options.wrt is None else [_tensor(name, names, script, "--wrt") for name in _each(options.wrt)]
-    return _unless_refused(lambda: explaining.explain(Y, grad=G, wrt=wrt), options)
+    return _with_usage_errors(lambda: explaining.explain(Y, grad=G, wrt=wrt), options)
 
 
-def _unless_refused(explained: Callable[[], Any], options: Namespace) -> Any:
+def _with_usage_errors(explained: Callable[[], Any], options: Namespace) -> Any:
     try:
         explanation = explained()
         options.parts = None if options.by is None else explanation.contributions(options.by)
         return explanation
-    except _REFUSALS as error:
+    except _USAGE_ERRORS as error:
         raise BadUsage(f"{error}{_hint(str(error), options)}") from error
 
 
-def _hint(said: str, options: Namespace) -> str:
-    """What helps, where the script is at fault."""
+def _hint(message: str, options: Namespace) -> str:
+    """Return a hint for errors that the script caused."""
     if options.at_backward:
         return ""
-    if "inplace operation" in said:
+    if "inplace operation" in message:
         return (
-            f"\nThe script changed it later on: `chainrule explain {options.script} --at-backward 1` explains the first "
-            "backward pass at the moment it happens."
+            f"\nThe script overwrote it later: `chainrule explain {options.script} --at-backward 1` explains the first "
+            "backward pass while it runs."
         )
-    if "second time" in said:
-        return "\n(The pass that freed it ran in another thread; after those of the main thread the graph can be explained.)"
+    if "second time" in message:
+        return "\n(Another thread's backward pass freed it; only graphs freed in the main thread can be explained.)"
     return ""
 
 
 def _computed_last(names: Mapping[str, object], script: str) -> str:
-    """Return the variable whose tensor was computed last."""
+    """Return the name of the variable whose tensor was computed last."""
     last, newest = "", -1
     for name, value in names.items():
         node = grad_fn_of(value._edge) if isinstance(value, Tensor) and not name.startswith("_") else None
@@ -146,8 +155,8 @@ def _computed_last(names: Mapping[str, object], script: str) -> str:
     if not last:
         raise BadUsage(
             f"{script} has no variable with a tensor that was computed from one that requires grad. Did you forget "
-            "requires_grad=True? The variables of functions are gone when the script ends: --at-backward 1 looks at "
-            "them while the first backward pass runs."
+            "requires_grad=True? Local variables of functions no longer exist when the script ends: use --at-backward 1 "
+            "to read them during the first backward pass."
         )
     return last
 
@@ -159,12 +168,12 @@ def _each(given: list[str]) -> list[str]:
 def _tensor(path: str, names: Mapping[str, object], script: str, option: str) -> Tensor:
     value = look_up(path, names, script)
     if not isinstance(value, Tensor):
-        raise BadUsage(f"{option} {path}: it is no tensor but of type {type(value).__name__}")
+        raise BadUsage(f"{option} {path}: expected a tensor, but it is of type {type(value).__name__}")
     return value
 
 
 def _gradient(text: str, Y: Tensor, names: Mapping[str, object], script: str) -> Any:
-    """Return a variable, ``ones``, or a literal."""
+    """Return the gradient for --grad: a variable, ``ones``, or a literal."""
     if is_path(text) and (root_of(text) in names or text.strip() != "ones"):
         value = look_up(text, names, script)
     elif text.strip() == "ones":
@@ -178,7 +187,7 @@ def _gradient(text: str, Y: Tensor, names: Mapping[str, object], script: str) ->
     except ValueError:
         raise BadUsage(f"--grad {text}: its rows have different lengths") from None
     if array.dtype.kind not in "biufc":
-        raise BadUsage(f"--grad {text}: it is no array of numbers but a {type(value).__name__}")
+        raise BadUsage(f"--grad {text}: expected an array of numbers, but it is a {type(value).__name__}")
     return array
 
 
@@ -186,11 +195,11 @@ def _gradient(text: str, Y: Tensor, names: Mapping[str, object], script: str) ->
 
 
 def _files(options: Namespace) -> dict[str, str]:
-    """What to write where; a folder that is not there is found out before the script runs."""
+    """Return the files to write, by kind; raise for unwritable paths before the script runs."""
     files = {kind: path for kind in FILES if (path := getattr(options, kind)) is not None}
     for kind, path in files.items():
         if path != "-" and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
-            what = "it is a folder" if os.path.isdir(path) else f"there is no folder {os.path.dirname(path)}"
+            what = "it is a directory" if os.path.isdir(path) else f"there is no directory {os.path.dirname(path)}"
             raise BadUsage(f"--{kind} {path}: {what}")
         if path != "-" and _same(path, options.script):
             raise BadUsage(f"--{kind} {path}: that is the script itself")
@@ -198,7 +207,7 @@ def _files(options: Namespace) -> dict[str, str]:
         if twice:
             raise BadUsage(f"--{kind} {path}: --{twice[0]} would be written there, too")
         if path.endswith((".py", ".ipynb")):
-            raise BadUsage(f"--{kind} {path}: a name that ends so is a program's; call it {path}.{kind}")
+            raise BadUsage(f"--{kind} {path}: this suffix is for programs; use {path}.{kind}")
     if options.at_backward is not None and options.at_backward < 1:
         raise BadUsage("--at-backward counts from 1")
     return files
@@ -224,7 +233,7 @@ def _write(kind: str, path: str, folder: str, explanation: object) -> None:
 
 
 def _open(path: str, folder: str, explanation: object) -> None:
-    """Show the page, for which there is a file already, or else a temporary one."""
+    """Open the page in a browser, from the written file or a temporary one."""
     if path == "-":
         handle, path = tempfile.mkstemp(prefix="chainrule-", suffix=".html")
         os.close(handle)

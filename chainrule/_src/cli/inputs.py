@@ -1,4 +1,4 @@
-"""The inputs that ``chainrule check`` calls a function with: literals, or random numbers at which it is defined."""
+"""Inputs for ``chainrule check``: literals, or random numbers for which the function is finite."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.function import Function
 from chainrule.testing.samples import Sample
 
-#: Where random inputs lie: the first of these where the function's values are finite.
+#: Ranges of random inputs; the first one with finite function values is used.
 _DOMAINS = ((-2.0, 2.0), (0.2, 2.0), (-0.9, 0.9), (0.1, 0.9), (1.1, 3.0))
 
 
-class Given:
-    """A function with the inputs to check it at.
+class FunctionInputs:
+    """A function with the inputs for its check.
 
     Attributes:
-        call: the function of the tensors alone.
-        names: of the parameters that get the tensors.
-        tensors: float64 or complex128; they require grad.
+        call: the function of only the tensors.
+        names: the names of the tensors' parameters.
+        tensors: float64 or complex128 tensors that require grad.
         settings: the parameters that are not differentiated.
-        result: what the function returned for them.
+        result: the function's result for the inputs.
     """
 
     def __init__(self, function: AnyFunction, names: list[str], tensors: Sequence[Tensor], settings: Params) -> None:
@@ -44,13 +44,13 @@ class Given:
         yield from self.settings.items()
 
     def outputs(self) -> list[str]:
-        """Names for the outputs."""
+        """Return names for the outputs."""
         if isinstance(self.result, (tuple, list)):
             return [f"out{i}" for i in range(len(self.result))]
         return ["out"]
 
     def evaluate(self) -> bool:
-        """Call the function: whether all it returns is finite."""
+        """Call the function; return whether all of its results are finite."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             self.result = self.call(*self.tensors)
@@ -58,56 +58,58 @@ class Given:
         for y in outputs:
             if not isinstance(y, Tensor):
                 raise BadUsage(
-                    f"the function returned a {type(y).__name__}, not a tensor, so its gradient is lost: write it with "
-                    "chainrule's or NumPy's functions, and return what they return"
+                    f"the function returned a {type(y).__name__}, not a tensor, so it has no gradient: use chainrule's or "
+                    "NumPy's functions, and return their results"
                 )
         return all(bool(np.isfinite(y.detach().numpy()).all()) for y in outputs)
 
 
-def inputs_for(function: AnyFunction, options: Namespace) -> Given:
-    """Inputs as the options say, or random ones.
+def inputs_for(function: AnyFunction, options: Namespace) -> FunctionInputs:
+    """Return the inputs from the options, or random ones.
 
     Raises:
-        BadUsage: they do not fit the function's parameters.
-        ScriptRaised: the function raised.
+        BadUsage: the inputs do not match the function's parameters.
+        ScriptRaised: the function raised an exception.
     """
-    settings = _settings(options.set)
+    settings = _parse_settings(options.set)
     names = _parameters(function, settings, len(options.input or options.shape or ()))
     function = getattr(function, "apply", function) if _is_custom(function) else function
     if options.input:
-        given = Given(function, names, [_tensor(text) for text in options.input], settings)
-        _evaluated(given, "the inputs given with --input")
-        return given
+        inputs = FunctionInputs(function, names, [_tensor(text) for text in options.input], settings)
+        _evaluate(inputs, "the inputs given with --input")
+        return inputs
     shapes = [_shape(text) for text in options.shape] if options.shape else [(3,)] * len(names)
     for low, high in _DOMAINS:
         n = len(shapes)
         sample = Sample(tuple(shapes), {}, ((low, high),) * n, ("normal",) * n)
-        given = Given(function, names, [wrap(x).requires_grad_() for x in sample.draw(options.seed)], settings)
-        if _evaluated(given, f"random inputs of shape {' and '.join(str(s) for s in dict.fromkeys(shapes))}"):
-            return given
-    raise BadUsage("the function is nan or infinite at all random inputs that were tried: give it some with --input")
+        inputs = FunctionInputs(
+            function, names, [wrap(x).requires_grad_() for x in sample.draw(options.seed)], settings
+        )
+        if _evaluate(inputs, f"random inputs of shape {' and '.join(str(s) for s in dict.fromkeys(shapes))}"):
+            return inputs
+    raise BadUsage("the function is nan or infinite for all random inputs tried: give inputs with --input")
 
 
-def _evaluated(given: Given, at: str) -> bool:
+def _evaluate(inputs: FunctionInputs, at: str) -> bool:
     try:
-        return given.evaluate()
+        return inputs.evaluate()
     except (BadUsage, KeyboardInterrupt):
         raise
     except Exception as error:
         raise ScriptRaised(
-            f"{traceback_of(error)}(the function was called with {at}; choose others with --shape or --input, and "
-            "parameters that are no tensors with --set)\n"
+            f"{traceback_of(error)}(the function was called with {at}; set other inputs with --shape or --input, and "
+            "non-tensor parameters with --set)\n"
         ) from None
 
 
 def _is_custom(function: object) -> bool:
-    """Return whether it is a class of ``autograd.Function``."""
+    """Return whether the object is a subclass of ``autograd.Function``."""
     return isinstance(function, type) and issubclass(function, Function)
 
 
-def _settings(given: Sequence[str]) -> Params:
+def _parse_settings(assignments: Sequence[str]) -> Params:
     settings = {}
-    for text in given:
+    for text in assignments:
         name, equals, value = text.partition("=")
         if not equals or not name.strip().isidentifier():
             raise BadUsage(f"--set {text!r} is not NAME=LITERAL, as in --set dim=0")
@@ -116,7 +118,7 @@ def _settings(given: Sequence[str]) -> Params:
 
 
 def _parameters(function: Any, settings: Params, count: int) -> list[str]:
-    """Return the names of the parameters that inputs are for; ``count``: how many were given (0: as many as necessary)."""
+    """Return the names of the parameters for ``count`` inputs (0: as many as necessary)."""
     custom = _is_custom(function)
     try:
         parameters = list(inspect.signature(function.forward if custom else function).parameters.values())
@@ -137,7 +139,7 @@ def _parameters(function: Any, settings: Params, count: int) -> list[str]:
         p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in settings
     ]
     if missing:
-        raise BadUsage(f"the function needs {missing[0]}: give it with --set {missing[0]}=...")
+        raise BadUsage(f"the function needs {missing[0]}: set it with --set {missing[0]}=...")
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     possible = [p.name for p in positional]
     if rest is not None or not parameters:
@@ -146,9 +148,7 @@ def _parameters(function: Any, settings: Params, count: int) -> list[str]:
         if not needed and rest is None:
             needed = possible[:1]
         if not needed:
-            raise BadUsage(
-                "the function takes any number of inputs: say how many with --shape or --input, once for each"
-            )
+            raise BadUsage("the function takes any number of inputs: give --shape or --input once for each input")
         return needed
     if not len(needed) <= count <= len(possible):
         raise BadUsage(f"{count} inputs were given, but the function takes {', '.join(possible) or 'none'}")
@@ -162,7 +162,7 @@ def _tensor(text: str) -> Tensor:
         if array.dtype.kind not in "fcbiu":
             raise ValueError
     except ValueError:
-        raise BadUsage(f"--input {text!r} is not a number, nor a list of lists of one length") from None
+        raise BadUsage(f"--input {text!r} is neither a number nor a list of lists of equal length") from None
     return wrap(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)).requires_grad_()
 
 

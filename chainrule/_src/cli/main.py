@@ -1,6 +1,6 @@
-"""From the words on the command line to an exit code.
+"""The entry point of the command line: parse the arguments, run a command, return the exit code.
 
-A command's module is loaded when the command is run: ``chainrule --version`` needs none of them.
+The module of a command loads when the command runs; ``chainrule --version`` loads none of them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: the words after the program's name; ``sys.argv[1:]`` without it.
+        argv: the arguments after the program's name; by default ``sys.argv[1:]``.
 
     Returns:
-        The exit code: 0 ok, 1 a check failed, 3 the user's program raised. Bad usage ends the program with 2.
+        The exit code: 0 ok, 1 a check failed, 3 the user's program raised. Bad usage exits with 2.
 
     >>> from chainrule._src.cli.main import main
     >>> main(["ops", "exp", "--formula"])
@@ -48,13 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         sys.stderr.write(raised.text)
         return SCRIPT_RAISED
-    except BrokenPipeError:  # whoever read our output has enough, as in `chainrule ops | head`
+    except BrokenPipeError:  # the reader closed the pipe, as in `chainrule ops | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
-    """What comes before ``--``, and what after it (None: there is none)."""
+    """Return the arguments before and after ``--`` (None if there is no ``--``)."""
     if "--" not in words:
         return words, None
     at = words.index("--")
@@ -62,7 +62,7 @@ def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
 
 
 def _never_fail_to_print() -> None:
-    """A terminal that lacks a sign shows its code instead."""
+    """Print characters that the terminal's encoding lacks as escapes, instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""The public operations as the command line names them: their rows, their other names, and what composites are made of."""
+"""Public operations by name, for the command line: their primitives, aliases, and the primitives that composites call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import chainrule.fft
-import chainrule.nn.functional  # which declare more when they load, and have rows
+import chainrule.nn.functional  # imports declare more operations
 from chainrule._src.api.declare import OPERATIONS, Operation
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import AnyFunction, Params
@@ -30,21 +30,21 @@ _NO_OPERATIONS = (
 
 @functools.cache
 def operations() -> dict[str, Operation]:
-    """What computes something from tensors, by all its dotted names: ``exp``, ``linalg.inv`` ..."""
+    """Return the operations on tensors by dotted name (``exp``, ``linalg.inv`` ...), including aliases."""
     return {
         name: operation
         for name, operation in OPERATIONS.items()
-        if not name.startswith("Tensor.") and _room(operation.function) not in _NO_OPERATIONS
+        if not name.startswith("Tensor.") and _module_of(operation.function) not in _NO_OPERATIONS
     }
 
 
-def _room(function: AnyFunction) -> str:
-    """Return the module that a function is made in."""
+def _module_of(function: AnyFunction) -> str:
+    """Return the name of the module that defines a function."""
     return str(getattr(inspect.unwrap(function), "__globals__", {}).get("__name__", ""))
 
 
 def without_module(name: str) -> str:
-    """Return the name without the module that every name has: ``torch.exp``, ``np.exp`` and ``Tensor.exp`` are ``exp``."""
+    """Return a name without its top-level module: ``torch.exp``, ``np.exp`` and ``Tensor.exp`` become ``exp``."""
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     return name
@@ -56,7 +56,7 @@ def last_part(name: str) -> str:
 
 
 def names_of(name: str) -> list[str]:
-    """Return all public names of the operation that has this (dotted or last) name, that one first."""
+    """Return all public names of the operation with this dotted or last name, starting with the name itself."""
     known = operations()
     first = name if name in known else next((n for n in known if last_part(n) == name), None)
     if first is None:
@@ -65,8 +65,8 @@ def names_of(name: str) -> list[str]:
     return list(dict.fromkeys([first, *same]))
 
 
-def row_named(name: str) -> Primitive | None:
-    """Return the row of that name, or the one whose function has that name for an alias."""
+def primitive_named(name: str) -> Primitive | None:
+    """Return the primitive with this name, or with a public function that has this alias."""
     if name in TABLE:
         return TABLE[name]
     aliases = {last_part(alias) for alias in names_of(name)}
@@ -74,12 +74,12 @@ def row_named(name: str) -> Primitive | None:
 
 
 def known_names() -> list[str]:
-    """Every name that an operation can be asked for by, to compare a misspelt one with."""
+    """Return all names of operations, for suggestions after a misspelling."""
     return [*TABLE, *operations(), *map(last_part, operations())]
 
 
 def numpy_names(row_name: str, aliases: list[str]) -> list[str]:
-    """What NumPy calls an operation, where its function works on tensors."""
+    """Return NumPy's names of an operation, for NumPy's functions that accept tensors."""
     load("numpy")
     row = TABLE.get(row_name)
     found = [f"np.{ufunc.__name__}" for ufunc, ours in UFUNCS.items() if ours is row and hasattr(np, ufunc.__name__)]
@@ -92,15 +92,15 @@ def numpy_names(row_name: str, aliases: list[str]) -> list[str]:
 
 
 def methods(aliases: list[str]) -> list[str]:
-    """Return the tensor methods of these names."""
+    """Return the tensor methods with these names."""
     return [f"x.{name}" for name in dict.fromkeys(map(last_part, aliases)) if callable(getattr(Tensor, name, None))]
 
 
-# -- what composites are made of ---------------------------------------------------------------------------------------
+# -- primitives of composites ------------------------------------------------------------------------------------------
 
-#: What an operation whose declaration has no sample is called with: tensors of one of these shapes, and by their names ...
+#: Tensor arguments to try for operations without a declared sample.
 _TENSORS = ("rand(2, 3)", "rand(3, 3)", "rand(3)", "rand(2, 3, 4)", "rand(2, 3, 3)")
-#: ... other arguments.
+#: Other arguments for such operations, by parameter name.
 _OTHERS = {
     "dim": "0", "exponent": "2.0", "index": "tensor([0, 1])", "k": "2", "max": "0.5", "min": "0.5", "n": "3", "q": "0.5",
     "mask": "tensor([[True, False, True], [False, True, False]])", "normalized_shape": "3", "repeats": "2",
@@ -108,8 +108,8 @@ _OTHERS = {
 }  # fmt: skip
 
 
-class RowCall(NamedTuple):
-    """A row that ran: its name, the shapes of its operands, and those of what it computed."""
+class PrimitiveCall(NamedTuple):
+    """A call of a primitive: its name, and the shapes of its operands and results."""
 
     name: str
     operands: tuple[tuple[int, ...], ...]
@@ -119,17 +119,17 @@ class RowCall(NamedTuple):
         return f"{', '.join(map(str, self.operands))} → {', '.join(map(str, self.outputs))}"
 
 
-class _RowWatch(Watch):
-    """Notes what runs."""
+class _CallRecorder(Watch):
+    """An observer that records the primitives called."""
 
     def __init__(self) -> None:
-        self.found: list[RowCall] = []
+        self.found: list[PrimitiveCall] = []
 
     def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         out = super().forward(prim, datas, params)
         outs = out if isinstance(out, tuple) else (out,)
         shapes = [x.shape for x in _flat(datas) if hasattr(x, "shape")]
-        self.found.append(RowCall(prim.name, tuple(shapes), tuple(np.shape(x) for x in outs)))
+        self.found.append(PrimitiveCall(prim.name, tuple(shapes), tuple(np.shape(x) for x in outs)))
         return out
 
 
@@ -138,8 +138,8 @@ def _flat(values: Any) -> Iterator[Any]:
         yield from value if isinstance(value, (tuple, list)) else (value,)
 
 
-def parts_of(operation: Operation) -> tuple[str, list[RowCall]] | None:
-    """Run an operation on a sample: the arguments as text, and what ran. None: no sample is known to fit it.
+def parts_of(operation: Operation) -> tuple[str, list[PrimitiveCall]] | None:
+    """Run an operation on a sample; return the arguments as text and the primitives called, or None without a sample.
 
     >>> from chainrule._src.cli.operations import operations, parts_of
     >>> arguments, parts = parts_of(operations()["outer"])
@@ -147,11 +147,11 @@ def parts_of(operation: Operation) -> tuple[str, list[RowCall]] | None:
     ('rand(3), rand(3)', ['unsqueeze', 'mul'])
     """
     for arguments in [operation.sample] if operation.sample else _guesses(operation):
-        with warnings.catch_warnings(), np.errstate(all="ignore"), _RowWatch() as watch:
+        with warnings.catch_warnings(), np.errstate(all="ignore"), _CallRecorder() as watch:
             warnings.simplefilter("ignore")
             try:
                 eval(f"function({arguments})", {"function": operation.public, **_vocabulary()})
-            except Exception:  # the sample does not fit: there may be another
+            except Exception:  # invalid arguments: try the next sample
                 continue
         return arguments, watch.found
     return None
@@ -172,7 +172,7 @@ def _guesses(operation: Operation) -> Iterator[str]:
 
 
 def _vocabulary() -> Params:
-    """What samples are written with: random float64 numbers that require grad, and tensors."""
+    """Return the names used in samples: ``rand`` (float64, requires grad), ``tensor``, ``zeros``, ``ones`` and ``eye``."""
     rng = np.random.default_rng(0)
 
     def rand(*shape: int) -> Tensor:

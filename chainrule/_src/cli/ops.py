@@ -1,4 +1,4 @@
-"""``chainrule ops``: the table, to read."""
+"""``chainrule ops``: list and describe operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chainrule._src.cli.operations import (
     numpy_names,
     operations,
     parts_of,
-    row_named,
+    primitive_named,
     without_module,
 )
 from chainrule._src.cli.outcome import OK, BadUsage, did_you_mean
@@ -27,31 +27,31 @@ from chainrule._src.rules.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.case import Case, as_tuple
 from chainrule.testing.samples import samples_of
 
-#: The kinds, with what a row of the kind has for a Jacobian.
+#: The kinds of operations, with a description of the local Jacobian.
 KINDS = {
     "elementwise": "diagonal: an element of the result depends on the same element of each operand",
     "linear": "constant: elements are moved, summed or copied",
     "contraction": "bilinear: products summed over shared axes",
     "opaque": "anything: the rules are written by hand",
-    "discrete": "none: the results are integers or booleans, and no gradient passes",
-    "composite": "written with the operations above, and recorded as those",
+    "discrete": "none: the results are integers or booleans, without gradients",
+    "composite": "composed of the operations above, and recorded as these",
 }
 _DTYPES = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
 def run(options: Namespace) -> int:
-    """List operations, or describe some."""
+    """List operations, or describe the named ones."""
     show = Console()
     if options.names:
         if options.like is not None or options.kind is not None:
-            raise BadUsage("name operations, or list them with --like and --kind; not both")
+            raise BadUsage("give names, or list operations with --like and --kind, but not both")
         for i, name in enumerate(options.names):
             if i:
                 show.line()
             _describe(show, name, options.formula)
         return OK
     if options.formula:
-        raise BadUsage("--formula is for operations that are named, as in `chainrule ops exp --formula`")
+        raise BadUsage("--formula needs the name of an operation, as in `chainrule ops exp --formula`")
     _list(show, options.like, options.kind)
     return OK
 
@@ -81,19 +81,19 @@ def _list(show: Console, like: str | None, kind: str | None) -> None:
 
 
 def _by_kind(like: str | None, kinds: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Names with their first lines, by kind; those that have ``like`` in them."""
+    """Return names with the first lines of their docstrings, by kind, filtered by ``like``."""
     found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     for name, row in TABLE.items():
-        if _alike(like, [name, *names_of(name)], row.doc):
+        if _matches(like, [name, *names_of(name)], row.doc):
             found[row.kind][name] = _first_line(row.doc)
     for name, operation in operations().items():
         doc = operation.public.__doc__ or ""
-        if row_named(name) is None and _alike(like, [name], doc):
+        if primitive_named(name) is None and _matches(like, [name], doc):
             found["composite"][name] = _first_line(doc)
     return {kind: found[kind] for kind in kinds if found[kind]}
 
 
-def _alike(like: str | None, names: list[str], doc: str) -> bool:
+def _matches(like: str | None, names: list[str], doc: str) -> bool:
     return like is None or any(like.lower() in text.lower() for text in [*names, _first_line(doc)])
 
 
@@ -106,18 +106,20 @@ def _first_line(doc: str) -> str:
 
 def _describe(show: Console, given: str, formula: bool) -> None:
     name = without_module(given)
-    row, names = row_named(name), names_of(name)
+    row, names = primitive_named(name), names_of(name)
     if row is None and not names:
         raise BadUsage(
-            f"no operation is called {given!r}.{did_you_mean(name, known_names())} `chainrule ops` lists all, and "
+            f"no operation is called {given!r}.{did_you_mean(name, known_names())} `chainrule ops` lists all, "
             "`chainrule ops --like TEXT` those with TEXT in their name or description"
         )
     if row is None and formula:
-        raise BadUsage(f"{name} is a composite and has no formula of its own: `chainrule ops {name}` shows its parts")
+        raise BadUsage(
+            f"{name} is a composite without a formula of its own: `chainrule ops {name}` lists its primitives"
+        )
     if row is None:
         _describe_composite(show, names, operations()[names[0]])
     elif not formula:
-        _describe_row(show, row)
+        _describe_primitive(show, row)
     else:
         for operand, text in row.formula.items():
             show.line(f"{operand}: {text}")
@@ -127,7 +129,7 @@ def _describe_composite(show: Console, names: list[str], operation: Operation) -
     show.heading(f"{names[0]}  (composite)")
     show.text(_first_line(operation.public.__doc__ or ""))
     show.line()
-    show.pairs([("call", _signature(names[0], operation)), *_also(names[0], names)])
+    show.pairs([("call", _signature(names[0], operation)), *_other_names(names[0], names)])
     found = parts_of(operation)
     if found is None:
         return
@@ -135,23 +137,24 @@ def _describe_composite(show: Console, names: list[str], operation: Operation) -
     show.line()
     call = f"{names[0]}({arguments})"
     if not parts:
-        show.text(
-            f"{call} records nothing: its result is the operand itself, or NumPy computes it and no gradient passes."
-        )
+        show.text(f"{call} records nothing: it returns the operand itself, or a result of NumPy without gradient.")
         return
-    show.text(f"It has no rule of its own. {call} runs")
+    show.text(f"It has no rule of its own. {call} calls")
     show.pairs([(part.name, part) for part in parts], indent=4)
     few = list(dict.fromkeys(part.name for part in parts))[:4]
-    show.text(f"Each of these has its rule: `chainrule ops {' '.join(few)}`.")
+    show.text(f"For their rules, see `chainrule ops {' '.join(few)}`.")
 
 
-def _describe_row(show: Console, row: Primitive) -> None:
+def _describe_primitive(show: Console, row: Primitive) -> None:
     names = names_of(row.name)
     show.heading(f"{row.name}  ({row.kind})")
     show.text(inspect.cleandoc(row.doc).replace("``", "`"))
     show.line()
-    public = "it has no public function: indexing, methods and other operations are made with it"
-    facts = [("call", _signature(names[0], operations()[names[0]]) if names else public), *_also(row.name, names)]
+    public = "no public function: used by indexing, methods and other operations"
+    facts = [
+        ("call", _signature(names[0], operations()[names[0]]) if names else public),
+        *_other_names(row.name, names),
+    ]
     facts.append(("operands", ", ".join(row.operands)))
     if row.parameters:
         facts.append(("parameters", ", ".join(row.parameters)))
@@ -159,7 +162,7 @@ def _describe_row(show: Console, row: Primitive) -> None:
         facts.append(("outputs", ", ".join(row.outputs)))
     facts += [("Jacobian", KINDS[row.kind]), ("dtypes", _dtypes(row))]
     if row.kind != "discrete":
-        facts += [("saves", ", ".join(row.saves) or "nothing"), ("grad_fn", _grad_fn(row)), ("columns", _columns(row))]
+        facts += [("saves", ", ".join(row.saves) or "nothing"), ("grad_fn", _grad_fn(row)), ("rules", _rules(row))]
     show.pairs(facts)
     _gradients(show, row)
     _sample(show, row)
@@ -171,8 +174,8 @@ def _signature(name: str, operation: Operation) -> str:
     return f"chainrule.{name}{signature.replace(parameters=plain, return_annotation=signature.empty)}"
 
 
-def _also(row_name: str, names: list[str]) -> list[tuple[str, str]]:
-    """Other names: PyTorch's, which are ours; methods; NumPy's, where they work on tensors."""
+def _other_names(row_name: str, names: list[str]) -> list[tuple[str, str]]:
+    """Return other names: in chainrule's namespace, of methods, and of NumPy's functions that accept tensors."""
     others = [f"chainrule.{name}" for name in names[1:]] + methods([*names, row_name]) + numpy_names(row_name, names)
     return [("also", ", ".join(others))] if others else []
 
@@ -191,13 +194,13 @@ def _grad_fn(row: Primitive) -> str:
         return "depends on the call"
 
 
-def _columns(row: Primitive) -> str:
+def _rules(row: Primitive) -> str:
     columns = {"JVP": row.jvp, "batching": row.batch}
-    there = ["value", *(["VJP"] if row.vjps else [])]
-    there += [name for name, column in columns.items() if column is not None and not _refuses(column)]
+    supported = ["value", *(["VJP"] if row.vjps else [])]
+    supported += [name for name, column in columns.items() if column is not None and not _refuses(column)]
     missing = [name for name, column in columns.items() if column is not None and _refuses(column)]
     extras = [word for word, yes in (("view", row.view), ("index map", row.moves)) if yes]
-    text = ", ".join(there + extras)
+    text = ", ".join(supported + extras)
     return text + (f"; unsupported: {', '.join(missing)}" if missing else "")
 
 
@@ -222,7 +225,7 @@ def _gradients(show: Console, row: Primitive) -> None:
 
 
 def _sample(show: Console, row: Primitive) -> None:
-    """The row on numbers: operands, result, and the gradients for a cotangent of ones."""
+    """Print a numeric sample: operands, results, and gradients for the cotangent 1, 2, 3 ..."""
     case = _small_case(row)
     if case is None:
         return
@@ -231,7 +234,7 @@ def _sample(show: Console, row: Primitive) -> None:
     facts += [(name, value) for name, value in case.params.items()]
     facts += list(zip(row.outputs, map(_numbers, outs)))
     if case.wanted:
-        gs = [_counted(outs[i]) for i in case.differentiable_outputs()]
+        gs = [_numbered_cotangent(outs[i]) for i in case.differentiable_outputs()]
         facts += [("g" if len(gs) == 1 else f"g[{i}]", _numbers(g)) for i, g in enumerate(gs)]
         for i, g in zip(case.wanted, case.pull(case.operands, gs)):
             facts.append((f"∂L/∂{_operand_names(case)[i]}", "0" if g is None else _numbers(g)))
@@ -240,8 +243,8 @@ def _sample(show: Console, row: Primitive) -> None:
     show.pairs(facts, indent=4)
 
 
-def _counted(out: AnyArray) -> Any:
-    """Return a cotangent whose elements can be told apart: 1, 2, 3 ..."""
+def _numbered_cotangent(out: AnyArray) -> Any:
+    """Return a cotangent with distinct elements: 1, 2, 3 ..."""
     return np.arange(1, np.size(out) + 1, dtype=out.dtype).reshape(np.shape(out))
 
 
@@ -252,7 +255,7 @@ def _operand_names(case: Case) -> list[str]:
 
 
 def _small_case(row: Primitive) -> Case | None:
-    """Return the row's first sample of a few numbers, but more than one; otherwise its smallest."""
+    """Return the first sample with 2 to 24 numbers, otherwise the smallest sample."""
     try:
         cases = [Case(row, sample) for sample in samples_of(row)]
     except ValueError:

@@ -1,4 +1,4 @@
-"""How a command can end."""
+"""Exit codes and exceptions of the commands."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ OK, CHECK_FAILED, BAD_USAGE, SCRIPT_RAISED = range(4)
 
 
 class BadUsage(Exception):
-    """The command line asks for something that is not there, or cannot be."""
+    """An error of the command line: an option, file or name that is missing or invalid."""
 
 
 class ScriptRaised(Exception):
-    """The user's program raised; ``text`` is its traceback, and what else there is to say."""
+    """The user's program raised an exception; ``text`` is its traceback, with a hint."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -21,7 +21,7 @@ class ScriptRaised(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` Did you mean ...?``, or nothing.
+    """Return `` Did you mean ...?``, or an empty string.
 
     >>> from chainrule._src.cli.outcome import did_you_mean
     >>> did_you_mean("softmaks", ["softmax", "exp"])

@@ -1,4 +1,4 @@
-"""Running a user's file as Python would, and finding in it what the command line names."""
+"""Run a user's file as Python would, and look up variables named on the command line."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from chainrule._src.messages.errors import PACKAGE
 
 @contextmanager
 def as_main(path: str, arguments: Sequence[str]) -> Iterator[types.ModuleType]:
-    """Return a fresh ``__main__`` for a script, with ``sys.argv`` and ``sys.path`` as the script expects them."""
+    """Provide a new ``__main__`` module for a script, with the script's ``sys.argv`` and ``sys.path``."""
     module = types.ModuleType("__main__")
     vars(module).update(__file__=os.path.abspath(path), __cached__=None, __builtins__=builtins)
     before = sys.argv, list(sys.path), sys.modules["__main__"]
     sys.argv = [path, *arguments]
-    sys.path[:] = [_directory(path), *_path_without_ours()]
+    sys.path[:] = [_directory(path), *_path_without_command()]
     sys.modules["__main__"] = module
     try:
         yield module
@@ -36,18 +36,18 @@ def _directory(path: str) -> str:
     return os.path.dirname(os.path.realpath(path))
 
 
-def _path_without_ours() -> list[str]:
-    """``sys.path`` without the entry that Python put first for the command itself."""
-    ours = {"", os.getcwd(), os.path.dirname(os.path.abspath(sys.argv[0]))}
-    return sys.path[1:] if sys.path and sys.path[0] in ours and not sys.flags.safe_path else list(sys.path)
+def _path_without_command() -> list[str]:
+    """Return ``sys.path`` without the first entry, which Python added for the command itself."""
+    command_entries = {"", os.getcwd(), os.path.dirname(os.path.abspath(sys.argv[0]))}
+    return sys.path[1:] if sys.path and sys.path[0] in command_entries and not sys.flags.safe_path else list(sys.path)
 
 
 def execute(path: str, module: types.ModuleType) -> None:
     """Compile the file and run it in the module.
 
     Raises:
-        ScriptRaised: it raised; the traceback begins in the file.
-        SystemExit: as the file raised it.
+        ScriptRaised: the file raised an exception; the traceback starts in the file.
+        SystemExit: raised by the file.
     """
     source = read(path)
     try:
@@ -57,14 +57,14 @@ def execute(path: str, module: types.ModuleType) -> None:
 
 
 def exit_text(path: str, ended: SystemExit) -> None:
-    """A script that called sys.exit: all is well if it said so.
+    """Check the exit code of a script that called sys.exit.
 
     Raises:
-        ScriptRaised: it did not.
+        ScriptRaised: the exit code is not 0.
     """
     if ended.code not in (None, 0, False):
-        said = f"{ended.code}\n" if not isinstance(ended.code, int) else ""
-        raise ScriptRaised(f"{said}({path} called sys.exit({ended.code!r}))\n") from None
+        message = f"{ended.code}\n" if not isinstance(ended.code, int) else ""
+        raise ScriptRaised(f"{message}({path} called sys.exit({ended.code!r}))\n") from None
 
 
 def read(path: str) -> bytes:
@@ -72,13 +72,13 @@ def read(path: str) -> bytes:
         with io.open_code(os.path.abspath(path)) as file:
             return file.read()
     except IsADirectoryError:
-        raise BadUsage(f"{path} is a folder: name a Python file") from None
+        raise BadUsage(f"{path} is a directory: give a Python file") from None
     except OSError as error:
         raise BadUsage(f"cannot read {path}: {error.strerror}") from None
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return the traceback as Python would print it, without the lines of this package that called the user's code."""
+    """Return the traceback as Python would print it, without this package's frames above the user's code."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(PACKAGE):
         trace = trace.tb_next
@@ -87,18 +87,18 @@ def traceback_of(error: BaseException) -> str:
 
 @contextmanager
 def importing(path: str) -> Iterator[types.ModuleType]:
-    """Return a file as a module of its own name, so that what it does only as a script is left out.
+    """Import a file under its own name, so that code under ``__name__ == "__main__"`` does not run.
 
     Raises:
-        ScriptRaised: it raised.
+        ScriptRaised: the file raised an exception.
     """
     name = os.path.splitext(os.path.basename(path))[0]
     module = types.ModuleType(name)
     vars(module).update(__file__=os.path.abspath(path), __builtins__=builtins)
     before = list(sys.path)
-    sys.path[:] = [_directory(path), *_path_without_ours()]
-    ours = name not in sys.modules  # dataclasses and pickle look the module up
-    if ours:
+    sys.path[:] = [_directory(path), *_path_without_command()]
+    is_new = name not in sys.modules  # dataclasses and pickle look the module up
+    if is_new:
         sys.modules[name] = module
     try:
         execute(path, module)
@@ -107,7 +107,7 @@ def importing(path: str) -> Iterator[types.ModuleType]:
         raise BadUsage(f"{path} called sys.exit({ended.code!r}) while it was imported") from None
     finally:
         sys.path[:] = before
-        if ours:
+        if is_new:
             del sys.modules[name]
 
 
@@ -115,7 +115,7 @@ _STEPS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.UnaryOp, ast
 
 
 def is_path(text: str) -> bool:
-    """Return whether the text is a variable or a path from one: ``Y``, ``net.weight``, ``ys[-1]``.
+    """Return whether the text is a variable, or attributes and items of one: ``Y``, ``net.weight``, ``ys[-1]``.
 
     >>> from chainrule._src.cli.script import is_path
     >>> [is_path(text) for text in ("Y", "net.layers[0].weight", "f(x)", "[1, 2]", "3")]
@@ -137,13 +137,13 @@ def root_of(path: str) -> str:
 
 
 def look_up(text: str, names: Mapping[str, object], where: str) -> Any:
-    """What a path leads to.
+    """Return the value of a path.
 
     Raises:
-        BadUsage: there is no such variable, or the path breaks off.
+        BadUsage: the variable, an attribute or an item does not exist.
     """
     if not is_path(text):
-        raise BadUsage(f"{text!r} is not a variable of {where}, nor a path from one such as net.weight or ys[0]")
+        raise BadUsage(f"{text!r} is not a variable of {where}, nor an expression such as net.weight or ys[0]")
     root = root_of(text)
     if root not in names:
         known = [name for name in names if not name.startswith("__")]
@@ -152,14 +152,14 @@ def look_up(text: str, names: Mapping[str, object], where: str) -> Any:
     try:
         return eval(compile(text.strip(), "<command line>", "eval"), {"__builtins__": {}}, {root: names[root]})
     except Exception as error:
-        raise BadUsage(f"{text!r} leads nowhere: {type(error).__name__}: {error}") from None
+        raise BadUsage(f"{text!r} does not exist: {type(error).__name__}: {error}") from None
 
 
 def literal(text: str, option: str) -> object:
-    """Return a number, list or other literal.
+    """Parse a number, list or other literal.
 
     Raises:
-        BadUsage: it is none.
+        BadUsage: the text is not a literal.
     """
     try:
         return ast.literal_eval(text.strip())

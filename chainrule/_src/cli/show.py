@@ -1,6 +1,6 @@
-"""Printing: plain text, with colours where rich is installed and a terminal is there to show them.
+"""Print plain text, with colours if rich is installed and the output is a terminal.
 
-``NO_COLOR`` in the environment turns the colours off.
+The environment variable ``NO_COLOR`` turns colours off.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 WIDTH = 80
-_CONTROL = {c: f"\\x{c:02x}" for c in (*range(9), *range(11, 32), 127)}  # all but tab and newline
+_CONTROL = {c: f"\\x{c:02x}" for c in (*range(9), *range(11, 32), 127)}  # except tab and newline
 
 
 def note(text: str) -> None:
-    """Say something to the person at the terminal, out of the way of the output."""
+    """Print a message to stderr."""
     sys.stdout.flush()
     print(f"chainrule: {clean(text)}", file=sys.stderr, flush=True)
 
 
 def clean(text: str) -> str:
-    """Text of unknown origin without what a terminal would take for a command.
+    """Escape control characters in untrusted text, which a terminal could interpret.
 
     >>> from chainrule._src.cli.show import clean
     >>> clean("a\x1b[31mb")
@@ -34,13 +34,13 @@ def clean(text: str) -> str:
 
 
 class Console:
-    """Where a command's output goes."""
+    """The output of a command."""
 
     def __init__(self) -> None:
         self.console = _console()
 
     def line(self, text: str = "", style: str = "") -> None:
-        """A line as it is: what looks like markup is not."""
+        """Print a line without interpreting markup."""
         if self.console is None or not style:
             print(clean(text))
         else:
@@ -51,12 +51,12 @@ class Console:
         self.line(text, "bold")
 
     def text(self, text: str, indent: int = 2) -> None:
-        """Prose, broken between words."""
+        """Print text, wrapped between words."""
         for line in _wrapped(text, WIDTH - indent):
             self.line(f"{' ' * indent}{line}".rstrip())
 
     def pairs(self, rows: Iterable[tuple[str, object]], indent: int = 2, width: int = 0, style: str = "") -> None:
-        """Words with what there is to say about them, in two columns, the first of at least that width."""
+        """Print pairs of a word and a text in two columns, the first at least ``width`` wide."""
         rows = list(rows)
         width = max([width, *(len(word) for word, _ in rows)])
         for word, text in rows:
@@ -64,7 +64,7 @@ class Console:
                 self.line(f"{' ' * indent}{word if i == 0 else '':{width}}  {part}".rstrip(), style)
 
     def columns(self, words: Sequence[str], indent: int = 2) -> None:
-        """Many words, in as many columns as fit, to be read downwards."""
+        """Print words in as many columns as fit, in column order."""
         for count in range(len(words), 0, -1):
             rows = -(-len(words) // count)
             columns = [words[i : i + rows] for i in range(0, len(words), rows)]
@@ -76,7 +76,7 @@ class Console:
             self.line(" " * indent + "".join(cells).rstrip())
 
     def rich(self, thing: object) -> None:
-        """Something that has a ``__rich_console__``; its text where there are no colours."""
+        """Print an object with a ``__rich_console__`` method, or its plain text without colours."""
         if self.console is None:
             print(thing)
         else:
@@ -92,6 +92,6 @@ def _console() -> Any:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most that width, broken between words; the text's own lines stay."""
+    """Wrap each line of the text between words, to at most ``width`` characters."""
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False)
     return [line for paragraph in text.splitlines() or [""] for line in wrapper.wrap(paragraph) or [""]]

@@ -1,4 +1,4 @@
-"""What ``chainrule explain`` watches a script with."""
+"""Observers for ``chainrule explain``: keep freed graphs, and stop at a backward pass."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from chainrule._src.tape.node import Edge, Freed, Node
 from chainrule._src.tape.tensor import Tensor
 
 
-class KeptGraphs(Watch):
-    """Keeps what backward passes free, as long as its nodes live; ``restore`` puts it back. Notes the last pass.
+class GraphKeeper(Watch):
+    """An observer that keeps the saved values that backward passes free, and records the last pass.
 
-    Meanwhile the program sees graphs that are freed, as it would anywhere.
+    The values live as long as their nodes. The program sees freed graphs until ``restore`` puts the values back.
     """
 
     def __init__(self) -> None:
         self.kept: weakref.WeakKeyDictionary[Node, tuple[Saved, object]] = weakref.WeakKeyDictionary()
-        self.last: Pass | None = None
+        self.last: BackwardPass | None = None
 
     def backward(self, node: Node, g: object, saved: Saved, edges: tuple[object, ...]) -> Cotangents:
         if self not in LOCAL.sweep.notes:
             LOCAL.sweep.notes[self] = True
-            self.last = Pass()
+            self.last = BackwardPass()
         if type(node.saved) is Freed:
             self.kept[node] = saved, getattr(node.params.get("ctx"), "_kept", None)
         return super().backward(node, g, saved, edges)
 
     def restore(self) -> None:
-        """Let there be backward passes again."""
-        for node, (saved, of_function) in self.kept.items():
+        """Put the saved values back, so that the graphs can be differentiated again."""
+        for node, (saved, ctx_saved) in self.kept.items():
             if type(node.saved) is Freed:
                 node.saved = saved
-                if of_function is not None:
-                    node.params["ctx"]._kept = of_function
+                if ctx_saved is not None:
+                    node.params["ctx"]._kept = ctx_saved
 
 
-class Stopped(BaseException):
-    """Ends a script whose backward pass has been explained."""
+class StopScript(BaseException):
+    """Stops a script after its backward pass has been explained."""
 
 
-class Pass:
-    """A backward pass that begins, with the program still in the middle of its call. It keeps no graph alive."""
+class BackwardPass:
+    """A backward pass that has just started; the program is inside of its call. Holds only weak references to the graph."""
 
     def __init__(self) -> None:
         self._roots = [weakref.ref(root) for root in LOCAL.sweep.roots]
@@ -57,16 +57,16 @@ class Pass:
 
     @property
     def roots(self) -> list[Edge | None]:
-        """Return the edges that it starts from; None for those that are gone."""
+        """Return the root edges of the pass; None for those that no longer exist."""
         return [root() for root in self._roots]
 
     def is_default(self) -> bool:
-        """Return whether it starts as it would without a gradient: one output, a scalar, and 1."""
+        """Return whether the pass has the default cotangent: 1 for a single scalar output."""
         (first, *others) = (getattr(g, "_raw", g) for g in self.cotangents)
         return not others and type(first) is np.ndarray and first.size == 1 and bool(first.item() == 1)
 
     def names(self) -> Params:
-        """Return the variables of the functions that are running, inner ones first, and their globals."""
+        """Return the local and global variables of all functions on the call stack; inner functions take precedence."""
         names: Params = {}
         frame = user_frame()
         while frame is not None:
@@ -74,12 +74,12 @@ class Pass:
                 for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
                     names.setdefault(name, value)
             if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__main__":
-                break  # the script itself; what called that is this command
+                break  # the script's top level, called by this command
             frame = frame.f_back
         return names
 
     def outputs(self) -> list[Tensor]:
-        """Return the tensors it starts from: the program passed them to the functions that are running."""
+        """Return the output tensors, found among the local variables on the call stack."""
         scopes: list[Params] = []
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
@@ -88,7 +88,7 @@ class Pass:
         return self.outputs_among(scopes)
 
     def outputs_among(self, scopes: Sequence[Params]) -> list[Tensor]:
-        """Those of these variables that it starts from."""
+        """Return the output tensors among these variables."""
         roots = self.roots
         found: dict[object, Tensor] = {}
         for tensor in (tensor for scope in scopes for tensor in _tensors(scope)):
@@ -104,10 +104,10 @@ def _tensors(scope: Params) -> Iterator[Tensor]:
                 yield item
 
 
-class AtBackward(Watch):
-    """Calls a function as the Nth backward pass begins, and then stops the program."""
+class ExplainAtBackward(Watch):
+    """An observer that calls a function when the Nth backward pass starts, then stops the program."""
 
-    def __init__(self, count: int, explain: Callable[[Pass], object]) -> None:
+    def __init__(self, count: int, explain: Callable[[BackwardPass], object]) -> None:
         self.count = count
         self.explain = explain
         self.seen = 0
@@ -125,8 +125,8 @@ class AtBackward(Watch):
                     if type(node.saved) is Freed:
                         node.saved = saved
                     try:
-                        self.explanation = self.explain(Pass())
-                    except Exception as error:  # it is not the program's
+                        self.explanation = self.explain(BackwardPass())
+                    except Exception as error:  # not an error of the program
                         self.failure = error
-                    raise Stopped
+                    raise StopScript
         return super().backward(node, g, saved, edges)
