@@ -37,16 +37,16 @@ class Work:
 
     @property
     def reads(self) -> list[Buffer]:
-        return [root_of(place) for place, _, _ in self.args[: -self.loop.outputs] if place is not None]
+        return [root_of(location) for location, _, _ in self.args[: -self.loop.outputs] if location is not None]
 
     @property
     def writes(self) -> list[Buffer]:
-        return [root_of(place) for place, _, _ in self.args[-self.loop.outputs :]]
+        return [root_of(location) for location, _, _ in self.args[-self.loop.outputs :]]
 
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        return {root_of(place) for place, _, _ in self.args if place is not None}
+        return {root_of(location) for location, _, _ in self.args if location is not None}
 
     def pattern(self, k: int) -> ElementPattern:
         """Where the elements of an argument are; one that a single stride goes through has rows of no length."""
@@ -72,18 +72,18 @@ class LoopGroup:
         self.row = 0
         self.reads: set[Buffer] = set()
         self.written: dict[Buffer, ElementPattern] = {}
-        self.places: dict[Buffer, Any] = {}
+        self.locations: dict[Buffer, Any] = {}
 
     def takes(self, work: Work) -> bool:
         """Whether a loop goes through the same elements, and uses of the group's only what is in its own block."""
         loop = work.loop
         if loop.total != self.total or (loop.row and self.row and loop.row != self.row):
             return False
-        for k, (place, _, _) in enumerate(work.args):
-            buffer = root_of(place)
+        for k, (location, _, _) in enumerate(work.args):
+            buffer = root_of(location)
             if buffer in self.written:
                 pattern = work.pattern(k)
-                if pattern != self.written[buffer] or pattern[3] or place != self.places[buffer]:
+                if pattern != self.written[buffer] or pattern[3] or location != self.locations[buffer]:
                     return False
         return self.reads.isdisjoint(work.writes)
 
@@ -95,7 +95,7 @@ class LoopGroup:
         for k in range(first, len(work.args)):
             buffer = root_of(work.args[k][0])
             self.written[buffer] = work.pattern(k)
-            self.places[buffer] = work.args[k][0]
+            self.locations[buffer] = work.args[k][0]
 
     @property
     def touched(self) -> set[Buffer]:

@@ -25,7 +25,7 @@ from chainrule._src.compiling.layout import (
     OUTPUT,
     Buffer,
     BufferView,
-    Moving,
+    MovingBuffer,
     packed,
     root_of,
     span,
@@ -36,7 +36,7 @@ from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.rolling import Item, Rolled, moved
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.compiling.steps import Lowerer, Lowering, Made
+from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
 from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import AVAILABLE
@@ -155,7 +155,7 @@ class IteratedLoop:
             depth: how many loops are around it.
         """
         like = [*self._reads, *self._writes]
-        values = [_at(place, offset, x) for (place, offset, _), x in zip(args, like, strict=True)]
+        values = [_at(location, offset, x) for (location, offset, _), x in zip(args, like, strict=True)]
         count = len(self._reads)
         return _Expansion(self._iteration, self._order, values[:count], values[count:], depth).items
 
@@ -167,7 +167,7 @@ class _Expansion:
         self, iteration: Iteration, order: Order, reads: list[BufferView], writes: list[BufferView], depth: int
     ) -> None:
         self._iteration, self._order, self._depth = iteration, order, depth
-        self._places: dict[Buffer, tuple[Any, int]] = {}
+        self._locations: dict[Buffer, tuple[Any, int]] = {}
         self._before: list[Work] = []
         self._body: list[Work] = []
         first, mapped = iteration.carried, iteration.carried + iteration.mapped
@@ -180,10 +180,10 @@ class _Expansion:
         after = [copied(rings[k], next(results)) for k in order.finals]
         for k in order.stacks:
             stack = self._slice(next(results), iteration.outputs[k])
-            self._places[iteration.outputs[k].buffer] = stack.buffer, stack.offset
+            self._locations[iteration.outputs[k].buffer] = stack.buffer, stack.offset
         for k in order.saved:
             value = iteration.inputs[k]
-            self._body += copied(_at(*self._places[value.buffer], value), self._slice(next(results), value))
+            self._body += copied(_at(*self._locations[value.buffer], value), self._slice(next(results), value))
         once: set[Buffer] = set()
         self._before += [self._renamed(work, once) for work in iteration.before]
         self._body += [self._renamed(work, again) for work in iteration.works]
@@ -199,20 +199,20 @@ class _Expansion:
         stride = packed(before.buffer.nbytes)
         ring = Buffer(ARENA, 2 * stride)
         self._before += copied(_zeros(before) if first is None else first, _at(ring, 0, before))
-        self._places[before.buffer] = moved(ring, (), (stride, 2, 0), self._depth), 0
-        self._places[after.buffer] = moved(ring, (), (stride, 2, 1), self._depth), 0
+        self._locations[before.buffer] = moved(ring, (), (stride, 2, 0), self._depth), 0
+        self._locations[after.buffer] = moved(ring, (), (stride, 2, 1), self._depth), 0
         return _at(ring, (self._order.length % 2) * stride, before)
 
     def _take(self, value: BufferView, given: BufferView | None, mapped: bool) -> set[Buffer]:
         """Let an input be where its operand is, or, where it has to lie otherwise, a copy of that, which is made each time."""
         source = _zeros(value) if given is None else self._slice(given, value) if mapped else given
         if _same_steps(value.shape, source.strides, value.strides):
-            self._places[value.buffer] = source.buffer, source.offset
+            self._locations[value.buffer] = source.buffer, source.offset
             return set()
         start, nbytes = span(value.shape, value.strides, value.dtype.itemsize)
         buffer = Buffer(ARENA, nbytes)
         (self._body if mapped else self._before).extend(copied(source, _at(buffer, start, value)))
-        self._places[value.buffer] = buffer, start
+        self._locations[value.buffer] = buffer, start
         return {buffer} if mapped else set()
 
     def _slice(self, stack: BufferView, value: BufferView) -> BufferView:
@@ -220,22 +220,22 @@ class _Expansion:
         step, start = stack.strides[0], stack.offset
         if self._order.reverse:
             start, step = start + (self._order.length - 1) * step, -step
-        place: Any = stack.buffer
-        moves = place.moves if type(place) is Moving else ()
-        place = moved(root_of(place), moves, (step, 0, 0) if step else None, self._depth)
-        return BufferView(0, place, start, value.shape, stack.strides[1:], value.dtype)
+        location: Any = stack.buffer
+        moves = location.moves if type(location) is MovingBuffer else ()
+        location = moved(root_of(location), moves, (step, 0, 0) if step else None, self._depth)
+        return BufferView(0, location, start, value.shape, stack.strides[1:], value.dtype)
 
     def _renamed(self, work: Work, made: set[Buffer]) -> Work:
         """An inner loop of the iteration, at its place here; buffers that have none are made."""
         args = []
-        for place, offset, number in work.args:
-            if place is None or place.kind == CONSTANT:
-                args.append((place, offset, number))
+        for location, offset, number in work.args:
+            if location is None or location.kind == CONSTANT:
+                args.append((location, offset, number))
                 continue
-            if place not in self._places:
-                self._places[place] = Buffer(ARENA, place.nbytes), 0
-                made.add(self._places[place][0])
-            known, start = self._places[place]
+            if location not in self._locations:
+                self._locations[location] = Buffer(ARENA, location.nbytes), 0
+                made.add(self._locations[location][0])
+            known, start = self._locations[location]
             args.append((known, start + offset, None))
         return Work(work.loop, args)
 
@@ -249,8 +249,8 @@ def _done(works: list[Work], depth: int) -> list[Item]:
     return items
 
 
-def _at(place: Any, offset: int, like: BufferView) -> BufferView:
-    return BufferView(0, place, offset, like.shape, like.strides, like.dtype)
+def _at(location: Any, offset: int, like: BufferView) -> BufferView:
+    return BufferView(0, location, offset, like.shape, like.strides, like.dtype)
 
 
 def _zeros(like: BufferView) -> BufferView:
@@ -387,7 +387,9 @@ class LoopOfProgram:
             raise Unlowered
         return NativePlan(Native(lowering), lowering).run
 
-    def lowered(self, order: Order, reads: list[BufferView], results: list[Any]) -> tuple[Template, list[Made]] | None:
+    def lowered(
+        self, order: Order, reads: list[BufferView], results: list[Any]
+    ) -> tuple[Template, list[ResultLayout]] | None:
         """The loop as a step of a plan; None if it can't be one."""
         iteration = self._iteration
         if iteration is None or not all(map(lies_in_order, results)):
@@ -403,7 +405,7 @@ class LoopOfProgram:
         except Unlowered:
             return None
         template.loops.append(loop)  # type: ignore[arg-type]
-        return template, [Made(x.shape, x.strides, x.dtype, 0) for x in writes]
+        return template, [ResultLayout(x.shape, x.strides, x.dtype, 0) for x in writes]
 
 
 class _Like(NamedTuple):
@@ -420,7 +422,7 @@ class _Knows:
     def __init__(self, loop: LoopOfProgram, order: Order) -> None:
         self._loop, self._order = loop, order
 
-    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[Made]] | None:
+    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[ResultLayout]] | None:
         return self._loop.lowered(self._order, reads, [var.array for var in call.results])
 
     copy = LOWERER.copy

@@ -34,7 +34,7 @@ class Buffer:
         slots: whether a detected loop writes it: one slot per iteration, or a ring of slots.
     """
 
-    __slots__ = ("at", "first", "index", "kind", "last", "nbytes", "offset", "root", "slots", "stack")
+    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "parent", "parent_offset", "root", "slots")
 
     root: BufferView
 
@@ -43,16 +43,16 @@ class Buffer:
         self.nbytes = nbytes
         self.index = index
         self.first = self.last = -1
-        self.offset = self.at = 0
+        self.offset = self.parent_offset = 0
         self.slots = False
-        self.stack: Buffer | None = None
+        self.parent: Buffer | None = None
 
 
 #: how far a place moves each time round, the length of the ring after which it is back (0: none), and where it begins in it
 Move = tuple[int, int, int]
 
 
-class Moving(NamedTuple):
+class MovingBuffer(NamedTuple):
     """A place that moves while a loop runs: in a buffer, along one way for each of the loops around it, the outermost first."""
 
     root: Buffer
@@ -61,18 +61,18 @@ class Moving(NamedTuple):
     kind: str = "moving"
 
 
-def root_of(place: Any) -> Buffer:
+def root_of(location: Any) -> Buffer:
     """The buffer that a place is in."""
-    return place.root if type(place) is Moving else place
+    return location.root if type(location) is MovingBuffer else location
 
 
-def in_stack(buffer: Buffer) -> tuple[Buffer, int]:
+def enclosing_buffer(buffer: Buffer) -> tuple[Buffer, int]:
     """The buffer that one lies in, and where."""
-    at = 0
-    while buffer.stack is not None:
-        at += buffer.at
-        buffer = buffer.stack
-    return buffer, at
+    offset = 0
+    while buffer.parent is not None:
+        offset += buffer.parent_offset
+        buffer = buffer.parent
+    return buffer, offset
 
 
 class BufferView:
@@ -186,12 +186,12 @@ class Arena:
             start = next(reversed(starts))
             self._remove(start, size)
             return start
-        at = bisect_left(self._sorted, size)
-        if at == len(self._sorted):
+        position = bisect_left(self._sorted, size)
+        if position == len(self._sorted):
             self._end += size
             self.size = max(self.size, self._end)
             return self._end - size
-        free = self._sorted[at]
+        free = self._sorted[position]
         start = next(reversed(self._free[free]))
         self._remove(start, free)
         self._add(start + size, free - size)

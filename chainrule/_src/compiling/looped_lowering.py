@@ -22,7 +22,7 @@ from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.rolling import Rolled, moved, table_of
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.compiling.steps import Lowering, Made, PlanStep
+from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 
@@ -51,8 +51,8 @@ def add_works(
         args: list[LoopArgument] = []
         for (kind, i), offset in kernel.args:
             if kind in (READ, WRITE):
-                place, start = (reads if kind == READ else writes)[i]
-                args.append((place, start + offset, None))
+                location, start = (reads if kind == READ else writes)[i]
+                args.append((location, start + offset, None))
             elif kind == TEMPORARY:
                 args.append((temporaries[i], offset, None))
             elif kind == MEMORY:
@@ -141,11 +141,11 @@ class LoopedLowering(Lowering):
 
     # -- where arrays are --------------------------------------------------------------------------------------------
 
-    def _result(self, var: Var, made: Made) -> BufferView:
+    def _result(self, var: Var, made: ResultLayout) -> BufferView:
         slot = self._trace.slots[var]
         if self._found.member[slot] < 0:
             return super()._result(var, made)
-        buffer, offset = self._place(slot)
+        buffer, offset = self._location(slot)
         self._count += 1
         return BufferView(self._count, buffer, offset, made.shape, made.strides, made.dtype, made.layout)
 
@@ -168,7 +168,7 @@ class LoopedLowering(Lowering):
         if self._found.member[root] < 0 and self._value(self._trace.variables[root]).buffer.kind != ARENA:
             self._add(*self._views[var])  # Python's steps take such views from steps
             return self.values[var]
-        buffer, offset = self._place(slot)
+        buffer, offset = self._location(slot)
         return self._view(buffer, offset, var.array)
 
     @functools.cached_property
@@ -183,7 +183,7 @@ class LoopedLowering(Lowering):
         here, there = trace.root[trace.slots[x]], trace.root[trace.slots[y]]
         return x is y or (here != there and bool(found.member[here] >= 0))
 
-    def _place(self, slot: int) -> tuple[Buffer, int]:
+    def _location(self, slot: int) -> tuple[Buffer, int]:
         """Return the buffer that an array lies in, and its offset in bytes."""
         trace, found = self._trace, self._found
         root, offset = int(trace.root[slot]), int(trace.offset[slot])
@@ -256,8 +256,8 @@ class LoopedLowering(Lowering):
             step += buffer.stride if buffer.kind == SAVED else 0
             return moved(value.buffer, (), (step, 0, 0) if step else None, 0), value.offset
         if loop.relation[k] == STRIDED:
-            _, at = self._place(here)
-            _, next_at = self._place(there)
+            _, at = self._location(here)
+            _, next_at = self._location(there)
             move: Move | None = (next_at - at, 0, 0) if next_at != at else None
             return moved(value.buffer, (), move, 0), value.offset
         every = [trace.variables[int(trace.root[trace.operands[operand + i * width]])] for i in range(loop.count)]

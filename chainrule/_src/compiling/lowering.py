@@ -19,7 +19,7 @@ from chainrule._src.compiling import gathers, indexed, linear_algebra, moves, or
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
-from chainrule._src.compiling.steps import Made
+from chainrule._src.compiling.steps import ResultLayout
 from chainrule._src.compiling.trials import power
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.recorded import RowCallable, TracedCall, Var
@@ -37,7 +37,7 @@ class LoopLowerer:
         self._layouts: dict[Any, int] = {}
         self._numbers = itertools.count(1)
 
-    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[Made]] | None:
+    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[ResultLayout]] | None:
         """The loops of a call, and what its results are like; None if it has no loops.
 
         Args:
@@ -129,7 +129,7 @@ class LoopLowerer:
             value.layout = self._layouts.setdefault(key, next(self._numbers))
         return value.layout
 
-    def _lower(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[Made]] | None:
+    def _lower(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[ResultLayout]] | None:
         if not all([_is_number(value.dtype) for value in reads]) or not all(
             [_is_number(v.dtype) for v in call.results]
         ):
@@ -144,7 +144,7 @@ class LoopLowerer:
                 add(loops, call)
         except Unlowered:
             return None
-        return loops.template, [Made(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
+        return loops.template, [ResultLayout(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
 
 
 def _is_number(dtype: NumpyDType) -> bool:

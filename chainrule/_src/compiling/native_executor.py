@@ -28,10 +28,10 @@ from chainrule._src.compiling.layout import (
     Buffer,
     BufferView,
     Move,
-    Moving,
+    MovingBuffer,
     address,
     arrange,
-    in_stack,
+    enclosing_buffer,
     root_of,
 )
 from chainrule._src.compiling.looped_lowering import LoweredLoop, add_works
@@ -151,9 +151,9 @@ class Block:
         return buffer.nbytes // self._total
 
     def _take(self, size: int) -> int:
-        places = self._free.get(size)
-        if places:
-            return places.pop()
+        offsets = self._free.get(size)
+        if offsets:
+            return offsets.pop()
         self.width += size
         return self.width - size
 
@@ -234,11 +234,11 @@ class Words:
     def constants(self) -> list[Any]:
         return [*self._constants, self._numbers.array()]
 
-    def _place(self, arg: LoopArgument) -> tuple[int, int]:
+    def _location(self, arg: LoopArgument) -> tuple[int, int]:
         buffer, offset, number = arg
         if buffer is None:
             return self._number_base, offset + self._numbers.offset(number)
-        if type(buffer) is Moving:
+        if type(buffer) is MovingBuffer:
             base, start = self._start(buffer.root)
             return self._moving[base, buffer.moves], start + offset
         base, start = self._start(buffer)
@@ -263,17 +263,17 @@ class Words:
             if buffer is not None and buffer.kind == ARENA:
                 code += (self._arena, offset + buffer.offset)
             else:
-                code += self._place((buffer, offset, number))
+                code += self._location((buffer, offset, number))
         code += tail
 
     def _rolled(self, item: Rolled) -> list[int]:
         depth, first = item.depth, self._count
         moves: list[tuple[int, int, int, int]] = []
         added = []
-        for place in item.moving:
-            way = place.moves[: depth + 1]
+        for location in item.moving:
+            way = location.moves[: depth + 1]
             move = way[depth] if len(way) > depth else None
-            base, _ = self._start(place.root)
+            base, _ = self._start(location.root)
             if move is None or (base, way) in self._moving:
                 continue
             around = way[:depth]
@@ -312,7 +312,7 @@ class Words:
                 continue
             flat = flat and not length
             step = step if length else stride * row
-            args.append((*self._place(arg), step, step))
+            args.append((*self._location(arg), step, step))
         return words.group_step(work.loop.address, work.loop.data, args, strides, flat=flat)
 
 
@@ -349,9 +349,9 @@ class Native:
         self.whole = not objects and all(isinstance(unit, NativeSegment) for unit in self.units + self._commits)
         self.groups: list[LoopGroup] = []
         self.private: set[Buffer] = set()
-        self.memory = arrange(self._placed())
-        for buffer, place, at in self._together:
-            buffer.offset = place.offset + at
+        self.memory = arrange(self._arena_buffers())
+        for buffer, outer, at in self._shared_buffers:
+            buffer.offset = outer.offset + at
 
     def _arrange_segments(self) -> None:
         """Roll loops up. What several units use is needed as it is."""
@@ -365,22 +365,22 @@ class Native:
             if isinstance(unit, NativeSegment):
                 unit.arrange(several)
 
-    def _placed(self) -> list[Buffer]:
+    def _arena_buffers(self) -> list[Buffer]:
         """Note when buffers are used; those that need a place in the arena. The others are in places of these."""
-        uses = _Uses()
+        uses = _BufferUses()
         for unit in self.units + self._commits:
             for item in unit.items if isinstance(unit, NativeSegment) else [self._lowering.steps[unit]]:
                 uses.add(item)
         self.groups = [item for item, _ in uses.items if type(item) is LoopGroup]
         for group in self.groups:
             self.private |= {buffer for buffer in group.written if _is_private(buffer, group)}
-        together: dict[Buffer, Buffer] = {}
+        shared_buffers: dict[Buffer, Buffer] = {}
         for item, time in uses.items:
             if type(item) is Work and item.loop.in_place:
-                _take_place(item, time, together)
-        self._together = [(buffer, place, 0) for buffer, place in together.items()]
-        self._together += [(buffer, *in_stack(buffer)) for buffer in uses.members]
-        left_out = self.private | together.keys()
+                _reuse_operand(item, time, shared_buffers)
+        self._shared_buffers = [(buffer, shared, 0) for buffer, shared in shared_buffers.items()]
+        self._shared_buffers += [(buffer, *enclosing_buffer(buffer)) for buffer in uses.members]
+        left_out = self.private | shared_buffers.keys()
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
     def shown(self) -> tuple[list[PlanStep], list[tuple[PlanStep, PlanStep, int]]]:
@@ -461,7 +461,7 @@ class Native:
         return PlanStep(None, SegmentCall(runner), ([ARENA_OF_CALL, *roots], NOTE), {}, roots, [])
 
 
-class _Uses:
+class _BufferUses:
     """When buffers are used.
 
     Attributes:
@@ -492,9 +492,9 @@ class _Uses:
 
     def _note(self, touched: set[Buffer]) -> None:
         for buffer in touched:
-            if buffer.stack is not None:
+            if buffer.parent is not None:
                 self.members[buffer] = None
-                buffer, _ = in_stack(buffer)
+                buffer, _ = enclosing_buffer(buffer)
             buffer.last = self._time
             if buffer.first < 0:
                 buffer.first = self._time
@@ -503,14 +503,14 @@ class _Uses:
 
 def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
     """Whether nothing but a group uses a buffer, all of it in the order of its elements."""
-    if group.places[buffer] is not buffer or buffer.stack is not None:
+    if group.locations[buffer] is not buffer or buffer.parent is not None:
         return False
     offset, stride, _, row = group.written[buffer]
     whole = not row and offset == 0 and stride * group.total == buffer.nbytes
     return whole and buffer.kind == ARENA and buffer.first == buffer.last
 
 
-def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
+def _reuse_operand(work: Work, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
     """Have the result of an elementwise loop take the place of an operand that is not used any more."""
     last = len(work.args) - 1
     result, pattern = work.args[last][0], work.pattern(last)
@@ -521,11 +521,11 @@ def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
         buffer: Any = work.args[k][0]
         if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
             continue
-        places = [j for j in range(last) if root_of(work.args[j][0]) is buffer]
-        if all([work.args[j][0] is buffer and work.pattern(j) == pattern for j in places]):
-            place = together.get(buffer, buffer)
-            together[result] = place
-            place.last = max(place.last, result.last)
+        uses = [j for j in range(last) if root_of(work.args[j][0]) is buffer]
+        if all([work.args[j][0] is buffer and work.pattern(j) == pattern for j in uses]):
+            shared = shared_buffers.get(buffer, buffer)
+            shared_buffers[result] = shared
+            shared.last = max(shared.last, result.last)
             return
 
 
@@ -535,8 +535,8 @@ class NativePlan:
     def __init__(self, native: Native, lowering: Lowering) -> None:
         self._runner = native.runner()
         self._writes = bool(lowering.commits)
-        places = [lowering.owners.index(value) for value in lowering.outputs]
-        self._places = None if places == list(range(len(lowering.owners))) else places
+        positions = [lowering.owners.index(value) for value in lowering.outputs]
+        self._positions = None if positions == list(range(len(lowering.owners))) else positions
         self._reporting: tuple[Any, Any] = (None, _Reporting(None))
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
@@ -547,7 +547,7 @@ class NativePlan:
         outputs = self._runner(arrays, reporting)
         if outputs is None:
             raise ValueError(UNFIT)
-        return outputs if self._places is None else [outputs[i] for i in self._places]
+        return outputs if self._positions is None else [outputs[i] for i in self._positions]
 
     @property
     def runs(self) -> int:
@@ -555,7 +555,7 @@ class NativePlan:
 
     def entry(self, report: Report) -> tuple[Any, Any] | None:
         """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
-        return None if self._places is not None else (self._runner, _Reporting(report))
+        return None if self._positions is not None else (self._runner, _Reporting(report))
 
     def replay(self, program: Program) -> list[NumpyArray]:
         """The outputs at the recorded inputs, which stay as they are."""
@@ -599,32 +599,32 @@ def _units(
 ) -> list[NativeSegment | int]:
     """Steps as segments and numbers of steps that Python runs."""
     units: list[NativeSegment | int] = []
-    together: list[int] = []
+    native_steps: list[int] = []
     for number in numbers:
         step = steps[number]
         if step.view:
             continue
         if step.template is not None:
-            together.append(number)
+            native_steps.append(number)
             continue
-        if together:
-            units.append(NativeSegment(together, steps, memories, loops))
-            together = []
+        if native_steps:
+            units.append(NativeSegment(native_steps, steps, memories, loops))
+            native_steps = []
         units.append(number)
-    if together:
-        units.append(NativeSegment(together, steps, memories, loops))
+    if native_steps:
+        units.append(NativeSegment(native_steps, steps, memories, loops))
     return units
 
 
 def _with_views(lowering: Lowering, units: list[NativeSegment | int], steps: list[PlanStep]) -> list[PlanStep]:
     """Python's steps with those that give views of arrays of the call, each as soon as it can be."""
-    placed: list[PlanStep] = []
+    ordered: list[PlanStep] = []
     views = [(number, step) for number, step in enumerate(lowering.steps) if step.view]
     k = 0
     for unit, step in zip(units, steps, strict=True):
         upto = unit.steps[-1] if isinstance(unit, NativeSegment) else unit
         while k < len(views) and views[k][0] < upto:
-            placed.append(views[k][1])
+            ordered.append(views[k][1])
             k += 1
-        placed.append(step)
-    return placed + [step for _, step in views[k:]]
+        ordered.append(step)
+    return ordered + [step for _, step in views[k:]]

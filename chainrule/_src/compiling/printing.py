@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.compiling.grouping import LoopGroup
-from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, in_stack
+from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, enclosing_buffer
 from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.recorded import Var
 from chainrule._src.messages.places import Where
@@ -56,7 +56,7 @@ def _memory(value: BufferView, plan: object) -> str:
     """Where a value lies, and how many bytes it has there."""
     buffer = value.buffer
     if buffer.kind == ARENA:
-        whole, at = in_stack(buffer)
+        whole, at = enclosing_buffer(buffer)
         return (
             f"{buffer.nbytes:,} at {whole.offset + at:,}"
             if whole is buffer

@@ -22,12 +22,12 @@ from chainrule._src.interpreters.treatment import FLOATING_POINT
 
 ndarray = np.ndarray
 #: an argument list, list or dict of a step, and a position in it
-ArgumentPlace = tuple[Any, Any]
+ArgumentSlot = tuple[Any, Any]
 Report = Callable[[set[str]], None]
 
 
 #: how the caller treats floating-point exceptions, while a plan collects them
-_CALLERS: ContextVar[Any] = ContextVar("callers", default=None)
+_CALLER_ERRSTATE: ContextVar[Any] = ContextVar("callers", default=None)
 
 
 class Changed(Exception):
@@ -63,14 +63,14 @@ class Executor:
             space = Workspace(self)
         try:
             space.fill(arrays, [make() for make in self.makers])
-            self._watched(space, report)
+            self._run_reporting(space, report)
             space.run(space.commits)
             return list(space.results)
         finally:
             space.clear()
             self._idle.append(space)
 
-    def _watched(self, space: Workspace, report: Report | None) -> None:
+    def _run_reporting(self, space: Workspace, report: Report | None) -> None:
         """Run the steps, and report what floating-point exceptions they meet."""
         kept = np.geterr()
         handled = getattr(report, "handled", ())
@@ -78,12 +78,12 @@ class Executor:
         if report is None or not watched:
             space.run(space.calls)
             return
-        token = _CALLERS.set((kept, np.geterrcall()))
+        token = _CALLER_ERRSTATE.set((kept, np.geterrcall()))
         try:
             with np.errstate(call=space.noted, **watched):
                 space.run(space.calls)
         finally:
-            _CALLERS.reset(token)
+            _CALLER_ERRSTATE.reset(token)
         found = space.noted.found & watched.keys()
         if found:
             report(found)
@@ -97,7 +97,7 @@ class Executor:
         space.fill(arrays, [make() for make in self.makers])
         with np.errstate(all="ignore"):
             space.run(space.calls)
-        return list(space.results) if space.faithful else []
+        return list(space.results) if space.inputs_match else []
 
 
 #: the bit of loops that can say that they failed
@@ -123,13 +123,13 @@ def named(mask: int) -> set[str]:
     return {name for bit, name in _BITS.items() if mask & bit}
 
 
-class _Standin:
+class _Placeholder:
     """Stands for something that each workspace has its own of."""
 
 
 #: what stands for the arena among arguments, and for what is called with floating-point exceptions
-ARENA_OF_CALL: Any = _Standin()
-NOTE: Any = _Standin()
+ARENA_OF_CALL: Any = _Placeholder()
+NOTE: Any = _Placeholder()
 
 
 class _RaisedFlags:
@@ -156,18 +156,18 @@ class Workspace:
         self._arena = memory[start : start + executor.memory]
         self._recorded = recorded
         self._arrays: dict[BufferView, NumpyArray] = {}
-        self._places: dict[BufferView, list[ArgumentPlace]] = {}
+        self._slots: dict[BufferView, list[ArgumentSlot]] = {}
         self.noted = _RaisedFlags()
-        self.faithful = True
+        self.inputs_match = True
         self.results: list[Any] = [None] * len(executor.outputs)
         uses = _uses(executor)
         self.calls = [self._call(step) for step in executor.steps if _is_needed(step, uses)]
         self.commits = [self._call(step) for step in executor.commits]
         for i, value in enumerate(executor.outputs):
             self._put(self.results, i, value)
-        self._inputs = [self._places.get(value, []) for value in executor.inputs]
-        self._owners = [self._places.get(value, []) for value in executor.owners]
-        self._changing = [place for places in self._places.values() for place in places]
+        self._inputs = [self._slots.get(value, []) for value in executor.inputs]
+        self._owners = [self._slots.get(value, []) for value in executor.owners]
+        self._changing = [place for slots in self._slots.values() for place in slots]
 
     def run(self, calls: list[Any]) -> None:
         for function, args, kwargs, sink in calls:
@@ -177,11 +177,11 @@ class Workspace:
 
     def fill(self, arrays: list[NumpyArray], made: list[NumpyArray]) -> None:
         """Put the arrays of a call into their places."""
-        for array, places in zip(arrays, self._inputs, strict=True):
-            for container, key in places:
+        for array, slots in zip(arrays, self._inputs, strict=True):
+            for container, key in slots:
                 container[key] = array
-        for array, places in zip(made, self._owners, strict=True):
-            for container, key in places:
+        for array, slots in zip(made, self._owners, strict=True):
+            for container, key in slots:
                 container[key] = array
 
     def clear(self) -> None:
@@ -193,7 +193,7 @@ class Workspace:
     def _call(self, step: PlanStep) -> tuple[Any, list[Any], Any, Any]:
         function = step.function
         if step.call is not None and not step.call.pure:
-            function = _Unwatched(function)
+            function = _WithCallersErrstate(function)
         args = [None] * len(step.args)
         frozen = False
         for i, x in enumerate(step.args):
@@ -202,7 +202,7 @@ class Workspace:
         for name, x in step.kwargs.items():
             frozen |= self._put(kwargs, name, x)
         if frozen:
-            function = _Freezing(function)
+            function = _WithRebuiltArguments(function)
         if step.loose and self._recorded is not None:
             args = [None] * len(step.reads)
             for i, value in enumerate(step.reads):
@@ -210,7 +210,7 @@ class Workspace:
             function, kwargs = self._returns([self._recorded[value] for value in step.writes], step.reads), None
         sink = None
         if step.loose or step.view:
-            sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
+            sink = _Sink(step, [self._slots.setdefault(value, []) for value in step.writes], self._memory)
         return function, args, kwargs, sink
 
     def _returns(self, known: list[NumpyArray], reads: list[BufferView]) -> AnyFunction:
@@ -220,7 +220,7 @@ class Workspace:
 
         def recorded(*given: NumpyArray) -> Any:
             pairs = zip(given, wanted, strict=True)
-            self.faithful = self.faithful and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
+            self.inputs_match = self.inputs_match and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
             return tuple(known)
 
         return recorded
@@ -232,7 +232,7 @@ class Workspace:
             array = self._known(x)
             container[key] = array
             if array is None:
-                self._places.setdefault(x, []).append((container, key))
+                self._slots.setdefault(x, []).append((container, key))
             return False
         if x is ARENA_OF_CALL:
             container[key] = self._arena
@@ -246,10 +246,10 @@ class Workspace:
             return any([self._put(parts, i, item) for i, item in enumerate(x)])
         if (kind is tuple or kind is slice) and _has_values(x):
             items = x if kind is tuple else (x.start, x.stop, x.step)
-            thawed = _Tuple([None] * len(items)) if kind is tuple else _Slice([None] * len(items))
-            container[key] = thawed
+            mutable = _Tuple([None] * len(items)) if kind is tuple else _Slice([None] * len(items))
+            container[key] = mutable
             for i, item in enumerate(items):
-                self._put(thawed, i, item)
+                self._put(mutable, i, item)
             return True
         if kind is dict:
             container[key] = inner = {name: None for name in x}
@@ -298,11 +298,11 @@ def maker(value: BufferView) -> Callable[[], NumpyArray]:
 class _Sink:
     """Takes what a function returned to where it is used."""
 
-    __slots__ = ("_memory", "_places", "_step")
+    __slots__ = ("_memory", "_slots", "_step")
 
-    def __init__(self, step: PlanStep, places: list[list[ArgumentPlace]], memory: NumpyArray) -> None:
+    def __init__(self, step: PlanStep, slots: list[list[ArgumentSlot]], memory: NumpyArray) -> None:
         self._step = step
-        self._places = places
+        self._slots = slots
         self._memory = memory
 
     def __call__(self, result: TensorLike | tuple[NumpyArray, ...]) -> None:
@@ -312,9 +312,9 @@ class _Sink:
             raise Changed(
                 f"{step.name} returned {len(parts)} arrays; when it was recorded, it returned {len(step.writes)}"
             )
-        for part, value, places in zip(parts, step.writes, self._places, strict=True):
+        for part, value, slots in zip(parts, step.writes, self._slots, strict=True):
             array = part if step.view else self._kept(part, value)
-            for container, key in places:
+            for container, key in slots:
                 container[key] = array
 
     def _kept(self, result: TensorLike, value: BufferView) -> NumpyArray:
@@ -332,14 +332,14 @@ class _Sink:
         return with_strides(array, value.strides)
 
 
-class _Unwatched:
+class _WithCallersErrstate:
     """A function of the user's: floating-point exceptions in it are treated as the caller says."""
 
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: object) -> Any:
-        callers = _CALLERS.get()
+        callers = _CALLER_ERRSTATE.get()
         if callers is None:
             return self._function(*args, **kwargs)
         with np.errstate(call=callers[1], **callers[0]):
@@ -354,24 +354,24 @@ class _Slice(list[object]):
     """A slice whose bounds are arrays that change."""
 
 
-class _Freezing:
+class _WithRebuiltArguments:
     """A function that is called with tuples and slices in the place of what stands for them."""
 
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: object) -> Any:
-        return self._function(*[_frozen(x) for x in args], **{name: _frozen(x) for name, x in kwargs.items()})
+        return self._function(*[_rebuilt(x) for x in args], **{name: _rebuilt(x) for name, x in kwargs.items()})
 
 
-def _frozen(x: Any) -> Any:
+def _rebuilt(x: Any) -> Any:
     kind = type(x)
     if kind is _Tuple:
-        return tuple([_frozen(item) for item in x])
+        return tuple([_rebuilt(item) for item in x])
     if kind is _Slice:
-        return slice(*[_frozen(item) for item in x])
+        return slice(*[_rebuilt(item) for item in x])
     if kind is list:
-        return [_frozen(item) for item in x]
+        return [_rebuilt(item) for item in x]
     return x
 
 

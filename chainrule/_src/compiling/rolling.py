@@ -30,7 +30,7 @@ from chainrule._src.compiling.layout import (
     Buffer,
     BufferView,
     Move,
-    Moving,
+    MovingBuffer,
     address,
     packed,
     root_of,
@@ -42,7 +42,7 @@ FEWEST, SHORTEST = 4, 24
 #: times round that an operand may be old: fewer than there are, so that what is written in the loop is read in it
 FARTHEST = FEWEST - 1
 #: inner loops by whose sequence a repetition is looked for, and how many of its places are tried
-GRAM, TRIED, AROUND = 4, 64, 16
+WINDOW, TRIED, OUTER_TRIED = 4, 64, 16
 #: bytes of a stack of which half is not used that are too many
 WASTED = 1 << 26
 
@@ -68,25 +68,25 @@ class Rolled:
     ) -> None:
         self.start, self.period, self.count = start, period, count
         self.depth, self.local = depth, local
-        self.touched = {root_of(place) for work in works for place, _, _ in work.args if place is not None}
+        self.touched = {root_of(location) for work in works for location, _, _ in work.args if location is not None}
         self.writes = list(dict.fromkeys([buffer for work in works for buffer in work.writes]))
         self.items = rolled_up(works, frozenset(self.touched - local), depth + 1)
         self.moving = dict.fromkeys(
-            [place for place in (*_places(works), *_places(self.items)) if type(place) is Moving]
+            [location for location in (*_locations(works), *_locations(self.items)) if type(location) is MovingBuffer]
         )
         within = {buffer for item in self.items for buffer in item.touched}
         self.touched |= {buffer for buffer in within if buffer.kind == CONSTANT}  # tables of loops within
 
 
-def _places(items: Sequence[Item]) -> Iterator[Any]:
+def _locations(items: Sequence[Item]) -> Iterator[Any]:
     """The places of the operands of loops, of what is rolled up those that move."""
     for item in items:
         if type(item) is Rolled:
             yield from item.moving
         elif type(item) is Work:
-            yield from [place for place, _, _ in item.args]
+            yield from [location for location, _, _ in item.args]
         elif type(item) is LoopGroup:
-            yield from _places(item.works)
+            yield from _locations(item.works)
 
 
 Item = Work | LoopGroup | Rolled
@@ -106,8 +106,8 @@ def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -
     begin = 0
     for end in (*whole, len(works)):
         part = works[begin:end]
-        others = {buffer for work in (*works[:begin], *works[end:]) for buffer in work.touched}
-        found = _rolled_up(part, elsewhere | others, depth)
+        used_elsewhere = {buffer for work in (*works[:begin], *works[end:]) for buffer in work.touched}
+        found = _rolled_up(part, elsewhere | used_elsewhere, depth)
         for item in found:
             if type(item) is Rolled:
                 item.start += begin
@@ -128,13 +128,13 @@ def _rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> l
     return items + grouped(works[at:])
 
 
-class _Fixed(NamedTuple):
+class _Strided(NamedTuple):
     """Relation of an operand to that of the last time round: it lies in the same array, some bytes further."""
 
     step: int
 
 
-class _Own(NamedTuple):
+class _Carried(NamedTuple):
     """It is in what the same of the loops' outputs wrote first, as many loops before, but some bytes further."""
 
     distance: int
@@ -144,7 +144,7 @@ class _Own(NamedTuple):
 
 _TABLED = -1  # the place of numbers and constants, of which there may be a table
 _NUMBER, _CONSTANT = "number", "constant"  # it is another one, of the same kind
-OperandRelation = _Fixed | _Own | str
+OperandRelation = _Strided | _Carried | str
 
 
 class _RepeatFinder:
@@ -158,16 +158,16 @@ class _RepeatFinder:
         self.last: dict[Buffer, float] = dict.fromkeys(elsewhere, np.inf)  # the last loop that uses one
         for x, work in enumerate(works):
             first = len(work.args) - work.loop.outputs
-            for k, (place, _, _) in enumerate(work.args):
-                if place is not None:
-                    root = place.root if type(place) is Moving else place
+            for k, (location, _, _) in enumerate(work.args):
+                if location is not None:
+                    root = location.root if type(location) is MovingBuffer else location
                     if k >= first and root not in self.writers and not (root.slots and depth == 0):
                         self.writers[root] = x, k
                     if root not in elsewhere:
                         self.last[root] = x
         keys = _keys(works)
         self._note_operands(keys)
-        self._grams = self._places(keys)
+        self._windows = self._window_starts(keys)
         self._bad: dict[int, int] = {}  # by period: up to where nothing begins
 
     def _note_operands(self, keys: list[int]) -> None:
@@ -177,63 +177,63 @@ class _RepeatFinder:
         """
         width = 1 + max([len(work.args) for work in self.works], default=0)
         roots: dict[Buffer, int] = {}
-        ways: dict[Any, int] = {}
-        places, others, relative = [], [], []
+        move_numbers: dict[Any, int] = {}
+        locations, move_indices, relative = [], [], []
         for x, work in enumerate(self.works):
-            for place, _, _ in work.args:
-                root, way = (place.root, place.moves) if type(place) is Moving else (place, ())
+            for location, _, _ in work.args:
+                root, moves = (location.root, location.moves) if type(location) is MovingBuffer else (location, ())
                 if root is None or root.kind == CONSTANT:
-                    places.append(_TABLED)
+                    locations.append(_TABLED)
                     relative.append(-1)
                 else:
-                    places.append(roots.setdefault(root, len(roots)))
+                    locations.append(roots.setdefault(root, len(roots)))
                     written = self.writers.get(root) if root.kind == ARENA else None
                     relative.append(-1 if written is None else (x - written[0]) * width + written[1])
-                others.append(ways.setdefault(way, len(ways)))
+                move_indices.append(move_numbers.setdefault(moves, len(move_numbers)))
             missing = width - 1 - len(work.args)
-            places += [_TABLED] * missing
+            locations += [_TABLED] * missing
             relative += [-1] * missing
-            others += [0] * missing
+            move_indices += [0] * missing
         shape = len(keys), width - 1
         self._roots = roots
-        self._numbers = np.array(places, np.intp).reshape(shape)
-        self._ways = np.array(others, np.intp).reshape(shape)
+        self._numbers = np.array(locations, np.intp).reshape(shape)
+        self._moves = np.array(move_indices, np.intp).reshape(shape)
         self._keys = np.array(keys, np.intp)
         self._relative = np.array(relative, np.intp).reshape(shape)
         self._relative[self._relative < 0] = -2 - np.arange(np.count_nonzero(self._relative < 0))  # like no other
-        self._place()
+        self._number_locations()
 
-    def _place(self) -> None:
+    def _number_locations(self) -> None:
         """Note where operands are, now that some of them may lie in stacks: there they are in one array."""
         numbers = dict(self._roots)
         moved = np.arange(len(numbers) + 1)
         for root, number in self._roots.items():
-            stack = root
-            while stack.stack is not None:
-                stack = stack.stack
-            if stack is not root:
-                moved[number] = numbers.setdefault(stack, len(numbers))
+            parent = root
+            while parent.parent is not None:
+                parent = parent.parent
+            if parent is not root:
+                moved[number] = numbers.setdefault(parent, len(numbers))
         moved[-1] = _TABLED
-        self._places_now = moved[self._numbers] * (1 + self._ways.max(initial=0)) + self._ways
-        self._own = np.where(moved[self._numbers] == self._numbers, self._relative, self._places_now)
+        self._location_numbers = moved[self._numbers] * (1 + self._moves.max(initial=0)) + self._moves
+        self._own = np.where(moved[self._numbers] == self._numbers, self._relative, self._location_numbers)
 
     def _may_repeat(self, x: int | slice, y: NumpyArray | slice) -> Any:
         """Whether loops may be alike: False is certain."""
-        same = (self._places_now[x] == self._places_now[y]) | (self._own[x] == self._own[y])
+        same = (self._location_numbers[x] == self._location_numbers[y]) | (self._own[x] == self._own[y])
         return (self._keys[x] == self._keys[y]) & same.all(-1)
 
     def runs(self, at: int = 0, end: int | None = None) -> list[_Repeat]:
         """What repeats from one loop to another, in order, with places for what it writes."""
         found: list[_Repeat] = []
         end = len(self.works) if end is None else end
-        while at < min(end, len(self._grams)):
+        while at < min(end, len(self._windows)):
             run = self._best(at, end)
             if run is None:
                 at += 1
                 continue
             laid_out = run.lay_out()
             if laid_out:
-                self._place()
+                self._number_locations()
             found += self.runs(at, run.start)
             if laid_out:
                 found.append(run)
@@ -241,30 +241,30 @@ class _RepeatFinder:
         return found
 
     @staticmethod
-    def _places(keys: list[int]) -> list[list[int]]:
-        """For each loop the places where it, and those that follow, are."""
-        places: dict[Any, list[int]] = {}
-        grams = []
-        for x in range(len(keys) - GRAM + 1):
-            same = places.setdefault(tuple(keys[x : x + GRAM]), [])
+    def _window_starts(keys: list[int]) -> list[list[int]]:
+        """For each loop the starts where it, and those that follow, are."""
+        starts: dict[Any, list[int]] = {}
+        windows = []
+        for x in range(len(keys) - WINDOW + 1):
+            same = starts.setdefault(tuple(keys[x : x + WINDOW]), [])
             same.append(x)
-            grams.append(same)
-        return grams
+            windows.append(same)
+        return windows
 
     def _best(self, at: int, end: int) -> _Repeat | None:
         """The repetition from here on that covers most; one around others rather than these, though it may begin later."""
-        places = self._grams[at]
-        best = self._first(at, end, places)
+        starts = self._windows[at]
+        best = self._first(at, end, starts)
         while best is not None:
-            around = self._around(best, end, places)
+            around = self._around(best, end, starts)
             if around is None:
                 return best
             best = around
         return None
 
-    def _first(self, at: int, end: int, places: list[int]) -> _Repeat | None:
-        k = bisect_left(places, at + 1)
-        tried = np.array(places[k : k + TRIED], np.intp)
+    def _first(self, at: int, end: int, starts: list[int]) -> _Repeat | None:
+        k = bisect_left(starts, at + 1)
+        tried = np.array(starts[k : k + TRIED], np.intp)
         tried = tried[at + FEWEST * (tried - at) <= end]
         for period in (tried[self._may_repeat(at, tried)] - at).tolist() if len(tried) else ():
             run = self._tried(at, end, period)
@@ -281,11 +281,11 @@ class _RepeatFinder:
         self._bad[period] = at + run.alike
         return None
 
-    def _around(self, inner: _Repeat, end: int, places: list[int]) -> _Repeat | None:
+    def _around(self, inner: _Repeat, end: int, starts: list[int]) -> _Repeat | None:
         """A repetition of which another one is a part. It may take its first time round to come into step."""
-        k = bisect_left(places, inner.stop)
-        for again in places[k : k + AROUND]:
-            period, at = again - inner.start, inner.start
+        k = bisect_left(starts, inner.stop)
+        for start in starts[k : k + OUTER_TRIED]:
+            period, at = start - inner.start, inner.start
             while at <= inner.start + 2 * period and at + FEWEST * period <= end:
                 run = self._tried(at, end, period)
                 if run is not None and run.stop > inner.stop:
@@ -307,60 +307,60 @@ class _RepeatFinder:
             done, length = done + ahead, 4 * length
         return count
 
-    def canonical(self, place: Any, offset: int) -> tuple[Buffer, tuple[Move | None, ...], int]:
+    def canonical(self, location: Any, offset: int) -> tuple[Buffer, tuple[Move | None, ...], int]:
         """Where a place is: in which buffer that has no stack, how it moves, and its offset."""
-        root, moves = (place.root, place.moves) if type(place) is Moving else (place, ())
-        while root.stack is not None:
-            offset += root.at
-            root = root.stack
+        root, moves = (location.root, location.moves) if type(location) is MovingBuffer else (location, ())
+        while root.parent is not None:
+            offset += root.parent_offset
+            root = root.parent
         return root, moves, offset
 
     def relation(self, x: int, y: int, k: int) -> OperandRelation | None:
         """What an argument of a later loop is to that of an earlier one; None: nothing that is known."""
-        place, offset, number = self.works[x].args[k]
-        other, further, another = self.works[y].args[k]
-        if place is other or (type(place) is Moving and place == other):
-            if place is not None:
-                return _Fixed(further - offset)
-            alike = offset == further and number.dtype == another.dtype and number.shape == another.shape
+        location, offset, number = self.works[x].args[k]
+        other, other_offset, other_number = self.works[y].args[k]
+        if location is other or (type(location) is MovingBuffer and location == other):
+            if location is not None:
+                return _Strided(other_offset - offset)
+            alike = offset == other_offset and number.dtype == other_number.dtype and number.shape == other_number.shape
             return _NUMBER if alike else None
-        if place is None or other is None:
+        if location is None or other is None:
             return None
-        a, b = root_of(place), root_of(other)
-        if a.stack is not None or b.stack is not None:
-            one, moves, start = self.canonical(place, offset)
-            two, others, end = self.canonical(other, further)
-            return _Fixed(end - start) if one is two and moves == others else None
+        a, b = root_of(location), root_of(other)
+        if a.parent is not None or b.parent is not None:
+            one, moves, start = self.canonical(location, offset)
+            two, other_moves, end = self.canonical(other, other_offset)
+            return _Strided(end - start) if one is two and moves == other_moves else None
         if a.kind != b.kind or a.nbytes != b.nbytes:
             return None
         if a.kind == CONSTANT:
-            alike = type(place) is type(other) is Buffer and offset == further and _same_layout(a.root, b.root)
+            alike = type(location) is type(other) is Buffer and offset == other_offset and _same_layout(a.root, b.root)
             return _CONSTANT if alike else None
-        written, again = self.writers.get(a), self.writers.get(b)
-        if a.kind != ARENA or written is None or again is None:
+        written, written_again = self.writers.get(a), self.writers.get(b)
+        if a.kind != ARENA or written is None or written_again is None:
             return None
-        moves = place.moves if type(place) is Moving else ()
-        others = other.moves if type(other) is Moving else ()
-        same = moves == others and written[1] == again[1] and x - written[0] == y - again[0]
-        return _Own(x - written[0], written[1], further - offset) if same and x >= written[0] else None
+        moves = location.moves if type(location) is MovingBuffer else ()
+        other_moves = other.moves if type(other) is MovingBuffer else ()
+        same = moves == other_moves and written[1] == written_again[1] and x - written[0] == y - written_again[0]
+        return _Carried(x - written[0], written[1], other_offset - offset) if same and x >= written[0] else None
 
     def is_related(self, x: int, y: int, k: int, expected: OperandRelation) -> bool:
         """Whether ``relation`` is as expected; what most operands are is seen at a glance."""
-        place, offset, _ = self.works[x].args[k]
-        other, further, _ = self.works[y].args[k]
-        if type(place) is type(other) is Buffer and place.stack is other.stack is None:
-            if place is other:
-                return type(expected) is _Fixed and expected.step == further - offset
-            written, again = self.writers.get(place), self.writers.get(other)
-            if type(expected) is _Own and written is not None and again is not None:
-                same = place.kind == other.kind == ARENA and place.nbytes == other.nbytes
+        location, offset, _ = self.works[x].args[k]
+        other, other_offset, _ = self.works[y].args[k]
+        if type(location) is type(other) is Buffer and location.parent is other.parent is None:
+            if location is other:
+                return type(expected) is _Strided and expected.step == other_offset - offset
+            written, written_again = self.writers.get(location), self.writers.get(other)
+            if type(expected) is _Carried and written is not None and written_again is not None:
+                same = location.kind == other.kind == ARENA and location.nbytes == other.nbytes
                 distance, output, step = expected
-                ages = x - written[0] == y - again[0] == distance
-                return same and ages and written[1] == again[1] == output and further - offset == step
+                ages = x - written[0] == y - written_again[0] == distance
+                return same and ages and written[1] == written_again[1] == output and other_offset - offset == step
         return self.relation(x, y, k) == expected
 
 
-class _Slot:
+class _ResultBuffer:
     """What a body writes into a buffer, each time round into another one.
 
     Attributes:
@@ -373,7 +373,7 @@ class _Slot:
         self.before = 0
         self.shifted = False
         self.members: list[Buffer] = []
-        self.stack: Buffer | None = None
+        self.buffer: Buffer | None = None
         self.stride = self.ring = 0
 
 
@@ -393,7 +393,7 @@ class _Repeat:
         self._finder = finder
         self.start, self.period = start, period
         self._relations: list[list[OperandRelation]] = []
-        self._slots: dict[tuple[int, int], _Slot] = {}
+        self._slots: dict[tuple[int, int], _ResultBuffer] = {}
         if alike < (FEWEST - 1) * period:
             self.alike, self.count = alike, 1
         else:
@@ -408,7 +408,7 @@ class _Repeat:
             found = []
             for k in range(len(works[x].args)):
                 relation = finder.relation(x, x + period, k)
-                if relation is None or (type(relation) is _Own and relation.distance > farthest):
+                if relation is None or (type(relation) is _Carried and relation.distance > farthest):
                     return x - start
                 found.append(relation)
             self._relations.append(found)
@@ -427,8 +427,8 @@ class _Repeat:
             return False  # one group does all times round for a block of elements, and what is between stays in cache
         for j, relations in enumerate(self._relations):
             for relation in relations:
-                if type(relation) is _Own:
-                    slot = self._slots.setdefault(self._slot_of(j, relation), _Slot())
+                if type(relation) is _Carried:
+                    slot = self._slots.setdefault(self._slot_of(j, relation), _ResultBuffer())
                     slot.before = max(slot.before, self._age(j, relation))
                     slot.shifted = slot.shifted or relation.step != 0
         for (j, k), slot in self._slots.items():
@@ -440,17 +440,17 @@ class _Repeat:
             self._assign(slot, kind)
         return True
 
-    def _slot_of(self, j: int, relation: _Own) -> tuple[int, int]:
+    def _slot_of(self, j: int, relation: _Carried) -> tuple[int, int]:
         return (j - relation.distance) % self.period, relation.output
 
-    def _age(self, j: int, relation: _Own) -> int:
+    def _age(self, j: int, relation: _Carried) -> int:
         """How many times round before it was written."""
         return (relation.distance - j + (j - relation.distance) % self.period) // self.period
 
     def _root(self, time: int, j: int, k: int) -> Buffer:
         return root_of(self._finder.works[self.start + time * self.period + j].args[k][0])
 
-    def _kind(self, j: int, k: int, slot: _Slot) -> str | None:
+    def _kind(self, j: int, k: int, slot: _ResultBuffer) -> str | None:
         """Whether one place serves all times round, a ring does, or each has its own."""
         period, length = self.period, slot.before + 1
         plain = type(self._finder.works[self.start + j].args[k][0]) is Buffer
@@ -466,21 +466,21 @@ class _Repeat:
         nbytes = slot.members[0].nbytes * len(slot.members)
         return None if nbytes > WASTED and 2 * len(late) < len(slot.members) else "stack"
 
-    def _assign(self, slot: _Slot, kind: str | None) -> None:
+    def _assign(self, slot: _ResultBuffer, kind: str | None) -> None:
         if kind == "one":
             return
         slot.stride = packed(slot.members[0].nbytes)
-        places = len(slot.members)
+        locations = len(slot.members)
         if kind == "ring":
-            places = slot.ring = slot.before + 1
-        slot.stack = Buffer(ARENA, places * slot.stride)
+            locations = slot.ring = slot.before + 1
+        slot.buffer = Buffer(ARENA, locations * slot.stride)
         for time, member in enumerate(slot.members, -slot.before):
-            member.stack = slot.stack
-            member.at = (time % slot.ring if slot.ring else time + slot.before) * slot.stride
+            member.parent = slot.buffer
+            member.parent_offset = (time % slot.ring if slot.ring else time + slot.before) * slot.stride
 
     def local(self) -> set[Buffer]:
         """The buffers that one place serves for, and nobody needs after the time round."""
-        return {slot.members[0] for slot in self._slots.values() if slot.stack is None}
+        return {slot.members[0] for slot in self._slots.values() if slot.buffer is None}
 
     # -- its body ----------------------------------------------------------------------------------------------------------
 
@@ -493,17 +493,17 @@ class _Repeat:
         ]
 
     def _argument(self, j: int, k: int, relation: OperandRelation, depth: int) -> LoopArgument:
-        place, offset, number = self._finder.works[self.start + j].args[k]
-        if type(relation) is _Fixed:
-            root, moves, offset = self._finder.canonical(place, offset)
+        location, offset, number = self._finder.works[self.start + j].args[k]
+        if type(relation) is _Strided:
+            root, moves, offset = self._finder.canonical(location, offset)
             return moved(root, moves, (relation.step, 0, 0) if relation.step else None, depth), offset, None
-        if type(relation) is _Own:
+        if type(relation) is _Carried:
             slot, age = self._slots[self._slot_of(j, relation)], self._age(j, relation)
-            moves = place.moves if type(place) is Moving else ()
-            if slot.stack is None:
+            moves = location.moves if type(location) is MovingBuffer else ()
+            if slot.buffer is None:
                 move = (relation.step, 0, 0) if relation.step else None
-                return moved(root_of(place), moves, move, depth), offset, None
-            root, _, base = self._finder.canonical(slot.stack, 0)
+                return moved(root_of(location), moves, move, depth), offset, None
+            root, _, base = self._finder.canonical(slot.buffer, 0)
             if slot.ring > 1:
                 return moved(root, moves, (slot.stride, slot.ring, -age % slot.ring), depth), base + offset, None
             step = relation.step
@@ -517,7 +517,7 @@ class _Repeat:
             return moved(table, (), (stride, 0, 0), depth), offset, None
         numbers = [arg[2] for arg in every]
         if all([other is number or other.tobytes() == number.tobytes() for other in numbers]):
-            return place, offset, number
+            return location, offset, number
         table, stride = table_of(numbers)
         return moved(table, (), (stride, 0, 0), depth), offset, None
 
@@ -526,7 +526,7 @@ def moved(root: Buffer, moves: tuple[Move | None, ...], move: Move | None, depth
     """A place that moves in the loops around, and in this one."""
     if move is not None:
         moves = (*moves, *[None] * (depth - len(moves)), move)
-    return Moving(root, moves) if moves else root
+    return MovingBuffer(root, moves) if moves else root
 
 
 def _same_layout(x: BufferView, y: BufferView) -> bool:

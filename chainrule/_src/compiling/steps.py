@@ -93,7 +93,7 @@ class PlanStep:
         return f"{', '.join(map(repr, self.writes))} = {self.name}({', '.join(map(repr, self.reads))})"
 
 
-class Made(NamedTuple):
+class ResultLayout(NamedTuple):
     """What an array is like that a call makes."""
 
     shape: Shape
@@ -105,7 +105,7 @@ class Made(NamedTuple):
 class Lowerer(Protocol):
     """What knows the inner loops of calls and of copies."""
 
-    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[Made]] | None:
+    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[ResultLayout]] | None:
         """The loops of a call, and what its results are like."""
 
     def copy(self, value: BufferView, target: BufferView) -> Any:
@@ -216,7 +216,7 @@ class Lowering:
         for call, used in calls:
             self._add(call, used)
 
-    def _result(self, var: Var, made: Made) -> BufferView:
+    def _result(self, var: Var, made: ResultLayout) -> BufferView:
         """The value of an array that native loops compute, in a buffer of its own."""
         return self._new(ARENA, made.shape, made.strides, made.dtype, made.layout)
 
