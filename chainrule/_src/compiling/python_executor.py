@@ -1,8 +1,10 @@
-"""Runs a plan with Python's calls of NumPy.
+"""Run the steps of a plan as NumPy calls from Python.
 
-A workspace is the arena and, for every step, the arguments it is called with: arrays of the arena are made once, and what is
-different in each call (inputs, outputs, arrays that a function returned) is put into its places. Nobody else has a workspace
-while a call runs, so a plan can run in several threads, and within itself.
+``plan`` uses an ``Executor`` for plans without native loops, and for mixed plans, where some of the steps are native segments.
+
+A workspace has the arena and the argument lists of all steps. Arrays of the arena are made once. Arrays that differ in each run
+(inputs, outputs, arrays that a function returned) are written into their argument slots. A run has a workspace of its own, so a
+plan can run in several threads, and recursively.
 """
 
 from __future__ import annotations
@@ -26,21 +28,21 @@ ArgumentSlot = tuple[Any, Any]
 Report = Callable[[set[str]], None]
 
 
-#: how the caller treats floating-point exceptions, while a plan collects them
+#: the error state of the caller while a plan runs with its own
 _CALLER_ERRSTATE: ContextVar[Any] = ContextVar("callers", default=None)
 
 
 class Changed(Exception):
-    """A function returned arrays of another shape or dtype than when it was recorded."""
+    """A function returned arrays of another shape or dtype than in the trace."""
 
 
 class Executor:
-    """The steps of a plan, and what they run on.
+    """Runs the steps of a plan from Python.
 
     Args:
-        lowering: what the steps are of.
-        memory: bytes of the arena.
-        steps, commits: what is run, and then what writes to inputs.
+        lowering: the lowered program.
+        memory: the bytes of the arena.
+        steps, commits: the steps, and the steps after them that write to inputs.
     """
 
     def __init__(self, lowering: Lowering, memory: int, steps: list[PlanStep], commits: list[PlanStep]) -> None:
@@ -55,7 +57,7 @@ class Executor:
         self._idle: list[Workspace] = []
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
-        """The outputs at these inputs. Floating-point exceptions are reported once, before inputs are written."""
+        """Return the outputs for these inputs. Floating-point exceptions are reported once, before inputs are written."""
         self.runs += 1
         try:
             space = self._idle.pop()
@@ -71,7 +73,7 @@ class Executor:
             self._idle.append(space)
 
     def _run_reporting(self, space: Workspace, report: Report | None) -> None:
-        """Run the steps, and report what floating-point exceptions they meet."""
+        """Run the steps, and report their floating-point exceptions."""
         kept = np.geterr()
         handled = getattr(report, "handled", ())
         watched: Any = {name: "call" for name, way in kept.items() if way != "ignore" or name in handled}
@@ -89,9 +91,9 @@ class Executor:
             report(found)
 
     def replay(self, arrays: list[NumpyArray], recorded: dict[BufferView, NumpyArray]) -> list[NumpyArray]:
-        """The outputs, where functions that return arrays are not called, but returned what was recorded.
+        """Return the outputs, with recorded results in place of calls of functions that return new arrays.
 
-        There are none if such a function would have been called with other arrays than it was.
+        Return an empty list if the arguments of such a function differ from the recorded ones.
         """
         space = Workspace(self, recorded)
         space.fill(arrays, [make() for make in self.makers])
@@ -100,23 +102,23 @@ class Executor:
         return list(space.results) if space.inputs_match else []
 
 
-#: the bit of loops that can say that they failed
+#: the bit that native code sets if a loop failed
 FAILED = 16
 _BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
 
 
 class Failed(np.linalg.LinAlgError):
-    """A native loop has no result for its operands; eager says why, and where."""
+    """A native loop failed for its operands. The eager call raises the error with its location."""
 
     def __init__(self) -> None:
         super().__init__("a matrix is singular, not positive definite, or its decomposition does not converge")
 
 
 def named(mask: int) -> set[str]:
-    """The names of floating-point exceptions, from NumPy's bits.
+    """Return the names of floating-point exceptions from NumPy's flag bits.
 
     Raises:
-        Failed: a loop says that it did.
+        Failed: a loop failed.
     """
     if mask & FAILED:
         raise Failed
@@ -124,16 +126,16 @@ def named(mask: int) -> set[str]:
 
 
 class _Placeholder:
-    """Stands for something that each workspace has its own of."""
+    """Stands for an argument that each workspace replaces by its own."""
 
 
-#: what stands for the arena among arguments, and for what is called with floating-point exceptions
+#: placeholders for the arena, and for the callback for floating-point exceptions
 ARENA_OF_CALL: Any = _Placeholder()
 NOTE: Any = _Placeholder()
 
 
 class _RaisedFlags:
-    """The floating-point exceptions that were met: it is called with what NumPy calls them, or with native code's bits."""
+    """Collects floating-point exceptions. It is called by NumPy with their names, or by native code with flag bits."""
 
     def __init__(self) -> None:
         self.found: set[str] = set()
@@ -146,7 +148,7 @@ class _RaisedFlags:
 
 
 class Workspace:
-    """The arena and the arguments of all steps, for one call at a time."""
+    """The arena and the arguments of all steps, for one run at a time."""
 
     def __init__(self, executor: Executor, recorded: dict[BufferView, NumpyArray] | None = None) -> None:
         memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
@@ -176,7 +178,7 @@ class Workspace:
                 sink(result)
 
     def fill(self, arrays: list[NumpyArray], made: list[NumpyArray]) -> None:
-        """Put the arrays of a call into their places."""
+        """Write the arrays of a run into their argument slots."""
         for array, slots in zip(arrays, self._inputs, strict=True):
             for container, key in slots:
                 container[key] = array
@@ -185,7 +187,7 @@ class Workspace:
                 container[key] = array
 
     def clear(self) -> None:
-        """Hold nothing of the caller's."""
+        """Drop references to the caller's arrays."""
         self.noted.found.clear()
         for container, key in self._changing:
             container[key] = None
@@ -214,7 +216,7 @@ class Workspace:
         return function, args, kwargs, sink
 
     def _returns(self, known: list[NumpyArray], reads: list[BufferView]) -> AnyFunction:
-        """What stands for a function that was called: it looks at what it is given, and returns what was returned."""
+        """Return a function that compares its arguments with the recorded ones and returns the recorded results."""
         assert self._recorded is not None
         wanted = [self._recorded.get(value) for value in reads]
 
@@ -226,7 +228,7 @@ class Workspace:
         return recorded
 
     def _put(self, container: Any, key: object, x: Any) -> bool:
-        """Put an argument into its place, or remember the place; whether a tuple or slice was put there as a list."""
+        """Write an argument into a container, or note the slot; return whether a tuple or slice was written as a list."""
         kind = type(x)
         if kind is BufferView:
             array = self._known(x)
@@ -258,7 +260,7 @@ class Workspace:
         return False
 
     def _known(self, value: BufferView) -> NumpyArray | None:
-        """The array of a value that is the same in each call; None for others."""
+        """Return the array of a value that is the same in each run, or None."""
         kind = value.buffer.kind
         if kind == CONSTANT:
             return value.array
@@ -273,12 +275,12 @@ class Workspace:
 
 
 def _is_needed(step: PlanStep, uses: set[BufferView]) -> bool:
-    """Whether a step is more than a view that is known, or that nobody uses."""
+    """Return whether a step has to run: it is not a view, or a view of an array of the run that is used."""
     return not step.view or not (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes))
 
 
 def _uses(executor: Executor) -> set[BufferView]:
-    """The values that steps and outputs need as arrays."""
+    """Return the values that steps and outputs need as arrays."""
     found = set(executor.outputs)
     for step in executor.steps + executor.commits:
         found.update(step.reads)
@@ -288,7 +290,7 @@ def _uses(executor: Executor) -> set[BufferView]:
 
 
 def maker(value: BufferView) -> Callable[[], NumpyArray]:
-    """What makes a new array with the layout of a value."""
+    """Return a function that makes a new array with the layout of a value."""
     shape, dtype, strides = value.shape, value.dtype, value.strides
     if 0 in shape or strides == np.empty(shape, dtype).strides:
         return lambda: np.empty(shape, dtype)
@@ -296,7 +298,7 @@ def maker(value: BufferView) -> Callable[[], NumpyArray]:
 
 
 class _Sink:
-    """Takes what a function returned to where it is used."""
+    """Writes the results of a function into the argument slots that use them."""
 
     __slots__ = ("_memory", "_slots", "_step")
 
@@ -318,7 +320,7 @@ class _Sink:
                 container[key] = array
 
     def _kept(self, result: TensorLike, value: BufferView) -> NumpyArray:
-        """A result as an array with the layout that was recorded, which nothing writes until the call ends."""
+        """Return a result as an array with the recorded layout, copied if the function may write it again during the run."""
         array = np.asarray(result)
         if array.shape != value.shape or array.dtype != value.dtype:
             raise Changed(
@@ -333,7 +335,7 @@ class _Sink:
 
 
 class _WithCallersErrstate:
-    """A function of the user's: floating-point exceptions in it are treated as the caller says."""
+    """Calls a user's function with the error state of the caller."""
 
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
@@ -347,15 +349,15 @@ class _WithCallersErrstate:
 
 
 class _Tuple(list[object]):
-    """A tuple of arguments whose arrays change."""
+    """A tuple among arguments whose arrays differ in each run, as a list."""
 
 
 class _Slice(list[object]):
-    """A slice whose bounds are arrays that change."""
+    """A slice among arguments whose bounds are arrays that differ in each run, as a list."""
 
 
 class _WithRebuiltArguments:
-    """A function that is called with tuples and slices in the place of what stands for them."""
+    """Calls a function with tuples and slices in place of ``_Tuple`` and ``_Slice``."""
 
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
