@@ -56,7 +56,7 @@ class _LoweredIteration(Lowering):
             if not (buffer.kind == ARENA and whole and lies_in_order(value)):
                 own = self._new(OUTPUT, value.shape, in_c_order(value), value.dtype)
                 self._copy(value, own)
-            self._own(own)
+            self._make_output(own)
             made.append(own)
         return made
 
@@ -422,7 +422,7 @@ class _Knows:
     def __init__(self, loop: LoopOfProgram, order: Order) -> None:
         self._loop, self._order = loop, order
 
-    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[ResultLayout]] | None:
+    def template_of(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[ResultLayout]] | None:
         return self._loop.lowered(self._order, reads, [var.array for var in call.results])
 
     copy = LOWERER.copy

@@ -200,7 +200,7 @@ class TraceArrays:
             if self._origin[slot] == CONSTANT:
                 read.array = self.variables[slot].array
             reads.append(read)
-        found = self._lowerer.known(call, reads)
+        found = self._lowerer.template_of(call, reads)
         return None if found is None else found[0]
 
     def template(self, call: int) -> Template:
