@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, TensorLike
-from chainrule._src.compiling.loop_body import UNTOLD, Body, record_body, run_body
+from chainrule._src.compiling.loop_body import NATIVE_ERRORS, Body, record_body, run_body
 from chainrule._src.compiling.remembered import find, form_of, keep
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.state.log import Refused
@@ -208,7 +208,7 @@ class _Loop:
                 found = length.__index__()
             except AttributeError:
                 raise TypeError(f"{self.api}: length must be an integer, got {type(length).__name__}") from None
-        told = "length"
+        length_name = "length"
         for x, name in zip(self.xs, names, strict=True):
             if not x.shape:
                 raise ValueError(f"{self.api}: xs{name} has no axis to go over: its shape is ()")
@@ -217,7 +217,7 @@ class _Loop:
                     f"{self.api}: xs{name} has {x.shape[0]} elements along its first axis, and {told} is {found}: they must agree"
                 )
             if found is None:
-                found, told = x.shape[0], f"the length of xs{name}"
+                found, length_name = x.shape[0], f"the length of xs{name}"
         if found is None:
             raise ValueError(f"{self.api}: there are no xs: say by length= how many iterations there are")
         if found < 0:
@@ -269,11 +269,11 @@ class _Loop:
             return self._empty()
         body = self.body()
         if body is None:
-            return self._called(self.carry, self.xs)
+            return self._run_eagerly(self.carry, self.xs)
         try:
-            results = self._recorded(body)
-        except UNTOLD:  # each iteration by itself says what it is
-            return self._called(self.carry, self.xs)
+            results = self._run_recorded(body)
+        except NATIVE_ERRORS:  # each iteration by itself says what it is
+            return self._run_eagerly(self.carry, self.xs)
         carry, y = tree_unflatten(results, body.spec)
         return carry, y
 
@@ -306,13 +306,13 @@ class _Loop:
         with grad_mode(False):
             _, y = self.iteration(self._tree(self.carry), tree_unflatten(x, self.xs_spec))
         leaves, spec = tree_flatten(y)
-        empty = [_faced_like(np.zeros((0, *np.shape(leaf)), _dtype(self._leaf(leaf, "y"))), leaf) for leaf in leaves]
+        empty = [_in_form_of(np.zeros((0, *np.shape(leaf)), _dtype(self._leaf(leaf, "y"))), leaf) for leaf in leaves]
         return self._tree(self.carry), tree_unflatten(empty, spec)
 
     def _tree(self, leaves: Leaves) -> Any:
         return tree_unflatten(leaves, self.carry_spec)
 
-    def _called(self, carry: Leaves, xs: Leaves) -> tuple[Any, Any]:
+    def _run_eagerly(self, carry: Leaves, xs: Leaves) -> tuple[Any, Any]:
         """Call the body for each iteration."""
         tree = self._tree([x.copy() if type(x) is ndarray else x for x in carry])
         ys: list[Leaves] = []
@@ -351,7 +351,7 @@ class _Loop:
             return None
         if outer is None and (occupied() or (SPECIAL and LOCAL.watch is not None)):
             return None
-        carry, xs = [_given(x, outer) for x in self.carry], [_given(x, outer) for x in self.xs]
+        carry, xs = [_array_of(x, outer) for x in self.carry], [_array_of(x, outer) for x in self.xs]
         if any([x is None for x in (*carry, *xs)]):
             return None
         first = -1 if self.reverse else 0
@@ -369,12 +369,12 @@ class _Loop:
 
     def _record(self, carry: Leaves, xs: Leaves, mapped: list[bool], flows: bool) -> Body | None:
         live = [*[flows and x.dtype.kind in "fc" for x, _ in carry], *mapped]
-        form = how = None
+        form = setting = None
         if LOCAL.recorder is None:
             leaves = [(x.shape, x.dtype, x.strides, is_tensor) for x, is_tensor in (*carry, *xs)]
-            how = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
+            setting = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
             form = form_of(self.function)
-            known = None if form is None else find(form, how)
+            known = None if form is None else find(form, setting)
             if known is not None:
                 return known
         try:
@@ -384,23 +384,23 @@ class _Loop:
         except Exception:  # each iteration by itself says what is wrong, if anything is
             return None
         if form is not None:
-            keep(form, how, body, recording)
+            keep(form, setting, body, recording)
         return body
 
-    def _recorded(self, body: Body) -> Leaves:
+    def _run_recorded(self, body: Body) -> Leaves:
         """The results of the loop as one operation."""
         operands = [_tensor(x) for x in (*self.carry, *self.xs, *body.outside)]
 
-        def again(operands: list[Tensor]) -> Leaves:
+        def run_eagerly(operands: list[Tensor]) -> Leaves:
             inputs = (*self.carry, *self.xs)
-            leaves = [_faced_like(t, like) for t, like in zip(operands, inputs, strict=False)]
+            leaves = [_in_form_of(t, like) for t, like in zip(operands, inputs, strict=False)]
             count = len(self.carry)
-            return [_tensor(x) for x in tree_flatten(self._called(leaves[:count], leaves[count:]))[0]]
+            return [_tensor(x) for x in tree_flatten(self._run_eagerly(leaves[:count], leaves[count:]))[0]]
 
-        made = run_body(body, operands, self.length, self.reverse, again)
-        faces = [isinstance(x, Tensor) for x in self.carry]
-        faces += [r.kind == "tensor" if r.var is not None else self.tensors for r in body.results[len(faces) :]]
-        return [t if face else _plain(t) for t, face in zip(made, faces, strict=True)]
+        made = run_body(body, operands, self.length, self.reverse, run_eagerly)
+        as_tensors = [isinstance(x, Tensor) for x in self.carry]
+        as_tensors += [r.kind == "tensor" if r.var is not None else self.tensors for r in body.results[len(as_tensors) :]]
+        return [t if as_tensor else _plain(t) for t, as_tensor in zip(made, as_tensors, strict=True)]
 
     # -- as long as --------------------------------------------------------------------------------------------------
 
@@ -411,20 +411,20 @@ class _Loop:
         value = self._tree([x.copy() if type(x) is ndarray else x for x in self.carry])
         linked: Leaves = []
         while True:
-            wanted, some = _goes_on(condition(value))
+            wanted, some = _condition_of(condition(value))
             if not some:
                 break
             leaves = tree_flatten(self.iteration(value, None)[0])[0]
             if wanted is not None:  # examples of vmap
                 before = tree_flatten(value)[0]
-                leaves = [_chosen(wanted, new, old) for new, old in zip(leaves, before, strict=True)]
+                leaves = [_select(wanted, new, old) for new, old in zip(leaves, before, strict=True)]
             linked = [x for x in leaves if _has_history(x)] or linked
             last, leaves = leaves, [_cut(x) for x in leaves]
             value = self._tree(leaves)
         if not linked:
             return value
         made = Irreversible.apply(len(last), *[_tensor(x) for x in (*last, *linked)])
-        return self._tree([_faced_like(t, x) for t, x in zip(made, last, strict=True)])
+        return self._tree([_in_form_of(t, x) for t, x in zip(made, last, strict=True)])
 
 
 class Irreversible(Function):
@@ -491,7 +491,7 @@ def _has_history(x: AnyArray) -> bool:
     return isinstance(tensor, Tensor) and tensor._edge is not None and records()
 
 
-def _given(x: AnyArray, outer: Recorder | None) -> Any:
+def _array_of(x: AnyArray, outer: Recorder | None) -> Any:
     """The array of a leaf; None if it is a value of a transformation that the loop is inside of."""
     raw = _tensor(x)._raw
     if type(raw) is Traced and outer is not None and raw.level is outer.level:
@@ -506,7 +506,7 @@ def _plain(t: Tensor) -> AnyArray:
     return t._raw if t._edge is None and type(t._raw) is ndarray else array_of(t)
 
 
-def _faced_like(x: TensorLike, like: AnyArray) -> Any:
+def _in_form_of(x: TensorLike, like: AnyArray) -> Any:
     """An array or tensor in the face of another."""
     if isinstance(like, Tensor):
         return x if isinstance(x, Tensor) else wrap(x)
@@ -517,11 +517,11 @@ def _cut(x: AnyArray) -> AnyArray:
     """A leaf without its place on the tape; a tangent stays."""
     if not _has_history(x):
         return x
-    return _faced_like(wrap(_tensor(x)._raw), x)
+    return _in_form_of(wrap(_tensor(x)._raw), x)
 
 
 def _zeros(x: AnyArray) -> AnyArray:
-    return _faced_like(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
+    return _in_form_of(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
 
 
 def _dtype(x: object) -> NumpyDType:
@@ -548,7 +548,7 @@ def _text(spec: TreeSpec) -> str:
     return repr(spec).removeprefix("TreeSpec(")[:-1]
 
 
-def _goes_on(answer: AnyArray | bool) -> tuple[Any, bool]:
+def _condition_of(answer: AnyArray | bool) -> tuple[Any, bool]:
     """What a condition says: for which examples (None: there is but one), and whether it is true of any."""
     if np.shape(answer) != ():
         raise TypeError(
@@ -563,6 +563,6 @@ def _goes_on(answer: AnyArray | bool) -> tuple[Any, bool]:
     return answer, bool(inside.any())
 
 
-def _chosen(wanted: Array, new: Array, old: AnyArray) -> AnyArray:
+def _select(wanted: Array, new: Array, old: AnyArray) -> AnyArray:
     """The new value where the condition is true."""
     return np.where(wanted, new, old)

@@ -46,7 +46,7 @@ ndarray = np.ndarray
 
 
 #: what native code raises where it cannot say what went wrong, as eager can
-UNTOLD = Handled, Failed
+NATIVE_ERRORS = Handled, Failed
 
 
 class BodyRecorder(Recorder):
@@ -129,8 +129,8 @@ class Body:
         self.live: list[int] = []
         self.reached: list[int] = []
         self._kept: list[Var] = []
-        self._begun: list[int] = []  # the carried leaves that are kept as each iteration found them
-        back = None if recording.backward is None else self._way_back(recording, recording.backward)
+        self._kept_carries: list[int] = []  # the carried leaves that are kept as each iteration found them
+        back = None if recording.backward is None else self._backward_program(recording, recording.backward)
         program = Program(self._operands, constants, recording.calls, made + self._kept, [])
         self._forward = LoopOfProgram(program, carried, mapped)
         if back is not None:
@@ -138,7 +138,7 @@ class Body:
         for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
             var.forget()
 
-    def _way_back(self, recording: Recording, backward: Backward) -> tuple[Program, int, int]:
+    def _backward_program(self, recording: Recording, backward: Backward) -> tuple[Program, int, int]:
         """What is kept of every iteration (``_kept``, and which leaves it began with), and one iteration of the way back.
 
         Its carried inputs are the cotangents of carried results, and sums of what flows outside; its mapped ones those of ys, and what
@@ -150,9 +150,9 @@ class Body:
         grads = {at: g for at, g in zip(places, backward.grads, strict=True) if g is not None}
         self.live = list(backward.results)
         position = {var: i for i, var in enumerate(self._operands)}
-        calls, needed = (recording.calls, self._operands) if self.lean else _needed(recording, position, first)
+        calls, needed = (recording.calls, self._operands) if self.lean else _residuals_of_body(recording, position, first)
         self._kept = [var for var in needed if var not in position]
-        self._begun = sorted({position[var] for var in needed if position.get(var, carried) < carried})
+        self._kept_carries = sorted({position[var] for var in needed if position.get(var, carried) < carried})
         self._wanted = sorted({*[k for k in self.live if k < carried], *[at for at in places if at < carried]})
         self._outer = sorted([at for at in grads if at >= first])
         self._stacked = sorted([at for at in grads if carried <= at < first])
@@ -172,7 +172,7 @@ class Body:
             outputs.append(_sum(total, g, calls))
         summed = len(inputs)
         inputs += [seeds[k] for k in self.live if k >= carried]
-        inputs += [*self._kept, *[self._operands[at] for at in (*self._begun, *self._xs)]]
+        inputs += [*self._kept, *[self._operands[at] for at in (*self._kept_carries, *self._xs)]]
         mapped = len(inputs) - summed
         inputs += [self._operands[at] for at in self._fixed]
         return Program(inputs, constants, calls, outputs + [grads[at] for at in self._stacked], []), summed, mapped
@@ -182,31 +182,31 @@ class Body:
     @property
     def kept(self) -> int:
         """How many arrays a loop gives beside its results."""
-        return len(self._kept) + len(self._begun)
+        return len(self._kept) + len(self._kept_carries)
 
-    def _forth(self, length: int, reverse: bool) -> Order:
+    def _forward_order(self, length: int, reverse: bool) -> Order:
         return Order(
             length,
             reverse,
             tuple(range(len(self._operands))),
             tuple(range(self.carried)),
             tuple(range(self.carried, self.count + len(self._kept))),
-            tuple(self._begun),
+            tuple(self._kept_carries),
         )
 
     def run(self, operands: Sequence[object], length: int, reverse: bool) -> list[Any]:
         """The whole loop, on arrays: what is carried to the end, the ys, and what is kept of all iterations."""
-        return self._forward.run(operands, self._forth(length, reverse), reporter("scan", self.ignored))
+        return self._forward.run(operands, self._forward_order(length, reverse), reporter("scan", self.ignored))
 
     # -- and back ----------------------------------------------------------------------------------------------------
 
-    def _back_again(self, present: tuple[bool, ...], length: int, reverse: bool) -> Order:
+    def _backward_order(self, present: tuple[bool, ...], length: int, reverse: bool) -> Order:
         """How the way back goes, from the cotangents that are present, what was kept, and the operands of the loop."""
         at = iter(range(len(present)))
         gs = {k: next(at) for k, there in enumerate(present) if there}
         kept = len(gs)
         begun = kept + len(self._kept)
-        operands = begun + len(self._begun)
+        operands = begun + len(self._kept_carries)
         given: list[int | None] = [gs.get(k) if k in self.live else None for k in self._wanted]
         given += [None] * len(self._outer)
         given += [gs.get(k) for k in self.live if k >= self.carried]
@@ -219,7 +219,7 @@ class Body:
 
     def back(self, given: tuple[object, ...], present: tuple[bool, ...], length: int, reverse: bool) -> list[Any]:
         """The gradients of the operands in ``reached``, for those of the results that are ``present``; on arrays."""
-        return self._back.run(given, self._back_again(present, length, reverse), reporter("scan", self.ignored))
+        return self._back.run(given, self._backward_order(present, length, reverse), reporter("scan", self.ignored))
 
     # -- within a plan -----------------------------------------------------------------------------------------------
 
@@ -227,8 +227,8 @@ class Body:
         """The loop, or the way back, as inner loops of a plan; None if it has none."""
         length, reverse = params["length"], params["reverse"]
         if "present" in params:
-            return self._back.lowered(self._back_again(params["present"], length, reverse), reads, results)
-        return self._forward.lowered(self._forth(length, reverse), reads, results)
+            return self._back.lowered(self._backward_order(params["present"], length, reverse), reads, results)
+        return self._forward.lowered(self._forward_order(length, reverse), reads, results)
 
 
 def _constant(content: TensorLike, constants: list[Var]) -> Var:
@@ -245,7 +245,7 @@ def _sum(x: Var, y: Var, calls: list[TracedCall]) -> Var:
     return made
 
 
-def _needed(recording: Recording, position: dict[Var, int], first: int) -> tuple[list[TracedCall], list[Var]]:
+def _residuals_of_body(recording: Recording, position: dict[Var, int], first: int) -> tuple[list[TracedCall], list[Var]]:
     """What the way back needs of an iteration: calls that are made again, and arrays that are kept, or operands.
 
     Made again are views, and what is the same in all iterations.
@@ -260,18 +260,18 @@ def _needed(recording: Recording, position: dict[Var, int], first: int) -> tuple
             same.update(call.results)
         if alike or (call.function in VIEWS and len(used) == 1 and _is_view(call.results, used[0])):
             makers.update(dict.fromkeys(call.results, (call, used)))
-    again: set[int] = set()
+    run_eagerly: set[int] = set()
     needed: dict[Var, None] = {}
     todo = list(recording.backward.residuals)
     while todo:
         var = todo.pop()
         if var in makers:
             call, used = makers[var]
-            again.add(id(call))
+            run_eagerly.add(id(call))
             todo += used
         elif var not in recording.constants:
             needed[var] = None
-    return [call for call in recording.calls if id(call) in again], list(needed)
+    return [call for call in recording.calls if id(call) in run_eagerly], list(needed)
 
 
 def _is_view(results: tuple[Var, ...], of: Var) -> bool:
@@ -344,9 +344,9 @@ class Scan(Function):
     """A loop on the tape: one node."""
 
     @staticmethod
-    def forward(ctx: Any, body: Body, length: int, reverse: bool, again: AnyFunction, *operands: Tensor) -> Any:
+    def forward(ctx: Any, body: Body, length: int, reverse: bool, run_eagerly: AnyFunction, *operands: Tensor) -> Any:
         made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
-        ctx.body, ctx.length, ctx.reverse, ctx.again = body, length, reverse, again
+        ctx.body, ctx.length, ctx.reverse, ctx.run_eagerly = body, length, reverse, run_eagerly
         constant = [y for k, y in enumerate(made) if k >= body.carried and k not in body.live]
         ctx.mark_non_differentiable(*constant)
         ctx.save_for_backward(*made[body.count :], *operands)
@@ -366,7 +366,7 @@ class Scan(Function):
             present = tuple([g is not None for g in gs])
             given = [g for g in gs if g is not None]
             params = {"body": body, "present": present, "length": ctx.length, "reverse": ctx.reverse}
-            with contextlib.suppress(*UNTOLD):
+            with contextlib.suppress(*NATIVE_ERRORS):
                 made = bind(pulled_back, [*given, *saved], params)
                 for at, g in zip(body.reached, made, strict=True):
                     grads[4 + at] = g
@@ -374,7 +374,7 @@ class Scan(Function):
         with grad_mode(True):  # the gradient is to be differentiated, or an iteration has something to say
             starts = [start_of(x) for x in operands]
             with starting_at(body.outside, starts[len(starts) - len(body.outside) :]):
-                results = ctx.again(starts)
+                results = ctx.run_eagerly(starts)
         pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
         wanted = [k for k, x in enumerate(starts) if x.requires_grad]
         if pairs and wanted:
@@ -386,10 +386,10 @@ class Scan(Function):
         return tuple(grads)
 
 
-def run_body(body: Body, operands: list[Tensor], length: int, reverse: bool, again: AnyFunction) -> tuple[Any, ...]:
+def run_body(body: Body, operands: list[Tensor], length: int, reverse: bool, run_eagerly: AnyFunction) -> tuple[Any, ...]:
     """A loop as one operation: its results, as tensors."""
     if body.differentiable and records():
-        made = Scan.apply(body, length, reverse, again, *operands)
+        made = Scan.apply(body, length, reverse, run_eagerly, *operands)
     else:
         made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
     return made[: body.count]
