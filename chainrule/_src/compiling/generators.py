@@ -50,7 +50,7 @@ def _changing() -> bool:
 
 
 def one_thread() -> bool:
-    """Return whether no other thread of Python's is alive."""
+    """Return whether no other Python thread is alive."""
     return len(sys._current_frames()) == 1
 
 

@@ -71,7 +71,7 @@ class LoweredLoop:
     Attributes:
         first, end: its steps, as indices of all steps.
         count: the number of iterations.
-        reads, writes: for each step the places of its operands and results: (place, offset) pairs. Places move from
+        reads, writes: for each step the locations of its operands and results: (location, offset) pairs. Locations move from
             one iteration to the next.
         numbers: for each step the numbers of every iteration, where they differ.
         local: the buffers that every iteration writes before it reads them.
@@ -139,7 +139,7 @@ class LoopedLowering(Lowering):
         for call, used in calls[at:]:
             self._add(call, used)
 
-    # -- where arrays are --------------------------------------------------------------------------------------------
+    # -- locations of arrays -----------------------------------------------------------------------------------------
 
     def _result(self, var: Var, made: ResultLayout) -> BufferView:
         slot = self._trace.slots[var]
@@ -228,7 +228,7 @@ class LoopedLowering(Lowering):
         self.loops[first_step] = lowered
 
     def _written(self, buffer: LoopBuffer, value: BufferView) -> tuple[Any, int]:
-        """Return the place that a result of the body is written to, and its offset."""
+        """Return the location that a result of the body is written to, and its offset."""
         move = (
             None
             if buffer.slots == 1
@@ -239,7 +239,7 @@ class LoopedLowering(Lowering):
         return moved(value.buffer, (), move, 0), value.offset
 
     def _read(self, loop: TraceLoop, body: int, operand: int, k: int, value: BufferView) -> tuple[Any, int]:
-        """Return the place that an operand of the body is read from, and its offset."""
+        """Return the location that an operand of the body is read from, and its offset."""
         trace = self._trace
         width = len(loop.relation)
         here, there = int(trace.operands[operand]), int(trace.operands[operand + width])
