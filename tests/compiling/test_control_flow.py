@@ -365,7 +365,7 @@ def test_random_numbers_are_those_of_a_loop():
 
 
 ERRORS = {
-    "no length": (lambda: cr.scan(lambda c, _: (c, c), 1.0), ValueError, "say by length="),
+    "no length": (lambda: cr.scan(lambda c, _: (c, c), 1.0), ValueError, "number of iterations as length="),
     "another length": (lambda: cr.scan(lambda c, _: (c, c), 1.0, XS, length=4), ValueError, "has 7 elements"),
     "lengths": (
         lambda: cr.scan(lambda c, _: (c, c), 1.0, {"a": XS, "b": H0}),

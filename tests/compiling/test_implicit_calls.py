@@ -438,7 +438,7 @@ def test_reads(name):
 def test_an_exception_that_the_caller_handles():
     compiled = cr.compile(lambda x: x * (2.0 if sys.exc_info()[0] is None else 3.0))
     assert np.array_equal(compiled(X), 2 * X) and compiled.recordings
-    with pytest.warns(UserWarning, match="which exception is handled"):
+    with pytest.warns(UserWarning, match="the exception that its caller handles"):
         try:
             raise ValueError
         except ValueError:

@@ -37,7 +37,7 @@ def test_looking_at_a_plan_changes_nothing():
     before = cr.get_rng_state()
     compiled.plan(cr.ones(2)), compiled.plan(cr.ones(2))
     assert w.tolist() == [1.0, 2.0] and cr.get_rng_state() == before
-    assert "by Python" in str(compiled.plan(cr.ones(2))) or cr.compile.executor != "native"
+    assert "in Python" in str(compiled.plan(cr.ones(2))) or cr.compile.executor != "native"
 
 
 def test_explain_accounts_for_all_recordings():

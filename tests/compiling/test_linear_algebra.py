@@ -287,7 +287,7 @@ def test_an_exception_while_results_are_written_is_eagers():
 def test_what_may_fail_is_no_c_function():
     pytest.importorskip("scipy")
     f = cr.compile(lambda x: np.linalg.solve(A + x, V)[0])
-    with pytest.raises(RuntimeError, match="solve may raise an error, which SciPy does not look for"):
+    with pytest.raises(RuntimeError, match="solve may raise an error, which SciPy does not check for"):
         f.as_low_level_callable(1.0)
 
 

@@ -38,7 +38,7 @@ def test_calls_by_python():
     assert text[3].endswith(f"test_plan_printing.py:{program.__code__.co_firstlineno}")
     assert text[4].split() == ["%5", "getitem", "%1,", "::-1", "f8[5]", "view"]
     assert text[-2] == "outputs: %6, %9"
-    assert text[-1].startswith("5 calls by Python; ") and text[-1].endswith("; calls left out: 1 not needed")
+    assert text[-1].startswith("5 Python calls; ") and text[-1].endswith("; calls left out: 1 not needed")
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
@@ -47,9 +47,9 @@ def test_native_loops_and_blocks():
     text = lines(plan)
     assert text[2].split() == ["%3", "exp", "%1", "f8[100000]", "block", "1"]
     assert text[5].split()[-4:] == ["output", "0,", "block", "1"]
-    assert text[6].split()[:2] == ["%7", "matrix_power"] and text[6].endswith("an array of its own, by Python")
+    assert text[6].split()[:2] == ["%7", "matrix_power"] and text[6].endswith("new array, in Python")
     assert text[-2] == "block 1: 3 loops over 100,000 elements, block by block"
-    assert "native loops, 1 calls by Python" in text[-1]
+    assert "native loops, 1 Python calls" in text[-1]
     assert plan.memory < 10_000
 
 

@@ -1,4 +1,4 @@
-"""The loops of one call, while they are put together."""
+"""Build the template of one call: the functions of ``lowering`` append loops to a ``CallLoops``."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
 from chainrule._src.interpreters.recorded import Var
 
-#: elements of a row, and bytes that rows may go through again and again
+#: the length of rows that are too short, and the maximum bytes between elements of a longer row that replaces them
 SHORT, CACHED = 8, 1 << 19
 
 
 class CallLoops:
-    """What a call reads and writes, and the loops that it was found to be so far.
+    """The operands of a call, and its template under construction.
 
     Args:
-        given, made: the Values that the call reads, and those that it makes.
+        given, made: the BufferViews of operands and results.
 
     Attributes:
-        template: the loops; reads, writes: the arrays as operands of loops.
+        template: the template; reads, writes: the operands and results as operands of loops.
     """
 
     def __init__(self, given: list[BufferView], made: list[BufferView]) -> None:
@@ -42,12 +42,12 @@ class CallLoops:
         self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(made)]
 
     def arguments(self, args: tuple[object, ...]) -> list[Any]:
-        """Arguments with Operands in the place of Vars."""
+        """Return arguments with Operands in place of Vars."""
         reads = iter(self.reads)
         return [next(reads) if type(x) is Var else x for x in args]
 
     def converted(self, x: object, dtype: NumpyDType) -> Operand:
-        """An argument in the dtype of the loop."""
+        """Return an argument in the dtype of a loop, converted into a temporary if necessary."""
         if not isinstance(x, Operand):
             try:
                 number = np.asarray(x, dtype)
@@ -76,10 +76,10 @@ class CallLoops:
     def elementwise(
         self, name: str, found: tuple[int, int], inputs: list[Operand], outputs: list[Operand], exact: bool
     ) -> None:
-        """A loop over the broadcast elements of some operands.
+        """Add a loop over the broadcast elements of operands.
 
-        NumPy's iterator copies operands that one stride does not go through, so that it can call the loop for more elements at
-        once. If the loop is exact, its results can't depend on that; if not, the same copies are made.
+        NumPy's iterator copies operands that need more than one stride, to call the loop for more elements at once. The results
+        of an exact loop do not depend on that. For other loops the same copies are made.
         """
         shape = outputs[0].layout.shape
         if size(shape) == 0:
@@ -103,7 +103,7 @@ class CallLoops:
         self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True, exact))
 
     def _as_run(self, x: Operand, shape: Shape, order: list[int]) -> Operand:
-        """A copy of an operand, broadcast, in the order of the iteration; single numbers stay."""
+        """Return a copy of an operand, broadcast, in the order of the iteration. Single numbers are not copied."""
         if size(x.layout.shape) == 1:
             return x
         strides = dense_strides(shape, order, x.dtype.itemsize)
@@ -115,14 +115,14 @@ class CallLoops:
 
 
 def in_one_line(x: Operand) -> Operand:
-    """An array in C order as one of one dimension."""
+    """Return an array in C order as a 1-D operand."""
     if not is_run(x.layout, reversed(range(len(x.layout.shape)))):
         raise Unlowered
     return Operand(x.slot, (size(x.layout.shape),), (x.dtype.itemsize,), x.dtype, x.offset)
 
 
 def _with_longer_rows(axes: list[LoopAxis]) -> list[LoopAxis]:
-    """The axes with another one innermost, where rows are so short that calling a loop for each is most of the time."""
+    """Return the axes with the longest one innermost, if rows are so short that loop calls dominate the time."""
     if len(axes) < 2 or axes[0].length >= SHORT:
         return axes
     k = max(range(len(axes)), key=lambda k: axes[k].length)
@@ -132,7 +132,7 @@ def _with_longer_rows(axes: list[LoopAxis]) -> list[LoopAxis]:
 
 
 def iteration(deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape) -> tuple[list[LoopAxis], list[int]]:
-    """The merged axes of an iteration, and the order of those of the shape."""
+    """Return the merged axes of an iteration, and the order of the axes of the shape."""
     strides = [broadcast_strides(layout, shape) for layout in every]
     order = sorted_axes(strides[: len(deciding)], len(shape))
     return merged_axes(list(shape), strides, order), order

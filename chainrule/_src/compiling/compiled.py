@@ -665,7 +665,7 @@ class Timed:
         self._compiled, self._recording = compiled, recording
 
     def call(self, args: tuple[object, ...]) -> Any:
-        """Call the shortcut; return None if it does, or if ``Compiled._replay`` has to handle the call."""
+        """Call the shortcut; return None if the shortcut does, or if ``Compiled._replay`` has to handle the call."""
         recording, budget = self._recording, self._compiled.budget
         speed = recording.speed
         if budget.wants_eager_run(speed) or speed.is_slower or speed.is_faster(recording.count):

@@ -1,8 +1,8 @@
-"""``scan``, ``fori_loop`` and ``while_loop``: loops as functions, with the signatures that ``jax.lax`` gives them.
+"""``scan``, ``fori_loop`` and ``while_loop``: control flow functions with the signatures of ``jax.lax``.
 
-A body that can be recorded is recorded once (:mod:`chainrule._src.compiling.loop_body`), and remembered
-(:mod:`chainrule._src.compiling.remembered`): the loop is one operation then, one node on the tape and one call of a recording. Any other
-body (Python branches on values, random numbers, ``vmap`` and ``jvp`` around the loop) is called for each iteration, which gives the same.
+A body is traced once if possible (:mod:`chainrule._src.compiling.loop_body`) and cached (:mod:`chainrule._src.compiling.remembered`). The
+loop is then one operation: one node on the tape, one call of a trace. Other bodies run eagerly in each iteration, with the same
+results: bodies with Python branches on values or random numbers, and bodies under ``vmap`` and ``jvp``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, TensorLike
-from chainrule._src.compiling.loop_body import UNTOLD, Body, record_body, run_body
+from chainrule._src.compiling.loop_body import NATIVE_ERRORS, Body, record_body, run_body
 from chainrule._src.compiling.remembered import find, form_of, keep
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.state.log import Refused
@@ -50,26 +50,27 @@ def scan(
     *,
     checkpoint: bool = False,
 ) -> tuple[Any, Any]:
-    """A loop over the first axis of arrays that carries values along: ``carry, y = f(carry, x)`` for each ``x`` of ``xs``.
+    """Loop over the first axis of arrays with a carry: ``carry, y = f(carry, x)`` for each ``x`` of ``xs``.
 
     Args:
-        f: from ``(carry, x)`` to ``(carry, y)``. It is recorded in the first iteration, and replayed as a plan; if it cannot be
-            (it branches on values, draws random numbers), it is called for each one.
-        init: the first carry: an array (tensor, number), or containers of them. Its structure, shapes and dtypes are those of every
-            carry; a number of Python's takes the dtype that f gives it, which is called once more to know.
-        xs: arrays ``(n, ...)``, or containers of them; f gets ``x[i]`` of each. None: there is nothing to go over.
-        length: n, where ``xs`` does not say.
-        reverse: begin with the last.
-        unroll: accepted; it changes nothing.
-        checkpoint: keep for the gradient what about √n iterations began with, and compute the others again: memory by √n, for
+        f: a function from ``(carry, x)`` to ``(carry, y)``. It is traced in the first iteration and replayed as a plan. If it cannot be
+            traced (it branches on values, draws random numbers), it is called in each iteration.
+        init: the first carry: an array (tensor, number), or containers of them. Every carry has its structure, shapes and dtypes. A
+            Python number gets the dtype that f returns for it in a trial call.
+        xs: arrays ``(n, ...)``, or containers of them; f gets ``x[i]`` of each. With None, x is None.
+        length: n, if ``xs`` has no arrays.
+        reverse: start with the last element.
+        unroll: accepted and ignored.
+        checkpoint: save about √n carries for the gradient, and recompute the iterations between them. Memory grows with √n, for
             about the time of another forward pass.
 
     Returns:
         ``(carry, ys)``: the last carry, and the y of all iterations, stacked along a new first axis.
 
     Raises:
-        TypeError: f returns no pair; or another structure, shape or dtype for the carry: the message names the leaf and both.
-        ValueError: the arrays have different lengths, or nothing says how many iterations there are.
+        TypeError: f does not return a pair, or the carry changes its structure, a shape or a dtype. The message names the leaf and
+            both kinds.
+        ValueError: the arrays have different lengths, or there are no arrays and no ``length``.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -96,16 +97,16 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> Any:
-    """``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that gives the last value.
+    """Repeat ``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that returns the last value.
 
     Args:
-        lower, upper: integers. None of an empty range is gone through.
-        body_fun: from ``(i, val)`` to the next ``val``; i is an int64 array without axes.
-        init_val: the first value: an array, or containers of them, whose structure, shapes and dtypes stay.
-        unroll: accepted; it changes nothing.
+        lower, upper: integers. An empty range has no iterations.
+        body_fun: a function from ``(i, val)`` to the next ``val``; i is a 0-d int64 array.
+        init_val: the first value: an array, or containers of them. Structure, shapes and dtypes must not change.
+        unroll: accepted and ignored.
 
     Raises:
-        TypeError: the value changes its structure, a shape or a dtype: the message names the leaf and both.
+        TypeError: the value changes its structure, a shape or a dtype. The message names the leaf and both kinds.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -120,20 +121,20 @@ def fori_loop(
 
 
 def while_loop(cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init_val: TensorLike) -> Any:
-    """``val = body_fun(val)`` as long as ``cond_fun(val)``.
+    """Repeat ``val = body_fun(val)`` while ``cond_fun(val)`` is true.
 
-    How often is not known before, so nothing is kept for a gradient: forward mode (``jvp``) goes through it, reverse mode does not,
-    as in jax. A :func:`scan` of a given length has gradients, and so does Python's own ``while``.
+    The number of iterations is not known in advance, so nothing is saved for a gradient. As in JAX, the loop has forward-mode
+    derivatives (``jvp``), but no reverse-mode ones. A :func:`scan` of a given length has gradients, and so has Python's ``while``.
 
     Args:
-        cond_fun: from a value to a boolean without axes. Under ``vmap`` the loop goes on until it is false for all examples; those
+        cond_fun: a function from a value to a 0-d boolean. Under ``vmap`` the loop runs until it is false for all examples; examples
             for which it is false keep their value.
-        body_fun: from a value to the next.
-        init_val: the first value: an array, or containers of them, whose structure, shapes and dtypes stay.
+        body_fun: a function from a value to the next one.
+        init_val: the first value: an array, or containers of them. Structure, shapes and dtypes must not change.
 
     Raises:
-        TypeError: the value changes its structure, a shape or a dtype; or ``cond_fun`` gives an array with axes.
-        RuntimeError: a backward pass comes to the result.
+        TypeError: the value changes its structure, a shape or a dtype, or ``cond_fun`` returns an array with axes.
+        RuntimeError: a backward pass reaches the result.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -157,14 +158,14 @@ def _index(name: str, x: Any) -> int:
 
 
 class _Loop:
-    """A loop over leaves.
+    """A loop on flattened arguments.
 
     Attributes:
         function: ``(carry, x) -> (carry, y)``.
-        carry, carry_spec: the leaves of the first carry, and their structure; ``paths``: how each is reached.
-        xs, xs_spec: what is gone over.
-        length, reverse: how many iterations there are, and whether the last comes first.
-        weak: the numbers of Python's that are carried, which take the dtype of what they meet.
+        carry, carry_spec: the leaves of the first carry, and their structure; paths: the path of each leaf.
+        xs, xs_spec: the leaves of xs, and their structure.
+        length, reverse: the number of iterations, and whether the last element comes first.
+        weak: the carried Python numbers by index, whose dtype is that of the body's result.
     """
 
     def __init__(
@@ -208,18 +209,18 @@ class _Loop:
                 found = length.__index__()
             except AttributeError:
                 raise TypeError(f"{self.api}: length must be an integer, got {type(length).__name__}") from None
-        told = "length"
+        length_name = "length"
         for x, name in zip(self.xs, names, strict=True):
             if not x.shape:
                 raise ValueError(f"{self.api}: xs{name} has no axis to go over: its shape is ()")
             if found is not None and x.shape[0] != found:
                 raise ValueError(
-                    f"{self.api}: xs{name} has {x.shape[0]} elements along its first axis, and {told} is {found}: they must agree"
+                    f"{self.api}: xs{name} has {x.shape[0]} elements along its first axis, and {length_name} is {found}: they must agree"
                 )
             if found is None:
-                found, told = x.shape[0], f"the length of xs{name}"
+                found, length_name = x.shape[0], f"the length of xs{name}"
         if found is None:
-            raise ValueError(f"{self.api}: there are no xs: say by length= how many iterations there are")
+            raise ValueError(f"{self.api}: there are no xs: pass the number of iterations as length=")
         if found < 0:
             raise ValueError(f"{self.api}: length is a number of iterations, got {found}")
         return found
@@ -229,7 +230,7 @@ class _Loop:
     def iteration(
         self, carry: AnyArray | tuple[Array, ...] | dict[str, NumpyArray], x: AnyArray | tuple[Array, ...] | None
     ) -> tuple[Any, Any]:
-        """Call the body, and look at what it returns: the carry's leaves as arrays, and y."""
+        """Call the body, check its result, and return the carry, with leaves as arrays, and y."""
         result = without_objects(self.function(carry, x))
         if type(result) is not tuple or len(result) != 2:
             got = f"{len(result)} values" if type(result) is tuple else type(result).__name__
@@ -246,7 +247,7 @@ class _Loop:
         return tree_unflatten(leaves, spec), y
 
     def _checked(self, k: int, old: AnyArray, new: Any) -> AnyArray:
-        """A leaf of the body's carry, which has the shape and dtype of the one that it was given."""
+        """Return a leaf of the new carry; raise if its shape or dtype changed."""
         dtype = _dtype(old)
         if type(new) in (bool, int, float, complex) and np.result_type(dtype, new) == dtype:
             new = np.asarray(new, dtype)
@@ -259,26 +260,26 @@ class _Loop:
             )
         return new
 
-    # -- all of them -------------------------------------------------------------------------------------------------
+    # -- all iterations ----------------------------------------------------------------------------------------------
 
     def run(self) -> tuple[Any, Any]:
-        """The last carry, and the ys."""
+        """Run the loop, and return the last carry and the ys."""
         if self.weak:
             self._give_dtypes()
         if not self.length:
             return self._empty()
         body = self.body()
         if body is None:
-            return self._called(self.carry, self.xs)
+            return self._run_eagerly(self.carry, self.xs)
         try:
-            results = self._recorded(body)
-        except UNTOLD:  # each iteration by itself says what it is
-            return self._called(self.carry, self.xs)
+            results = self._run_recorded(body)
+        except NATIVE_ERRORS:  # the eager run raises the error with its message
+            return self._run_eagerly(self.carry, self.xs)
         carry, y = tree_unflatten(results, body.spec)
         return carry, y
 
     def _give_dtypes(self) -> None:
-        """Let numbers of Python's that are carried have the dtypes that they take in the body: those that it gives them in a trial."""
+        """Give carried Python numbers the dtypes that the body returns for them in a trial call."""
         recorder, state = LOCAL.recorder, default_generator._get_state()
         calls, guards = (len(recorder.calls), len(recorder.guards)) if recorder is not None else (0, 0)
         first = -1 if self.reverse else 0
@@ -288,7 +289,7 @@ class _Loop:
             with grad_mode(False):
                 result = without_objects(self.function(self._tree(carry), tree_unflatten(xs, self.xs_spec)))
             leaves, spec = tree_flatten(result[0])
-        except Exception:  # which the loop will come to
+        except Exception:  # the loop will raise it
             return
         finally:
             default_generator._set_state(state)
@@ -301,18 +302,18 @@ class _Loop:
                     self.carry[k] = _as_dtype(self.carry[k], dtype)
 
     def _empty(self) -> tuple[Any, Any]:
-        """No iterations: what y would be like is what the body gives for zeros."""
+        """Return the result of no iterations. The shapes and dtypes of ys are those that the body returns for zeros."""
         x = [_zeros(leaf) for leaf in self.xs]
         with grad_mode(False):
             _, y = self.iteration(self._tree(self.carry), tree_unflatten(x, self.xs_spec))
         leaves, spec = tree_flatten(y)
-        empty = [_faced_like(np.zeros((0, *np.shape(leaf)), _dtype(self._leaf(leaf, "y"))), leaf) for leaf in leaves]
+        empty = [_in_form_of(np.zeros((0, *np.shape(leaf)), _dtype(self._leaf(leaf, "y"))), leaf) for leaf in leaves]
         return self._tree(self.carry), tree_unflatten(empty, spec)
 
     def _tree(self, leaves: Leaves) -> Any:
         return tree_unflatten(leaves, self.carry_spec)
 
-    def _called(self, carry: Leaves, xs: Leaves) -> tuple[Any, Any]:
+    def _run_eagerly(self, carry: Leaves, xs: Leaves) -> tuple[Any, Any]:
         """Call the body for each iteration."""
         tree = self._tree([x.copy() if type(x) is ndarray else x for x in carry])
         ys: list[Leaves] = []
@@ -332,7 +333,7 @@ class _Loop:
         return tree, tree_unflatten([self._stacked(k, parts) for k, parts in enumerate(zip(*ys, strict=True))], spec)
 
     def _stacked(self, k: int, parts: tuple[TensorLike, ...]) -> AnyArray:
-        """The ys of all iterations, of one leaf."""
+        """Stack one leaf of the ys of all iterations."""
         kinds = {(tuple(np.shape(x)), _dtype(x)) for x in parts if hasattr(x, "dtype")}
         if len(kinds) > 1:
             raise TypeError(
@@ -340,18 +341,18 @@ class _Loop:
             )
         return stack(list(parts)) if any([isinstance(x, Tensor) for x in parts]) else np.stack(parts)
 
-    # -- recorded ----------------------------------------------------------------------------------------------------
+    # -- tracing -----------------------------------------------------------------------------------------------------
 
     lean = False
 
     def body(self) -> Body | None:
-        """The recorded body; None: it cannot be recorded, here or at all."""
+        """Return the traced body, or None if it cannot be traced."""
         outer = LOCAL.recorder
         if STACK.levels and (not isinstance(outer, Recorder) or STACK.levels[-1] is not outer.level):
             return None
         if outer is None and (occupied() or (SPECIAL and LOCAL.watch is not None)):
             return None
-        carry, xs = [_given(x, outer) for x in self.carry], [_given(x, outer) for x in self.xs]
+        carry, xs = [_array_of(x, outer) for x in self.carry], [_array_of(x, outer) for x in self.xs]
         if any([x is None for x in (*carry, *xs)]):
             return None
         first = -1 if self.reverse else 0
@@ -363,72 +364,74 @@ class _Loop:
         mapped = [_has_history(x) for x in self.xs]
         flows = any(mapped) or any(map(_has_history, self.carry))
         body = self._record(begin, slices, mapped, flows)
-        if body is not None and body.differentiable and not flows:  # by what it uses from around it
+        if body is not None and body.differentiable and not flows:  # gradients flow to captured tensors
             body = self._record(begin, slices, mapped, True)
         return body
 
     def _record(self, carry: Leaves, xs: Leaves, mapped: list[bool], flows: bool) -> Body | None:
         live = [*[flows and x.dtype.kind in "fc" for x, _ in carry], *mapped]
-        form = how = None
+        form = setting = None
         if LOCAL.recorder is None:
             leaves = [(x.shape, x.dtype, x.strides, is_tensor) for x, is_tensor in (*carry, *xs)]
-            how = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
+            setting = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
             form = form_of(self.function)
-            known = None if form is None else find(form, how)
+            known = None if form is None else find(form, setting)
             if known is not None:
                 return known
         try:
             body, recording = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
         except Refused:
             raise
-        except Exception:  # each iteration by itself says what is wrong, if anything is
+        except Exception:  # if it is the body's own error, the eager run raises it
             return None
         if form is not None:
-            keep(form, how, body, recording)
+            keep(form, setting, body, recording)
         return body
 
-    def _recorded(self, body: Body) -> Leaves:
-        """The results of the loop as one operation."""
+    def _run_recorded(self, body: Body) -> Leaves:
+        """Run the loop as one operation, and return its results."""
         operands = [_tensor(x) for x in (*self.carry, *self.xs, *body.outside)]
 
-        def again(operands: list[Tensor]) -> Leaves:
+        def run_eagerly(operands: list[Tensor]) -> Leaves:
             inputs = (*self.carry, *self.xs)
-            leaves = [_faced_like(t, like) for t, like in zip(operands, inputs, strict=False)]
+            leaves = [_in_form_of(t, like) for t, like in zip(operands, inputs, strict=False)]
             count = len(self.carry)
-            return [_tensor(x) for x in tree_flatten(self._called(leaves[:count], leaves[count:]))[0]]
+            return [_tensor(x) for x in tree_flatten(self._run_eagerly(leaves[:count], leaves[count:]))[0]]
 
-        made = run_body(body, operands, self.length, self.reverse, again)
-        faces = [isinstance(x, Tensor) for x in self.carry]
-        faces += [r.kind == "tensor" if r.var is not None else self.tensors for r in body.results[len(faces) :]]
-        return [t if face else _plain(t) for t, face in zip(made, faces, strict=True)]
+        made = run_body(body, operands, self.length, self.reverse, run_eagerly)
+        as_tensors = [isinstance(x, Tensor) for x in self.carry]
+        as_tensors += [
+            r.kind == "tensor" if r.var is not None else self.tensors for r in body.results[len(as_tensors) :]
+        ]
+        return [t if as_tensor else _plain(t) for t, as_tensor in zip(made, as_tensors, strict=True)]
 
-    # -- as long as --------------------------------------------------------------------------------------------------
+    # -- while -------------------------------------------------------------------------------------------------------
 
     def run_while(self, condition: Callable[[Any], Any]) -> Any:
-        """The value for which the condition is false."""
+        """Run the body while the condition is true, and return the last value."""
         if self.weak:
             self._give_dtypes()
         value = self._tree([x.copy() if type(x) is ndarray else x for x in self.carry])
         linked: Leaves = []
         while True:
-            wanted, some = _goes_on(condition(value))
+            wanted, some = _condition_of(condition(value))
             if not some:
                 break
             leaves = tree_flatten(self.iteration(value, None)[0])[0]
             if wanted is not None:  # examples of vmap
                 before = tree_flatten(value)[0]
-                leaves = [_chosen(wanted, new, old) for new, old in zip(leaves, before, strict=True)]
+                leaves = [_select(wanted, new, old) for new, old in zip(leaves, before, strict=True)]
             linked = [x for x in leaves if _has_history(x)] or linked
             last, leaves = leaves, [_cut(x) for x in leaves]
             value = self._tree(leaves)
         if not linked:
             return value
         made = Irreversible.apply(len(last), *[_tensor(x) for x in (*last, *linked)])
-        return self._tree([_faced_like(t, x) for t, x in zip(made, last, strict=True)])
+        return self._tree([_in_form_of(t, x) for t, x in zip(made, last, strict=True)])
 
 
 class Irreversible(Function):
-    """What a ``while_loop`` gave: no gradient comes through."""
+    """The node of a ``while_loop``'s result, which raises in a backward pass."""
 
     @staticmethod
     def forward(ctx: Any, count: int, *values: Tensor) -> tuple[Tensor, ...]:
@@ -438,8 +441,8 @@ class Irreversible(Function):
     @staticmethod
     def backward(ctx: object, *gs: Tensor) -> NoReturn:
         raise RuntimeError(
-            "while_loop: a backward pass comes to its result, and nothing is kept of its iterations, whose number is not known before. "
-            "Use scan or fori_loop for a number that is known, Python's while, or forward mode (jvp, jacfwd)"
+            "while_loop: a backward pass reaches its result, but its iterations are not saved, since their number is not known in "
+            "advance. Use scan or fori_loop with a known number of iterations, Python's while, or forward mode (jvp, jacfwd)"
         )
 
     @staticmethod
@@ -448,11 +451,11 @@ class Irreversible(Function):
 
 
 def _checkpointed(f: AnyFunction, loop: _Loop) -> tuple[Any, Any]:
-    """A loop over loops of about √n iterations each, of which only what each began with is kept; and the rest."""
+    """Run a loop over segments of about √n iterations, of which only the first carry is saved; then the remaining iterations."""
     n, reverse = loop.length, loop.reverse
     inner = math.isqrt(n)
     outer = n // inner
-    rest = n - inner * outer  # these come last
+    rest = n - inner * outer  # iterations after the last segment
 
     def part(x: Array, last: bool) -> Array:
         if reverse:
@@ -491,8 +494,8 @@ def _has_history(x: AnyArray) -> bool:
     return isinstance(tensor, Tensor) and tensor._edge is not None and records()
 
 
-def _given(x: AnyArray, outer: Recorder | None) -> Any:
-    """The array of a leaf; None if it is a value of a transformation that the loop is inside of."""
+def _array_of(x: AnyArray, outer: Recorder | None) -> Any:
+    """Return the array of a leaf, or None if it is a value of a surrounding transformation other than the trace."""
     raw = _tensor(x)._raw
     if type(raw) is Traced and outer is not None and raw.level is outer.level:
         return raw.var.array
@@ -500,28 +503,28 @@ def _given(x: AnyArray, outer: Recorder | None) -> Any:
 
 
 def _plain(t: Tensor) -> AnyArray:
-    """A result in NumPy's face: an array, if nothing else is known of it."""
+    """Return a tensor as a plain array if it has no history and is not traced, else as an Array."""
     if type(t._raw) is Traced:
-        t._raw.recorder.keep_array(t._raw)  # and no scalar, if it has no axes
+        t._raw.recorder.keep_array(t._raw)  # a 0-d array, not a scalar
     return t._raw if t._edge is None and type(t._raw) is ndarray else array_of(t)
 
 
-def _faced_like(x: TensorLike, like: AnyArray) -> Any:
-    """An array or tensor in the face of another."""
+def _in_form_of(x: TensorLike, like: AnyArray) -> Any:
+    """Return an array or tensor as a tensor if another one is, else as an array."""
     if isinstance(like, Tensor):
         return x if isinstance(x, Tensor) else wrap(x)
     return _plain(x) if isinstance(x, Tensor) else x
 
 
 def _cut(x: AnyArray) -> AnyArray:
-    """A leaf without its place on the tape; a tangent stays."""
+    """Return a leaf without its edge on the tape, but with its tangent."""
     if not _has_history(x):
         return x
-    return _faced_like(wrap(_tensor(x)._raw), x)
+    return _in_form_of(wrap(_tensor(x)._raw), x)
 
 
 def _zeros(x: AnyArray) -> AnyArray:
-    return _faced_like(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
+    return _in_form_of(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
 
 
 def _dtype(x: object) -> NumpyDType:
@@ -548,8 +551,8 @@ def _text(spec: TreeSpec) -> str:
     return repr(spec).removeprefix("TreeSpec(")[:-1]
 
 
-def _goes_on(answer: AnyArray | bool) -> tuple[Any, bool]:
-    """What a condition says: for which examples (None: there is but one), and whether it is true of any."""
+def _condition_of(answer: AnyArray | bool) -> tuple[Any, bool]:
+    """Return a condition as (the batched condition under ``vmap``, else None; whether it is true for any example)."""
     if np.shape(answer) != ():
         raise TypeError(
             f"while_loop: the condition must give one boolean, not an array of shape {tuple(np.shape(answer))}: use np.any or np.all"
@@ -563,6 +566,6 @@ def _goes_on(answer: AnyArray | bool) -> tuple[Any, bool]:
     return answer, bool(inside.any())
 
 
-def _chosen(wanted: Array, new: Array, old: AnyArray) -> AnyArray:
-    """The new value where the condition is true."""
+def _select(wanted: Array, new: Array, old: AnyArray) -> AnyArray:
+    """Return the new values where the condition is true, and the old ones elsewhere."""
     return np.where(wanted, new, old)

@@ -1,4 +1,7 @@
-"""A replayed call on the tape: gradients flow through it by the recorded backward computation."""
+"""Put a replayed call on the tape as one node, whose VJP replays the recorded backward pass.
+
+``compiled`` applies ``CompiledFunction`` if gradients can flow through a call. ``loop_body`` uses ``start_of`` and ``starting_at``, too.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,13 @@ from chainrule._src.transforms.function import Function
 
 
 class Replay:
-    """One call, for the tape.
+    """A replayed call with its arrays.
 
     Attributes:
-        recording: what was replayed.
+        recording: the trace.
         results: the arrays of the results that have gradients.
-        residuals: what the backward computation needs of the forward one.
-        again: computes the results as eager does, as tensors with a history.
+        residuals: the arrays of the forward pass that the backward pass reads.
+        eager_call: runs the function eagerly; its results are tensors with a history.
     """
 
     def __init__(
@@ -48,35 +51,35 @@ class Replay:
         return self.recording.backward
 
     def tensors(self, leaves: list[Any]) -> tuple[Tensor, ...]:
-        """Those that gradients flow to."""
+        """Return the tensors that gradients flow to."""
         return tuple([leaf.tensor(leaves) for leaf in self.backward.leaves])
 
     def gradients(self, cotangents: list[NumpyArray], residuals: list[NumpyArray]) -> list[Any]:
-        """What arrives at the tensors."""
+        """Return the gradients of the tensors, or None for tensors that get none."""
         backward = self.backward
         with LOCK:
             if backward.plan is None:
-                backward.planned(plan_of(self.recording))
+                backward.set_plan(plan_of(self.recording))
         given = zip([*cotangents, *residuals], backward.plan.inputs, strict=True)
         found = iter(backward.plan.run([laid_by(array, value.strides) for array, value in given]))
         return [None if var is None else next(found) for var in backward.grads]
 
     def same_in_order(self, cotangents: list[NumpyArray]) -> bool:
-        """Whether gradients have the bits of eager's if cotangents are brought to C order, in which they were recorded."""
+        """Return whether gradients have eager bits if cotangents are copied to C order, in which they were recorded."""
         recording = self.recording
         if all([g.flags.c_contiguous for g in cotangents]) or recording.drawn or recording.effects or recording.writes:
-            return True  # or what was done cannot be done again
+            return True  # for effects: the function cannot be run again
         return all(map(_is_repeated, cotangents)) and self.backward.takes_repeated
 
 
 def _is_repeated(array: NumpyArray) -> bool:
-    """Whether an array is one in C order, broadcast: what the gradient of a sum is."""
+    """Return whether an array is a broadcast array in C order, as the gradient of a sum is."""
     part = array[tuple([slice(None) if stride else slice(1) for stride in array.strides])]
     return bool(part.flags.c_contiguous)
 
 
 def plan_of(recording: Recording) -> ExecutionPlan:
-    """The plan of a backward computation: of cotangents, then residuals."""
+    """Return the plan of the backward pass. Its inputs are the cotangents, then the residuals."""
     backward = recording.backward
     assert backward is not None
     made = [var for var in backward.grads if var is not None]
@@ -86,7 +89,7 @@ def plan_of(recording: Recording) -> ExecutionPlan:
 
 
 def start_of(x: Tensor) -> Tensor:
-    """A place on the tape of its own for an operand: one may have been computed from another."""
+    """Return an alias with an edge of its own for an operand, since one operand may have been computed from another."""
     if not x.requires_grad:
         return x
     start: Tensor = alias(x)
@@ -96,7 +99,7 @@ def start_of(x: Tensor) -> Tensor:
 
 @contextmanager
 def starting_at(tensors: list[AnyArray] | tuple[Tensor, ...], starts: list[Tensor]) -> Iterator[None]:
-    """Within the block tensors from outside are on the tape where these are."""
+    """Give captured tensors the edges of other tensors within the block."""
     before = [(x, x._edge) for x in tensors if isinstance(x, Tensor)]
     try:
         for x, start in zip(tensors, starts, strict=True):
@@ -109,7 +112,7 @@ def starting_at(tensors: list[AnyArray] | tuple[Tensor, ...], starts: list[Tenso
 
 
 class CompiledFunction(Function):
-    """The results of a replayed call as functions of the tensors that gradients flow to."""
+    """The node of a replayed call, from the tensors that gradients flow to."""
 
     @staticmethod
     def forward(ctx: Any, replay: Replay, *tensors: Tensor) -> Any:

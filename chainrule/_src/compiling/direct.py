@@ -1,6 +1,7 @@
-"""The shortest way into a plan: a call whose arguments are arrays, and a recording that is one call of native code.
+"""A shortcut for calls whose arguments are arrays and numbers, into a trace that is one call of native code.
 
-That code looks itself at what the arrays are like, so such a call has no signature, and takes nothing apart.
+``direct_of`` makes it from a tree. ``Compiled.__call__`` calls it. The native code checks the layouts of arrays itself, so the call
+needs no signature and no flattening of arguments.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ ndarray = np.ndarray
 
 
 class Direct:
-    """Calls of one recording by arrays in a row. ``direct_of`` says whether there is one.
+    """A shortcut into one trace. ``direct_of`` makes it.
 
     Args:
-        spec: the structure of what it returns, all of it arrays.
-        scalars: the positions of those that are scalars of NumPy's.
-        count: how many arguments it has.
-        numbers: the positions of arguments that are numbers, and their types.
-        others: the sources of the arrays that come after them.
-        entry: native code, and what it is given besides arrays.
-        references: what the function read of Python's state.
-        may_fail: whether there may be no results.
+        spec: the structure of the result, whose leaves are arrays.
+        scalars: the positions of results that are NumPy scalars.
+        count: the number of arguments.
+        numbers: the positions and types of arguments that are numbers.
+        others: the sources of the inputs after the arguments.
+        entry: the native code, and its argument for reporting.
+        references: the guards on Python state.
+        may_fail: whether the native code may fail.
     """
 
     __slots__ = (
+        "_captured",
         "_code",
         "_count",
-        "_fixed",
         "_may_fail",
         "_numbers",
         "_others",
@@ -70,13 +71,13 @@ class Direct:
         self._numbers = numbers
         self._others = others
         captured = all([type(source) is Captured for source in others])
-        self._fixed = tuple([source.content for source in others]) if captured else None
+        self._captured = tuple([source.content for source in others]) if captured else None
         self._code, self._reporting = entry
         self._references = references
         self._may_fail = may_fail
 
     def call(self, args: tuple[object, ...]) -> Any:
-        """What the function returns; None for arguments that are no arrays, or of another layout."""
+        """Return the result of the function, or None if the arguments or their layouts do not fit or a guard fails."""
         arrays = self._arrays(args)
         made = None if arrays is None else self._code(arrays, self._reporting)
         if made is None:
@@ -88,31 +89,31 @@ class Direct:
         return tuple(made) if self._tuple else tree_unflatten(made, self.spec)
 
     def into(self, args: tuple[object, ...], out: list[NumpyArray]) -> bool:
-        """Have the results written into arrays; False for arguments, or arrays, of another layout."""
+        """Write the results into arrays; return False if arguments or arrays do not fit."""
         arrays = None if self._may_fail else self._arrays(args)
         if arrays is None or any(type(x) is ndarray and np.may_share_memory(x, y) for x in arrays for y in out):
-            return False  # a result may be written before all arguments are read
+            return False  # native code may write a result before it has read all arguments
         return bool(self._code.run_into(arrays, out, self._reporting))
 
     def _arrays(self, args: tuple[object, ...]) -> tuple[Any, ...] | None:
-        """What the native code is called with."""
+        """Return the inputs of the native code, or None."""
         arrays = arrays_of(args, self._count, self._numbers)
         if arrays is None or not self._references.hold():
             return None
-        if self._fixed is not None:
-            return arrays + self._fixed
+        if self._captured is not None:
+            return arrays + self._captured
         return (*arrays, *[source.array(arrays, arrays) for source in self._others])
 
 
 def numbers_among(args: tuple[object, ...]) -> list[tuple[int, type]] | None:
-    """Which arguments are numbers, and their types; None if there are others than arrays and numbers."""
+    """Return the positions and types of arguments that are numbers; None if there are others than arrays and numbers."""
     if not all([type(x) in (ndarray, float, np.float64) for x in args]):
         return None
     return [(i, type(x)) for i, x in enumerate(args) if type(x) is not ndarray]
 
 
 def arrays_of(args: tuple[object, ...], count: int, numbers: list[tuple[int, type]]) -> tuple[Any, ...] | None:
-    """Arguments with arrays in the place of numbers; None if there are others than those that were served."""
+    """Return arguments with numbers as 0-d arrays; None if the numbers are at other positions or of other types."""
     if len(args) != count:
         return None
     if not numbers:
@@ -126,7 +127,7 @@ def arrays_of(args: tuple[object, ...], count: int, numbers: list[tuple[int, typ
 
 
 def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:
-    """The short way for calls like one with these arguments, which a tree has served; None if there is none."""
+    """Return a shortcut into a tree for calls like one with these arguments, or None if the tree cannot have one."""
     segment = tree.root
     recording = segment.recording
     if (
@@ -139,7 +140,7 @@ def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[s
     sources = [tree.sources[number] for number in segment.inputs]
     count = len(args)
     numbers = numbers_among(args)
-    # an argument that the plan does not read is not in its place: nobody would look at its shape
+    # every argument has to be an input of the plan, since the native code checks only the shapes of inputs
     if numbers is None or sum([type(x) is Argument for x in sources]) != count or not _in_order(sources[:count]):
         return None
     entry = segment.plan.entry(report)
@@ -161,7 +162,7 @@ def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[s
 
 
 def only_computes(recording: Recording) -> bool:
-    """Whether a recording does nothing besides giving arrays, whatever the tensors are like that it meets."""
+    """Return whether a trace only computes arrays: it has no effects, no guards on tensors and no backward pass."""
     others = recording.states or recording.drawn or recording.effects or recording.writes or recording.backward
     return not others and all([result.kind in ("array", "scalar") for result in recording.results])
 

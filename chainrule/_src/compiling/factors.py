@@ -1,7 +1,8 @@
-"""LU factors that several steps of a plan share: which loops do, and the memory that holds the factors.
+"""Share LU factors between steps of a plan.
 
-A loop of ``np.linalg`` that factors its matrix has another one that looks first whether a matrix with these bits was factored before
-(`native/factors.c`). It takes its place where several steps of a plan read the same matrix.
+Several steps may factor the same matrix: ``solve``, ``inv``, ``det``, ``slogdet``. For each of their loops there is a variant that looks
+up the matrix by its bits in a cache of factors (`native/factors.c`). ``Memories.chosen`` selects the variant if several steps of a plan
+read the matrix, and ``Memories`` owns the buffers of the caches.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from chainrule._src.native.code import FIRST_INPUT, loop_step, program
 
 ndarray = np.ndarray
 DOUBLE, WORD = np.dtype(np.float64), 8
-#: matrices up to which two factorizations are remembered; of larger ones the last
+#: the maximum size of matrices with two cache entries; larger ones have one
 SMALL = 64
 
 
 def add_shared(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand]) -> None:
-    """Note for the loop that was added last which one takes its place where factors are shared."""
+    """Set the variant with shared factors of the loop that was added last, if there is one."""
     if any([x.dtype != DOUBLE for x in reads + writes]) or len(reads[0].layout.shape) != 2 or not available():
         return
     plain, n = loops.template.loops.pop(), reads[0].layout.shape[0]
@@ -55,7 +56,7 @@ def add_shared(loops: CallLoops, name: str, reads: list[Operand], writes: list[O
 
 
 def _columns(x: Operand) -> Operand:
-    """A vector as a matrix of one column."""
+    """Return a vector as a matrix of one column."""
     if len(x.layout.shape) != 1:
         return x
     return Operand(x.slot, (*x.layout.shape, 1), (*x.layout.strides, 0), x.dtype, x.offset)
@@ -70,20 +71,23 @@ def _nbytes(n: int) -> int:
 
 
 class Memories:
-    """The memories of a plan's factors, one for each size of matrices.
+    """The buffers of a plan's cached factors, one for each size of matrices.
 
     Args:
-        steps: those of the plan.
+        steps: the steps of the plan.
     """
 
     def __init__(self, steps: list[PlanStep]) -> None:
         self._buffers: dict[int, Buffer] = {}
         read = Counter([place for step in steps if step.template for place in _matrices(step)])
-        self._several = {place for place, count in read.items() if count > 1}
+        self._shared_matrices = {place for place, count in read.items() if count > 1}
 
     def chosen(self, loop: Loop, reads: list[BufferView], works: list[Work]) -> Loop:
-        """The loop of a step that is to be run; the memory that it uses first is cleared by another one."""
-        if loop.shared is None or _matrix(loop, reads) not in self._several:
+        """Return the loop of a step to run: the variant with shared factors, or the loop itself.
+
+        A kernel call that clears the cache is appended to ``works`` when a cache is first used.
+        """
+        if loop.shared is None or _matrix(loop, reads) not in self._shared_matrices:
             return loop
         n = next(at for (kind, at), _ in loop.shared.args if kind == MEMORY)
         if n not in self._buffers:
@@ -102,18 +106,18 @@ def _matrices(step: PlanStep) -> list[Any]:
 
 
 def _matrix(loop: Loop, reads: list[BufferView]) -> tuple[Any, int]:
-    """Where the matrix is that a loop factors; its transpose is there, too."""
+    """Return the location of the matrix that a loop factors, which is also that of its transpose."""
     (kind, i), offset = loop.args[0]
     value = reads[i] if kind == READ else None
     return (None, id(loop)) if value is None else (value.buffer, value.offset + offset)
 
 
-# -- whether it gives what NumPy gives -------------------------------------------------------------------------------
+# -- self-test -------------------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def available() -> bool:
-    """Whether NumPy's LAPACK is found, and the loops that share factors give what NumPy's gufuncs give."""
+    """Return whether NumPy's LAPACK is found, and loops with shared factors give the bits of NumPy's gufuncs."""
     getrf, getrs, gesv = [blas_function(name) for name in ("dgetrf_", "dgetrs_", "dgesv_")]
     if getrf is None or getrs is None or gesv is None or not {"shared_solve", "shared_inv"} <= OWN.keys():
         return False

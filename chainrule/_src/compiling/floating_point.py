@@ -1,4 +1,7 @@
-"""Floating-point exceptions of a replayed function: looked at once per call, and treated as ``np.errstate`` says."""
+"""Report floating-point exceptions of a replayed call, once per call, as the error state (``np.errstate``) says.
+
+Plans call a ``Reporter`` with the FP exception flags of a run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Iterable
 from chainrule._src.messages.errors import warn
 from chainrule._src.tape.warned import modes
 
-_WORDS = {
+_TEXTS = {
     "divide": "divide by zero",
     "over": "overflow",
     "under": "underflow",
@@ -17,16 +20,16 @@ _WORDS = {
 
 
 class Handled(Exception):
-    """A floating-point exception that more may come of than a warning: the call is to be made as it is."""
+    """Raised for a floating-point exception that needs more than a warning: the call has to run eagerly."""
 
 
 class Reporter:
-    """What a plan calls with the kinds of exceptions that were met.
+    """A callable that a plan calls with the kinds of floating-point exceptions of a run.
 
     Attributes:
-        name: of the function.
-        ignored: the kinds that it ignores somewhere itself.
-        handled: the kinds that it may go another way for; it is told of them in any case.
+        name: the name of the function.
+        ignored: the kinds that the function ignores in some part.
+        handled: the kinds that the function may handle itself. Plans report these even if they are ignored.
     """
 
     __slots__ = ("handled", "ignored", "name")
@@ -35,10 +38,10 @@ class Reporter:
         self.name, self.ignored, self.handled = name, ignored, handled
 
     def __call__(self, kinds: Iterable[str]) -> None:
-        """Warn.
+        """Warn about exceptions that are not ignored.
 
         Raises:
-            Handled: what comes of an exception is the function's, or its caller's, to say.
+            Handled: the function or its caller handles one of the exceptions.
         """
         met = {*kinds}
         how = modes()
@@ -46,10 +49,10 @@ class Reporter:
             raise Handled
         for kind in sorted(met - self.ignored):
             if how[kind] == "warn":
-                warn(f"{_WORDS[kind]} encountered in compiled {self.name}", RuntimeWarning)
+                warn(f"{_TEXTS[kind]} encountered in compiled {self.name}", RuntimeWarning)
 
 
 @functools.lru_cache(maxsize=256)
 def reporter(name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()) -> Reporter:
-    """The reporter of a function."""
+    """Return the cached reporter of a function."""
     return Reporter(name, ignored, handled)

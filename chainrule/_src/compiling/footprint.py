@@ -1,4 +1,4 @@
-"""How much memory a compiled function keeps alive."""
+"""Measure the memory that a compiled function keeps alive, for ``Compiled.memory`` and the eviction of traces."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
 
-#: what is there without it: the program, and what the program's arrays are
-_OTHERS = (
+#: types of objects that belong to the user's program
+_PROGRAM_TYPES = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.MethodType, np.ufunc, np.dtype,
     Primitive, Tensor, Array, Captured, Same,
 )  # fmt: skip
 
 
 def footprint(*things: object) -> int:
-    """Return the bytes of all objects that some objects lead to: arrays, code and arenas of the native part, copies in guards."""
+    """Return the bytes of all objects reachable from some objects: arrays, native code and arenas, copies in guards."""
     total = 0
     seen: set[int] = set()
     todo = list(things)
     while todo:
         x = todo.pop()
-        if id(x) in seen or isinstance(x, _OTHERS):
+        if id(x) in seen or isinstance(x, _PROGRAM_TYPES):
             continue
         seen.add(id(x))
         total += sys.getsizeof(x)
         if isinstance(x, References):
             todo += x._sets
         elif isinstance(x, Guard):
-            values = [x.value] if x.kind >= GuardKind.ELEMENTS else []  # all else is the program's
+            values = [x.value] if x.kind >= GuardKind.ELEMENTS else []  # other values belong to the program
             for value in values:
                 if type(value) is tuple:
                     values += value

@@ -1,7 +1,7 @@
-"""``np.take``, indexing with one array, and ``np.add.reduceat``, by positions that never change, as loops of our own.
+"""Lower ``np.take``, indexing with one array, and ``np.add.reduceat`` with constant positions to C loops of chainrule.
 
-Whether positions are within bounds is looked at once, when the plan is made: so only constants are taken this way. Others are
-operands (:mod:`chainrule._src.compiling.indexed`).
+Bounds are checked once, when the plan is made, so the positions must be constants. Other positions are operands
+(:mod:`chainrule._src.compiling.indexed`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from chainrule._src.interpreters.recorded import TracedCall, Var
 
 BLOCK = 16384  # elements
 FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})
-#: whether NumPy's sums begin with -0.0, which changes nothing that is added to it
-_BEGINS_WITH_NOTHING = bool(np.signbit(np.add.reduceat(np.array([-0.0, -0.0]), np.array([0])))[0])
+#: whether NumPy's sums begin with -0.0, the neutral element of addition
+_SUMS_BEGIN_WITH_MINUS_ZERO = bool(np.signbit(np.add.reduceat(np.array([-0.0, -0.0]), np.array([0])))[0])
 
 
 def reads_positions(call: TracedCall) -> bool:
-    """Whether what a call comes to depends on the content of an array of positions."""
+    """Return whether the template of a call depends on the content of an array of positions."""
     return call.function in FUNCTIONS or (call.method == "reduceat" and call.function is np.add)
 
 
 def by_positions(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
-    """The loops of such a call."""
+    """Lower a call that reads positions."""
     if call.method == "reduceat":
         segments(loops, call, reads)
         return
@@ -43,18 +43,18 @@ def by_positions(loops: CallLoops, call: TracedCall, reads: list[BufferView]) ->
 
 
 class Gather(NamedTuple):
-    """``x[..., positions, ...]``, with the positions along an axis of an array of this layout."""
+    """``x[..., positions, ...]``: positions along an axis of an array of this layout."""
 
     layout: ArrayLayout
     axis: int
 
 
 def gathered(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
-    """A loop over the elements of the result, each at its position."""
+    """Add a loop over the elements of the result, which reads each at its position."""
     if len(loops.reads) != 2 or loops.reads[1].dtype != np.intp:
         raise Unlowered
     (x, positions), (out,) = loops.reads, loops.writes
-    layout, axis = _taken(call, x.layout) if call.function is np.take else _indexed(call, x.layout)
+    layout, axis = _gather_of_take(call, x.layout) if call.function is np.take else _gather_of_index(call, x.layout)
     if not _within(reads[1].array, layout.shape[axis]) or x.dtype != out.dtype:
         raise Unlowered
     shape, along = out.layout.shape, positions.layout
@@ -73,7 +73,7 @@ def gathered(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> Non
 
 
 def _in_blocks(axes: list[LoopAxis]) -> list[tuple[list[LoopAxis], Shape]]:
-    """A long run as blocks, which threads can share, and what is left: the axes of each part, and where it begins."""
+    """Split a long run into blocks, which threads can share, and a rest; return the axes and offsets of each part."""
     (length, strides), *outer = axes
     if outer or length < 2 * BLOCK:
         return [(axes, (0, 0, 0))]
@@ -86,8 +86,8 @@ def _in_blocks(axes: list[LoopAxis]) -> list[tuple[list[LoopAxis], Shape]]:
 
 
 def segments(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
-    """Sums of stretches of an array, each from its position to the next."""
-    if len(loops.reads) != 2 or call.kwargs or len(call.args) != 2 or not _BEGINS_WITH_NOTHING:
+    """Lower ``np.add.reduceat``: sums of segments of an array, each from its position to the next."""
+    if len(loops.reads) != 2 or call.kwargs or len(call.args) != 2 or not _SUMS_BEGIN_WITH_MINUS_ZERO:
         raise Unlowered
     (x, begins), (out,) = loops.reads, loops.writes
     dtype = x.dtype.str[1:]
@@ -105,17 +105,17 @@ def segments(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> Non
             args += [(part.slot, part.offset + first * part.dtype.itemsize) for part in (begins, out)]
             axes = [LoopAxis(n, (0, itemsizes[1], itemsizes[2]))]
             for part, offsets in _in_blocks(axes):
-                placed = [(slot, at + offset) for (slot, at), offset in zip(args, offsets, strict=True)]
-                loops.template.loops.append(Loop("add.reduceat", (address, last), part, placed, itemsizes))
+                located = [(slot, at + offset) for (slot, at), offset in zip(args, offsets, strict=True)]
+                loops.template.loops.append(Loop("add.reduceat", (address, last), part, located, itemsizes))
 
 
 def _is_line(x: Operand) -> bool:
-    """Whether elements lie side by side along one axis."""
+    """Return whether an array is 1-D and contiguous."""
     return len(x.layout.shape) == 1 and is_run(x.layout, (0,))
 
 
-def _taken(call: TracedCall, x: ArrayLayout) -> Gather:
-    """The arguments of ``np.take``."""
+def _gather_of_take(call: TracedCall, x: ArrayLayout) -> Gather:
+    """Return the gather of a call of ``np.take``."""
     given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if len(call.args) > 3 or not set(given) <= {"a", "indices", "axis"}:
         raise Unlowered
@@ -129,8 +129,8 @@ def _taken(call: TracedCall, x: ArrayLayout) -> Gather:
     return Gather(ArrayLayout((math.prod(x.shape),), (x.itemsize,), x.itemsize), 0)
 
 
-def _indexed(call: TracedCall, x: ArrayLayout) -> Gather:
-    """``x[index]`` with one array, and besides it an ellipsis and whole axes alone."""
+def _gather_of_index(call: TracedCall, x: ArrayLayout) -> Gather:
+    """Return the gather of ``x[index]`` with one array and otherwise only whole axes."""
     index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
     places = [i for i, item in enumerate(index) if type(item) is Var]
     others = [item for item in index if type(item) is not Var]
@@ -143,7 +143,7 @@ def _indexed(call: TracedCall, x: ArrayLayout) -> Gather:
 
 
 def _within(positions: NumpyArray | None, length: int) -> TypeGuard[NumpyArray]:
-    """Whether positions are known, and count from the front."""
+    """Return whether positions are constant, not negative and within bounds."""
     return positions is not None and (
         not positions.size or (int(positions.min()) >= 0 and int(positions.max()) < length)
     )

@@ -1,6 +1,6 @@
-"""Python's and NumPy's own generators of random numbers, from which code may draw unseen.
+"""Detect draws from the global random number generators of Python and NumPy during a trace.
 
-Their numbers are plain, so a recording would have them as constants.
+Their numbers are plain values, which a trace would contain as constants. ``recording`` refuses such a trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Generators:
-    """The states of these generators before a recording. All threads of the process share the generators."""
+    """The states of the global generators before a trace. All threads of the process share the generators."""
 
     def __init__(self) -> None:
         self._alone = one_thread()
@@ -25,8 +25,8 @@ class Generators:
         """Return whether this thread has drawn numbers since, and not only another one.
 
         Args:
-            unwatched: whether it has run code whose calls are not seen. It may have drawn, as another thread may.
-            promised: whether nothing was watched, on the caller's word that it does not draw. While another thread draws, that counts.
+            unwatched: whether it has run code whose calls are not watched, and which may have drawn.
+            promised: whether the caller promised (``pure=True``) that it does not draw. The promise counts while another thread draws.
         """
         if unwatched or (self._alone and one_thread()):
             return self._changed()
@@ -50,7 +50,7 @@ def _changing() -> bool:
 
 
 def one_thread() -> bool:
-    """Return whether no other thread of Python's is alive."""
+    """Return whether no other Python thread is alive."""
     return len(sys._current_frames()) == 1
 
 

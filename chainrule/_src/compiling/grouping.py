@@ -1,8 +1,8 @@
-"""Which loops are done block by block.
+"""Group elementwise kernel calls on large arrays, to run them block by block.
 
-On large arrays the time of an elementwise loop is the time its operands take through memory. So loops that go through the same
-elements form a group: all of them are done for one block of elements before the next, and what they hand to each other stays in
-cache. Loops that are in between, and that the group does not wait for, are done before or after it.
+The time of an elementwise loop on large arrays is the memory traffic of its operands. So kernel calls over the same elements form a
+group. The group runs all its calls on one block of elements before the next block, and intermediate values stay in cache. Calls
+between them that the group does not depend on run before or after it. ``rolling`` and ``iterated`` call ``grouped``.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from chainrule._src.compiling.layout import Buffer, root_of
 if TYPE_CHECKING:
     pass
 
-#: elements from which a loop is worth a group, and loops that may wait for the end of one
+#: the minimum number of elements of a grouped kernel call, and the maximum number of calls that wait for the end of a group
 LARGE = 4096
 WAITING = 64
 
-#: where the elements of an argument are: offset, stride within a row, stride from row to row, length of a row
+#: the access pattern of an argument: offset, stride within a row, stride from row to row, length of a row
 ElementPattern = tuple[int, int, int, int]
 
 
-#: an argument of a loop: a buffer, or place that moves in one (None: a number), an offset in it, the number
+#: an argument of a kernel call: a buffer or MovingBuffer (None for a number), an offset in it, the number
 LoopArgument = tuple[Any, int, Any]
 
 
 class Work:
-    """A loop (:class:`~chainrule._src.compiling.loops.Loop`, or a whole one: ``IteratedLoop``) and its arguments."""
+    """A kernel call: a :class:`~chainrule._src.compiling.loops.Loop` (or an ``IteratedLoop``) and its arguments."""
 
     __slots__ = ("args", "loop")
 
@@ -37,19 +37,19 @@ class Work:
 
     @property
     def reads(self) -> list[Buffer]:
-        return [root_of(place) for place, _, _ in self.args[: -self.loop.outputs] if place is not None]
+        return [root_of(location) for location, _, _ in self.args[: -self.loop.outputs] if location is not None]
 
     @property
     def writes(self) -> list[Buffer]:
-        return [root_of(place) for place, _, _ in self.args[-self.loop.outputs :]]
+        return [root_of(location) for location, _, _ in self.args[-self.loop.outputs :]]
 
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        return {root_of(place) for place, _, _ in self.args if place is not None}
+        return {root_of(location) for location, _, _ in self.args if location is not None}
 
     def pattern(self, k: int) -> ElementPattern:
-        """Where the elements of an argument are; one that a single stride goes through has rows of no length."""
+        """Return the access pattern of an argument. The row length is 0 if a single stride goes through all elements."""
         axes = self.loop.axes
         stride = axes[0].strides[k]
         if len(axes) == 1 or axes[1].strides[k] == stride * axes[0].length:
@@ -58,12 +58,12 @@ class Work:
 
 
 class LoopGroup:
-    """Loops over the same elements, done block by block.
+    """Kernel calls over the same elements, which run block by block.
 
     Attributes:
-        works: in order.
-        total, row: how many elements there are, and the length of a row (0: any).
-        reads, written: the buffers that it uses, and where in those that it writes; places: how these move.
+        works: the kernel calls, in order.
+        total, row: the number of elements, and the length of a row (0: any).
+        reads: the buffers that it reads; written: the access pattern of each buffer that it writes; locations: their locations.
     """
 
     def __init__(self, total: int) -> None:
@@ -72,18 +72,18 @@ class LoopGroup:
         self.row = 0
         self.reads: set[Buffer] = set()
         self.written: dict[Buffer, ElementPattern] = {}
-        self.places: dict[Buffer, Any] = {}
+        self.locations: dict[Buffer, Any] = {}
 
-    def takes(self, work: Work) -> bool:
-        """Whether a loop goes through the same elements, and uses of the group's only what is in its own block."""
+    def can_add(self, work: Work) -> bool:
+        """Return whether a kernel call can join: it has the same elements, and reads results of the group only in its own block."""
         loop = work.loop
         if loop.total != self.total or (loop.row and self.row and loop.row != self.row):
             return False
-        for k, (place, _, _) in enumerate(work.args):
-            buffer = root_of(place)
+        for k, (location, _, _) in enumerate(work.args):
+            buffer = root_of(location)
             if buffer in self.written:
                 pattern = work.pattern(k)
-                if pattern != self.written[buffer] or pattern[3] or place != self.places[buffer]:
+                if pattern != self.written[buffer] or pattern[3] or location != self.locations[buffer]:
                     return False
         return self.reads.isdisjoint(work.writes)
 
@@ -95,7 +95,7 @@ class LoopGroup:
         for k in range(first, len(work.args)):
             buffer = root_of(work.args[k][0])
             self.written[buffer] = work.pattern(k)
-            self.places[buffer] = work.args[k][0]
+            self.locations[buffer] = work.args[k][0]
 
     @property
     def touched(self) -> set[Buffer]:
@@ -107,7 +107,7 @@ class LoopGroup:
         return list(self.written)
 
     def is_needed_by(self, work: Work) -> bool:
-        """Whether a loop has to come after the group."""
+        """Return whether a kernel call has to come after the group."""
         return (
             not self.written.keys().isdisjoint(work.reads)
             or not self.written.keys().isdisjoint(work.writes)
@@ -116,7 +116,7 @@ class LoopGroup:
 
 
 class _Waiting:
-    """Loops that come after the open group."""
+    """Kernel calls that come after the open group."""
 
     def __init__(self) -> None:
         self.works: list[Work] = []
@@ -128,8 +128,8 @@ class _Waiting:
         self.reads.update(work.reads)
         self.writes.update(work.writes)
 
-    def hold_up(self, work: Work) -> bool:
-        """Whether a loop has to come after one of these."""
+    def blocks(self, work: Work) -> bool:
+        """Return whether a kernel call has to come after one of these."""
         return not (
             self.writes.isdisjoint(work.reads)
             and self.writes.isdisjoint(work.writes)
@@ -138,7 +138,7 @@ class _Waiting:
 
 
 def grouped(works: list[Work]) -> list[Work | LoopGroup]:
-    """The loops in an order that gives the same results, with groups of large ones."""
+    """Return kernel calls in an order that gives the same results, with large ones in groups."""
     if not any([work.loop.total >= LARGE for work in works]):
         return list(works)
     done: list[Work | LoopGroup] = []
@@ -160,9 +160,9 @@ def grouped(works: list[Work]) -> list[Work | LoopGroup]:
                 group.add(work)
             else:
                 done.append(work)
-        elif waiting.hold_up(work):
+        elif waiting.blocks(work):
             waiting.add(work)
-        elif group.takes(work):
+        elif group.can_add(work):
             group.add(work)
         elif work.loop.total >= LARGE or group.is_needed_by(work):
             waiting.add(work)

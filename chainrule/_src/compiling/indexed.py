@@ -1,7 +1,7 @@
-"""Elements at arrays of positions, read and written by loops of our own.
+"""Lower indexing with arrays of positions (gather and scatter) to C loops of chainrule.
 
-Positions are operands like others: whether they are within bounds is looked at in each call. Such a loop is `checked`, and eager
-says which position was none.
+Positions are operands, so each run checks that they are within bounds. The loops are ``checked``: if one fails, the eager call raises
+the error. ``moves``, ``gathers`` and ``lowering`` call this module. Constant positions are handled by ``gathers``.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from chainrule._src.interpreters.recorded import TracedCall, Var
 
 ndarray = np.ndarray
 INTEGER = np.dtype(np.intp)
-#: axes that may have arrays of positions
+#: the maximum number of axes that are indexed by arrays
 MOST = 30
 
 
 class IndexedRegion(NamedTuple):
-    """The elements of an array at an index, as axes of the result.
+    """The region of an array at an index, with axes like those of ``x[index]``.
 
     Attributes:
-        offset: of the element at the first positions, in bytes; shape, strides: of the result, 0 along the axes of positions.
-        positions: the arrays of positions, with strides along the axes of the result.
-        lengths, steps: of the axes that they count along.
+        offset: the offset of the region in bytes; shape, strides: its shape, and strides that are 0 along axes of positions.
+        positions: the arrays of positions, each with strides along the axes of the region.
+        lengths, steps: the lengths and strides of the axes that are indexed by positions.
     """
 
     offset: int
@@ -44,7 +44,7 @@ class IndexedRegion(NamedTuple):
 
 
 def region(loops: CallLoops, x: Operand, index: tuple[object, ...]) -> IndexedRegion:
-    """What an index of integers, slices, None, Ellipsis and arrays (Operands, or plain ones) names."""
+    """Return the region at an index of integers, slices, None, Ellipsis and arrays (Operands or plain arrays)."""
     items = _for_every_axis(loops, index, len(x.layout.shape))
     among = [k for k, item in enumerate(items) if type(item) is int or isinstance(item, Operand)]
     together = not among or among[-1] - among[0] == len(among) - 1
@@ -53,12 +53,12 @@ def region(loops: CallLoops, x: Operand, index: tuple[object, ...]) -> IndexedRe
         raise Unlowered
     common = np.broadcast_shapes(*[item.layout.shape for item in arrays])
     axes: list[tuple[int, int]] = []
-    offset, place = x.offset, 0
+    offset, first_axis = x.offset, 0
     lengths, steps = [], []
     of_x = iter(zip(x.layout.shape, x.layout.strides, strict=True))
     for k, item in enumerate(items):
         if among and k == among[0] and together:
-            place = len(axes)
+            first_axis = len(axes)
         if item is None:
             axes.append((1, 0))
             continue
@@ -75,15 +75,15 @@ def region(loops: CallLoops, x: Operand, index: tuple[object, ...]) -> IndexedRe
         else:
             lengths.append(n)
             steps.append(stride)
-    shape = (*[n for n, _ in axes[:place]], *common, *[n for n, _ in axes[place:]])
-    strides = [*[step for _, step in axes[:place]], *[0] * len(common), *[step for _, step in axes[place:]]]
-    after = len(axes) - place
-    positions = [(item, [0] * place + broadcast_strides(item.layout, common) + [0] * after) for item in arrays]
+    shape = (*[n for n, _ in axes[:first_axis]], *common, *[n for n, _ in axes[first_axis:]])
+    strides = [*[step for _, step in axes[:first_axis]], *[0] * len(common), *[step for _, step in axes[first_axis:]]]
+    after = len(axes) - first_axis
+    positions = [(item, [0] * first_axis + broadcast_strides(item.layout, common) + [0] * after) for item in arrays]
     return IndexedRegion(offset, shape, strides, positions, tuple(lengths), tuple(steps))
 
 
 def _for_every_axis(loops: CallLoops, index: tuple[object, ...], ndim: int) -> list[Any]:
-    """An index that names every axis, with Operands in the place of arrays."""
+    """Return an index with an item for every axis, and Operands in place of arrays."""
     items: list[Any] = []
     for item in index:
         if isinstance(item, np.generic | list) or type(item) is bool:
@@ -112,7 +112,7 @@ def _is_plain(item: slice) -> bool:
 
 
 def _positions(loops: CallLoops, item: NumpyArray | Operand) -> Operand:
-    """An array of positions as an operand."""
+    """Return an array of positions as an operand of intp."""
     if item.dtype.kind not in "iu" or (item.dtype.kind == "u" and item.dtype.itemsize == INTEGER.itemsize):
         raise Unlowered
     if isinstance(item, Operand):
@@ -122,26 +122,26 @@ def _positions(loops: CallLoops, item: NumpyArray | Operand) -> Operand:
 
 
 def _run(
-    loops: CallLoops, name: str, of: IndexedRegion, array: Operand, other: Operand, first: bool, in_order: bool
+    loops: CallLoops, name: str, target: IndexedRegion, array: Operand, other: Operand, first: bool, in_order: bool
 ) -> None:
-    """Go through the elements of a region: ``array`` has them, ``other`` has one for each.
+    """Add a loop over the elements of a region of ``array``, and the elements of ``other``.
 
     Args:
-        first: whether the region's array is the first argument of the loop, which reads it; else the last, which it writes.
-        in_order: whether elements that meet at one place have to come in the order of the positions.
+        first: whether the loop reads ``array``, as its first argument; else it writes it, as its last one.
+        in_order: whether elements at equal positions have to be processed in the order of the positions.
     """
-    if math.prod(of.shape) == 0:
-        if any([0 not in part.layout.shape for part, _ in of.positions]):
-            raise Unlowered  # NumPy looks at the positions
+    if math.prod(target.shape) == 0:
+        if any([0 not in part.layout.shape for part, _ in target.positions]):
+            raise Unlowered  # NumPy checks the positions, even for an empty result
         return
-    ndim = len(of.shape)
-    every = [of.strides, *[steps for _, steps in of.positions], broadcast_strides(other.layout, of.shape)]
+    ndim = len(target.shape)
+    every = [target.strides, *[steps for _, steps in target.positions], broadcast_strides(other.layout, target.shape)]
     args = [
-        (array.slot, of.offset),
-        *[(part.slot, part.offset) for part, _ in of.positions],
+        (array.slot, target.offset),
+        *[(part.slot, part.offset) for part, _ in target.positions],
         (other.slot, other.offset),
     ]
-    itemsizes = [array.dtype.itemsize, *[INTEGER.itemsize] * len(of.positions), other.dtype.itemsize]
+    itemsizes = [array.dtype.itemsize, *[INTEGER.itemsize] * len(target.positions), other.dtype.itemsize]
     order = list(range(ndim - 1, -1, -1)) if in_order else sorted_axes([every[-1]], ndim)
     if not first:
         every[0], every[-1], args[0], args[-1] = every[-1], every[0], args[-1], args[0]
@@ -149,41 +149,41 @@ def _run(
     loops.template.loops.append(
         Loop(
             name,
-            (address, len(of.positions)),
-            merged_axes(list(of.shape), every, order),
+            (address, len(target.positions)),
+            merged_axes(list(target.shape), every, order),
             args,
             itemsizes,
-            core=of.lengths,
-            core_strides=of.steps,
+            core=target.lengths,
+            core_strides=target.steps,
             checked=True,
         )
     )
 
 
 def read(loops: CallLoops, x: Operand, index: tuple[object, ...], out: Operand) -> None:
-    """``x[index]``."""
-    of = region(loops, x, index)
-    if not of.positions or of.shape != out.layout.shape or x.dtype != out.dtype:
+    """Lower ``x[index]``."""
+    target = region(loops, x, index)
+    if not target.positions or target.shape != out.layout.shape or x.dtype != out.dtype:
         raise Unlowered
-    _run(loops, f"elements{out.dtype.itemsize}", of, x, out, True, False)
+    _run(loops, f"elements{out.dtype.itemsize}", target, x, out, True, False)
 
 
 def write(loops: CallLoops, out: Operand, index: tuple[object, ...], values: Operand, accumulate: bool) -> None:
-    """``out[index] = values``, or ``np.add.at(out, index, values)``."""
-    of = region(loops, out, index)
-    if values.dtype != out.dtype or np.broadcast_shapes(of.shape, values.layout.shape) != of.shape:
+    """Lower ``out[index] = values``, or ``np.add.at(out, index, values)``."""
+    target = region(loops, out, index)
+    if values.dtype != out.dtype or np.broadcast_shapes(target.shape, values.layout.shape) != target.shape:
         raise Unlowered
-    if not of.positions and not accumulate:
-        loops.copy(values, Operand(out.slot, of.shape, tuple(of.strides), out.dtype, of.offset))
+    if not target.positions and not accumulate:
+        loops.copy(values, Operand(out.slot, target.shape, tuple(target.strides), out.dtype, target.offset))
         return
-    if not of.positions or not all([_in_c_order(part) for part, _ in of.positions]):
-        raise Unlowered  # NumPy may go through them in another order
+    if not target.positions or not all([_in_c_order(part) for part, _ in target.positions]):
+        raise Unlowered  # NumPy may iterate over them in another order
     name = f"add_{out.dtype.str[1:]}" if accumulate else f"put{out.dtype.itemsize}"
-    _run(loops, name, of, out, values, False, True)
+    _run(loops, name, target, out, values, False, True)
 
 
 def _in_c_order(x: Operand) -> bool:
-    """Whether NumPy goes through positions in C's order, whatever the layout of the values."""
+    """Return whether NumPy iterates over positions in C order, whatever the layout of the values."""
     shape, strides, _ = x.layout
     return is_run(x.layout, reversed(range(len(shape)))) or (len(shape) == 1 and strides[0] > 0)
 
@@ -196,7 +196,7 @@ def _zeros(loops: CallLoops, out: Operand) -> None:
 
 
 def element_of(loops: CallLoops, call: TracedCall) -> None:
-    """``np.take`` and ``x[index]``."""
+    """Lower ``np.take`` and ``x[index]``."""
     given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if call.function is np.take:
         if (
@@ -223,7 +223,7 @@ def taken_along(loops: CallLoops, x: Operand, positions: Operand, axis: int | No
 
 
 def along_axis(loops: CallLoops, call: TracedCall) -> None:
-    """``np.take_along_axis``."""
+    """Lower ``np.take_along_axis``."""
     given = dict(zip(("arr", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 2 or type(given.get("axis")) is not int or type(given["arr"]) is not Var:
         raise Unlowered
@@ -232,14 +232,14 @@ def along_axis(loops: CallLoops, call: TracedCall) -> None:
 
 def gather(loops: CallLoops, axis: int) -> None:
     (x, positions), (out,) = loops.reads, loops.writes
-    of = _grid(loops, x, positions, axis)
-    if of.shape != out.layout.shape or x.dtype != out.dtype:
+    target = _grid(loops, x, positions, axis)
+    if target.shape != out.layout.shape or x.dtype != out.dtype:
         raise Unlowered
-    _run(loops, f"elements{out.dtype.itemsize}", of, x, out, True, False)
+    _run(loops, f"elements{out.dtype.itemsize}", target, x, out, True, False)
 
 
 def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> IndexedRegion:
-    """One element of x for each position, along an axis."""
+    """Return the region of x with one element per position along an axis."""
     positions = _positions(loops, positions)
     (lengths, strides, _), (shape, _, _) = x.layout, positions.layout
     if len(lengths) != len(shape) or not lengths:
@@ -249,50 +249,50 @@ def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> Indexe
         raise Unlowered
     along = [0 if k == axis or shape[k] == 1 else step for k, step in enumerate(strides)]
     if any([n == 1 < m for k, (n, m) in enumerate(zip(shape, lengths, strict=True)) if k != axis]):
-        raise Unlowered  # which is all along that axis, or its beginning
+        raise Unlowered  # take_along_axis broadcasts such positions, gather uses only the first elements
     pairs = [(positions, broadcast_strides(positions.layout, shape))]
     return IndexedRegion(x.offset, shape, along, pairs, (lengths[axis],), (strides[axis],))
 
 
 def scattered(loops: CallLoops, axis: int, accumulate: bool) -> None:
-    """A copy of an array with values added, or written, at positions along an axis."""
+    """Lower a copy of an array with values added or written at positions along an axis."""
     (x, positions, values), (out,) = loops.reads, loops.writes
     loops.copy(x, out)
-    of = _grid(loops, out, positions, axis)
-    if values.dtype != out.dtype or x.dtype != out.dtype or not _in_c_order(of.positions[0][0]):
+    target = _grid(loops, out, positions, axis)
+    if values.dtype != out.dtype or x.dtype != out.dtype or not _in_c_order(target.positions[0][0]):
         raise Unlowered
     name = f"add_{out.dtype.str[1:]}" if accumulate else f"put{out.dtype.itemsize}"
-    _run(loops, name, of, out, values, False, True)
+    _run(loops, name, target, out, values, False, True)
 
 
 def take_add(loops: CallLoops, axis: int, length: int) -> None:
-    """Zeros with values added at positions along an axis."""
+    """Lower zeros with values added at positions along an axis."""
     (values, positions), (out,) = loops.reads, loops.writes
     _zeros(loops, out)
     write(loops, out, (*[slice(None)] * (axis % len(out.layout.shape)), positions), values, True)
 
 
 def add_at(loops: CallLoops, shape: Shape, index: tuple[NumpyArray | slice, ...]) -> None:
-    """Zeros with values added at an index."""
+    """Lower zeros with values added at an index."""
     (values,), (out,) = loops.reads, loops.writes
     _zeros(loops, out)
     write(loops, out, index, values, True)
 
 
 def index_of(loops: CallLoops, index: tuple[object, ...], order: str = "C") -> None:
-    """``x[index]``, which lies in memory as it was recorded, whatever the order."""
+    """Lower ``x[index]`` into a result with the recorded layout, whatever ``order`` says."""
     read(loops, loops.reads[0], index, loops.writes[0])
 
 
 def put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
-    """A copy of an array with values written, or added, at an index."""
+    """Lower a copy of an array with values written or added at an index."""
     (x, values), (out,) = loops.reads, loops.writes
     loops.copy(x, out)
     write(loops, out, index, values, accumulate)
 
 
 def written(loops: CallLoops, call: Rebuilt) -> None:
-    """``x[index] = values``, ``np.add.at(x, index, values)`` and ``np.put(x, positions, values)``, into a copy of x."""
+    """Lower ``x[index] = values``, ``np.add.at(x, index, values)`` and ``np.put(x, positions, values)``, on a copy of x."""
     accumulate = getattr(call.function, "__self__", None) is np.add and call.function.__name__ == "at"
     if not accumulate and call.function not in (np.put, operator.setitem):
         raise Unlowered
@@ -329,7 +329,7 @@ def _scatter(loops: CallLoops, axis: int) -> None:
     scattered(loops, axis, False)
 
 
-#: rows that are recorded as one call
+#: op definitions that are traced as one call
 ROWS: dict[str, Callable[..., None]] = {
     "index": index_of,
     "add_at": add_at,

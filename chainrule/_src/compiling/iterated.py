@@ -1,9 +1,9 @@
-"""A loop whose body is known once, as native code: one iteration's inner loops, done again and again.
+"""Loops with a traced body (``scan``) as native code.
 
-An :class:`Iteration` is one time round, lowered like any program, whose inputs and outputs are *carried* from one time to the next,
-*mapped* (a slice of an array each time, a stack of what is made), or *fixed*. An :class:`IteratedLoop` takes the place of an inner loop
-where such a loop is a step of a plan: its operands are those of the whole loop, and when a plan is arranged it becomes a
-:class:`~chainrule._src.compiling.rolling.Rolled`. What depends on nothing that changes is done once, before it.
+``loop_body`` runs a :class:`LoopOfProgram`: a program of one iteration, with an :class:`Order` of iterations and operands. The program is
+lowered to an :class:`Iteration`, whose inputs and outputs are *carried* from one iteration to the next, *mapped* (a slice of an array
+per iteration, stacked results), or *fixed*. A loop can be a step of a plan: its template has an :class:`IteratedLoop` in place of an
+inner loop, which ``rolling`` expands to a :class:`~chainrule._src.compiling.rolling.Rolled`. Loop-invariant kernel calls are hoisted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from chainrule._src.compiling.layout import (
     OUTPUT,
     Buffer,
     BufferView,
-    Moving,
+    MovingBuffer,
     packed,
     root_of,
     span,
@@ -36,45 +36,45 @@ from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.rolling import Item, Rolled, moved
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.compiling.steps import Lowerer, Lowering, Made
+from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
 from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import AVAILABLE
 
-#: loops of other lengths or layouts that are remembered
+#: the maximum number of cached runners of a loop, for different lengths and layouts
 MOST = 8
 
 
 class _LoweredIteration(Lowering):
-    """One iteration: every output has a buffer of its own, in C order."""
+    """The lowering of one iteration, in which every output has a buffer of its own, in C order."""
 
     def _take_outputs(self, values: list[BufferView]) -> list[BufferView]:
         made: list[BufferView] = []
         for value in values:
             own, buffer = value, value.buffer
             whole = not value.offset and buffer.nbytes == span(value.shape, value.strides, value.dtype.itemsize)[1]
-            if not (buffer.kind == ARENA and whole and lies_in_order(value)):
-                own = self._new(OUTPUT, value.shape, in_c_order(value), value.dtype)
+            if not (buffer.kind == ARENA and whole and is_c_order(value)):
+                own = self._new(OUTPUT, value.shape, c_strides(value), value.dtype)
                 self._copy(value, own)
-            self._own(own)
+            self._make_output(own)
             made.append(own)
         return made
 
 
 class Iteration:
-    """One time round a loop.
+    """The kernel calls of one iteration of a loop.
 
     Args:
-        program: from (carried, mapped, fixed) arrays to (carried, stacked) ones. Its Vars have their recorded arrays.
-        carried, mapped: how many there are.
-        lowerer: what knows the inner loops of calls.
+        program: a program from (carried, mapped, fixed) arrays to (carried, stacked) ones. Its Vars have their recorded arrays.
+        carried, mapped: the numbers of carried and mapped inputs.
+        lowerer: finds the templates of calls.
 
     Attributes:
-        inputs, outputs: the Values that are given and made.
-        works: the inner loops, without ``before``: those that depend on fixed inputs alone.
+        inputs, outputs: the BufferViews of inputs and outputs.
+        before: the kernel calls that depend only on fixed inputs; works: the others.
 
     Raises:
-        Unlowered: something in it has no inner loops.
+        Unlowered: a call cannot be lowered.
     """
 
     def __init__(self, program: Program, carried: int, mapped: int, lowerer: Lowerer) -> None:
@@ -90,12 +90,12 @@ class Iteration:
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
         self.may_fail = any([step.template.may_fail for step in steps])
         for x, y in zip(self.inputs[:carried], self.outputs, strict=False):
-            if x.shape != y.shape or x.dtype != y.dtype or not lies_in_order(x):
+            if x.shape != y.shape or x.dtype != y.dtype or not is_c_order(x):
                 raise Unlowered
         self.before, self.works = self._hoisted(works)
 
     def _hoisted(self, works: list[Work]) -> tuple[list[Work], list[Work]]:
-        """What is the same each time round, and the rest."""
+        """Split kernel calls into loop-invariant ones and the others."""
         changing = {value.buffer for value in (*self.inputs[: self.carried + self.mapped], *self.outputs)}
         touched = [work.touched for work in works]
         count = -1
@@ -109,13 +109,13 @@ class Iteration:
 
 
 class Order(NamedTuple):
-    """How a loop goes, and where its operands and results are.
+    """The iterations of a loop, and the mapping of its operands and results to inputs and outputs of an iteration.
 
     Attributes:
-        length, reverse: how many iterations there are, and whether the last comes first.
-        given: for each input of an iteration the operand that it is of; None: zeros.
-        finals, stacks, saved: what the results are: carried outputs, of the last iteration; outputs of all of them, one after the
-            other; carried inputs likewise.
+        length, reverse: the number of iterations, and whether the last element comes first.
+        given: for each input of an iteration the index of its operand, or None for zeros.
+        finals, stacks, saved: the indices of results: carried outputs of the last iteration, outputs stacked over all iterations,
+            carried inputs stacked over all iterations.
     """
 
     length: int
@@ -127,13 +127,14 @@ class Order(NamedTuple):
 
 
 class IteratedLoop:
-    """A whole loop, in the place of an inner one: see :class:`~chainrule._src.compiling.loops.Loop`.
+    """A whole loop in place of an inner loop of a template: see :class:`~chainrule._src.compiling.loops.Loop`.
 
     Args:
-        reads, writes: Values like its operands and results.
+        iteration, order: the loop.
+        reads, writes: BufferViews with the layouts of its operands and results.
 
     Attributes:
-        args: which operand or result each argument is.
+        args: the slot of each argument.
     """
 
     name = "scan"
@@ -149,99 +150,100 @@ class IteratedLoop:
         self.checked = iteration.may_fail
 
     def items(self, args: list[Any], depth: int) -> list[Item]:
-        """What is done for it: what comes before, the loop, and what brings the last values to their places.
+        """Return the kernel calls before the loop, the loop, and copies of the last carry to the results.
 
         Args:
-            depth: how many loops are around it.
+            args: the locations of operands and results.
+            depth: the number of loops around it.
         """
         like = [*self._reads, *self._writes]
-        values = [_at(place, offset, x) for (place, offset, _), x in zip(args, like, strict=True)]
+        values = [_view_at(location, offset, x) for (location, offset, _), x in zip(args, like, strict=True)]
         count = len(self._reads)
         return _Expansion(self._iteration, self._order, values[:count], values[count:], depth).items
 
 
 class _Expansion:
-    """A loop at its place in a plan: its operands and results, with the buffers of an iteration among them or in the arena."""
+    """A loop of a plan, with its operands and results, and buffers of an iteration in these or in the arena."""
 
     def __init__(
         self, iteration: Iteration, order: Order, reads: list[BufferView], writes: list[BufferView], depth: int
     ) -> None:
         self._iteration, self._order, self._depth = iteration, order, depth
-        self._places: dict[Buffer, tuple[Any, int]] = {}
+        self._locations: dict[Buffer, tuple[Any, int]] = {}
         self._before: list[Work] = []
         self._body: list[Work] = []
         first, mapped = iteration.carried, iteration.carried + iteration.mapped
         given = [None if k is None else reads[k] for k in order.given]
         results = iter(writes)
-        rings = [self._carry(k, x) for k, x in enumerate(given[:first])]
-        again: set[Buffer] = set()
+        rings = [self._double_buffer(k, x) for k, x in enumerate(given[:first])]
+        per_iteration: set[Buffer] = set()
         for k, x in enumerate(given[first:], first):
-            again |= self._take(iteration.inputs[k], x, k < mapped)
-        after = [copied(rings[k], next(results)) for k in order.finals]
+            per_iteration |= self._bind_input(iteration.inputs[k], x, k < mapped)
+        after = [copy_works(rings[k], next(results)) for k in order.finals]
         for k in order.stacks:
             stack = self._slice(next(results), iteration.outputs[k])
-            self._places[iteration.outputs[k].buffer] = stack.buffer, stack.offset
+            self._locations[iteration.outputs[k].buffer] = stack.buffer, stack.offset
         for k in order.saved:
             value = iteration.inputs[k]
-            self._body += copied(_at(*self._places[value.buffer], value), self._slice(next(results), value))
+            self._body += copy_works(_view_at(*self._locations[value.buffer], value), self._slice(next(results), value))
         once: set[Buffer] = set()
-        self._before += [self._renamed(work, once) for work in iteration.before]
-        self._body += [self._renamed(work, again) for work in iteration.works]
+        self._before += [self._relocated(work, once) for work in iteration.before]
+        self._body += [self._relocated(work, per_iteration) for work in iteration.works]
         self.items = [
-            *_done(self._before, depth),
-            Rolled(self._body, order.length, depth, again),
+            *_expanded(self._before, depth),
+            Rolled(self._body, order.length, depth, per_iteration),
             *[work for works in after for work in works],
         ]
 
-    def _carry(self, k: int, first: BufferView | None) -> BufferView:
-        """Give a carried array two places, in which old and new take turns; where the last one is."""
+    def _double_buffer(self, k: int, first: BufferView | None) -> BufferView:
+        """Double-buffer a carried array; return the view of the buffer that holds the final value."""
         before, after = self._iteration.inputs[k], self._iteration.outputs[k]
         stride = packed(before.buffer.nbytes)
         ring = Buffer(ARENA, 2 * stride)
-        self._before += copied(_zeros(before) if first is None else first, _at(ring, 0, before))
-        self._places[before.buffer] = moved(ring, (), (stride, 2, 0), self._depth), 0
-        self._places[after.buffer] = moved(ring, (), (stride, 2, 1), self._depth), 0
-        return _at(ring, (self._order.length % 2) * stride, before)
+        self._before += copy_works(_zeros(before) if first is None else first, _view_at(ring, 0, before))
+        self._locations[before.buffer] = moved(ring, (), (stride, 2, 0), self._depth), 0
+        self._locations[after.buffer] = moved(ring, (), (stride, 2, 1), self._depth), 0
+        return _view_at(ring, (self._order.length % 2) * stride, before)
 
-    def _take(self, value: BufferView, given: BufferView | None, mapped: bool) -> set[Buffer]:
-        """Let an input be where its operand is, or, where it has to lie otherwise, a copy of that, which is made each time."""
+    def _bind_input(self, value: BufferView, given: BufferView | None, mapped: bool) -> set[Buffer]:
+        """Bind an input to the memory of its operand, or to a copy if the strides differ; return the buffers of copies per iteration."""
         source = _zeros(value) if given is None else self._slice(given, value) if mapped else given
-        if _same_steps(value.shape, source.strides, value.strides):
-            self._places[value.buffer] = source.buffer, source.offset
+        if _same_strides(value.shape, source.strides, value.strides):
+            self._locations[value.buffer] = source.buffer, source.offset
             return set()
         start, nbytes = span(value.shape, value.strides, value.dtype.itemsize)
         buffer = Buffer(ARENA, nbytes)
-        (self._body if mapped else self._before).extend(copied(source, _at(buffer, start, value)))
-        self._places[value.buffer] = buffer, start
+        (self._body if mapped else self._before).extend(copy_works(source, _view_at(buffer, start, value)))
+        self._locations[value.buffer] = buffer, start
         return {buffer} if mapped else set()
 
     def _slice(self, stack: BufferView, value: BufferView) -> BufferView:
-        """One element of a stack, which moves along it."""
+        """Return the view of one element along the first axis of an array, which moves by one element per iteration."""
         step, start = stack.strides[0], stack.offset
         if self._order.reverse:
             start, step = start + (self._order.length - 1) * step, -step
-        place: Any = stack.buffer
-        moves = place.moves if type(place) is Moving else ()
-        place = moved(root_of(place), moves, (step, 0, 0) if step else None, self._depth)
-        return BufferView(0, place, start, value.shape, stack.strides[1:], value.dtype)
+        location: Any = stack.buffer
+        moves = location.moves if type(location) is MovingBuffer else ()
+        location = moved(root_of(location), moves, (step, 0, 0) if step else None, self._depth)
+        return BufferView(0, location, start, value.shape, stack.strides[1:], value.dtype)
 
-    def _renamed(self, work: Work, made: set[Buffer]) -> Work:
-        """An inner loop of the iteration, at its place here; buffers that have none are made."""
+    def _relocated(self, work: Work, made: set[Buffer]) -> Work:
+        """Return a kernel call of the iteration with the locations of this loop; new buffers are added to ``made``."""
         args = []
-        for place, offset, number in work.args:
-            if place is None or place.kind == CONSTANT:
-                args.append((place, offset, number))
+        for location, offset, number in work.args:
+            if location is None or location.kind == CONSTANT:
+                args.append((location, offset, number))
                 continue
-            if place not in self._places:
-                self._places[place] = Buffer(ARENA, place.nbytes), 0
-                made.add(self._places[place][0])
-            known, start = self._places[place]
+            if location not in self._locations:
+                self._locations[location] = Buffer(ARENA, location.nbytes), 0
+                made.add(self._locations[location][0])
+            known, start = self._locations[location]
             args.append((known, start + offset, None))
         return Work(work.loop, args)
 
 
-def _done(works: list[Work], depth: int) -> list[Item]:
-    """What is done once, loops among it."""
+def _expanded(works: list[Work], depth: int) -> list[Item]:
+    """Return kernel calls that run once, with loops among them expanded."""
     items: list[Item] = []
     for whole, part in groupby(works, lambda work: type(work.loop) is IteratedLoop):
         found = [*part]
@@ -249,24 +251,24 @@ def _done(works: list[Work], depth: int) -> list[Item]:
     return items
 
 
-def _at(place: Any, offset: int, like: BufferView) -> BufferView:
-    return BufferView(0, place, offset, like.shape, like.strides, like.dtype)
+def _view_at(location: Any, offset: int, like: BufferView) -> BufferView:
+    return BufferView(0, location, offset, like.shape, like.strides, like.dtype)
 
 
 def _zeros(like: BufferView) -> BufferView:
-    """Zeros, as a constant."""
+    """Return a constant of zeros."""
     array = np.zeros(like.shape, like.dtype)
     buffer = Buffer(CONSTANT, array.nbytes)
-    value = buffer.root = BufferView(0, buffer, 0, like.shape, in_c_order(like), like.dtype)
+    value = buffer.root = BufferView(0, buffer, 0, like.shape, c_strides(like), like.dtype)
     value.array = array
     return value
 
 
-def copied(value: BufferView, target: BufferView) -> list[Work]:
-    """The loops of a copy.
+def copy_works(value: BufferView, target: BufferView) -> list[Work]:
+    """Return the kernel calls of a copy.
 
     Raises:
-        Unlowered: there are none.
+        Unlowered: the copy cannot be lowered.
     """
     template = LOWERER.copy(value, target)
     if template is None:
@@ -278,17 +280,17 @@ def copied(value: BufferView, target: BufferView) -> list[Work]:
     return works
 
 
-def in_c_order(value: BufferView | AnyArray | Var) -> Shape:
-    """The strides of an array like this one in C order."""
+def c_strides(value: BufferView | AnyArray | Var) -> Shape:
+    """Return the strides of an array of this shape and dtype in C order."""
     return dense_strides(value.shape, list(range(len(value.shape) - 1, -1, -1)), value.dtype.itemsize)
 
 
-def lies_in_order(value: BufferView | NumpyArray) -> bool:
-    return _same_steps(value.shape, value.strides, in_c_order(value))
+def is_c_order(value: BufferView | NumpyArray) -> bool:
+    return _same_strides(value.shape, value.strides, c_strides(value))
 
 
-def _same_steps(shape: Shape, strides: Shape, others: Shape) -> bool:
-    """Whether strides lead from element to element of a shape as others do."""
+def _same_strides(shape: Shape, strides: Shape, others: Shape) -> bool:
+    """Return whether strides are equal along all axes with more than one element."""
     return all([n < 2 or a == b for n, a, b in zip(shape, strides, others, strict=True)])
 
 
@@ -296,28 +298,28 @@ def _same_steps(shape: Shape, strides: Shape, others: Shape) -> bool:
 
 
 class LoopOfProgram:
-    """A loop whose body is a program: native code, or a plan that is run again and again.
+    """A loop whose body is a program. It runs as native code, or one plan runs each iteration.
 
     Args:
         program: one iteration, from (carried, mapped, fixed) arrays to (carried, stacked) ones.
-        carried, mapped: how many there are.
+        carried, mapped: the numbers of carried and mapped inputs.
     """
 
     def __init__(self, program: Program, carried: int, mapped: int) -> None:
         self._carried, self._mapped = carried, carried + mapped
-        self._inputs = [_Like(x.shape, x.array.strides, x.dtype) for x in program.inputs]
-        self._outputs = [_Like(x.shape, in_c_order(x), x.dtype) for x in program.outputs]
-        self._alone: dict[Any, Any] = {}
+        self._inputs = [_ArraySpec(x.shape, x.array.strides, x.dtype) for x in program.inputs]
+        self._outputs = [_ArraySpec(x.shape, c_strides(x), x.dtype) for x in program.outputs]
+        self._runners: dict[Any, Any] = {}
         self._iteration: Iteration | None = None
         try:
             self._iteration = Iteration(program, carried, mapped, LOWERER) if AVAILABLE else None
         except Unlowered:
             pass
-        if self._iteration is None or not self._gives(program):
+        if self._iteration is None or not self._gives_recorded_bits(program):
             self._iteration, self._plan = None, ExecutionPlan(program)
 
-    def _gives(self, program: Program) -> bool:
-        """Whether one iteration from the recorded arrays gives the bits that were recorded."""
+    def _gives_recorded_bits(self, program: Program) -> bool:
+        """Return whether one iteration from the recorded inputs gives the recorded bits."""
         arrays = [var.array for var in program.inputs]
         arrays[self._carried : self._mapped] = [x[None] for x in arrays[self._carried : self._mapped]]
         count, total = self._carried, len(self._outputs)
@@ -333,29 +335,29 @@ class LoopOfProgram:
         return self._iteration is not None
 
     def run(self, operands: Sequence[Any], order: Order, report: Any) -> list[Any]:
-        """The results, in C order."""
+        """Run the loop, and return its results in C order."""
         arrays = list(operands)
         for k, like in zip(order.given, self._inputs, strict=True):
             if k is not None and (arrays[k].dtype != like.dtype or not arrays[k].flags.aligned):
                 arrays[k] = arrays[k].astype(like.dtype)
         if self._iteration is None:
-            return self._planned(arrays, order, report)
+            return self._run_plan(arrays, order, report)
         key = order, *[(x.shape, x.strides) for x in arrays]
-        run = self._alone.get(key)
+        run = self._runners.get(key)
         if run is None:
-            if len(self._alone) >= MOST:
-                del self._alone[next(iter(self._alone))]
-            run = self._alone[key] = self._standalone(arrays, order)
+            if len(self._runners) >= MOST:
+                del self._runners[next(iter(self._runners))]
+            run = self._runners[key] = self._compiled_runner(arrays, order)
         return run(arrays, report)
 
     def _made(self, order: Order) -> list[Any]:
-        """Arrays for the results."""
+        """Return new arrays for the results."""
         made = [np.empty(self._outputs[k].shape, self._outputs[k].dtype) for k in order.finals]
         stacked = [*[self._outputs[k] for k in order.stacks], *[self._inputs[k] for k in order.saved]]
         return made + [np.empty((order.length, *x.shape), x.dtype) for x in stacked]
 
-    def _planned(self, arrays: list[Any], order: Order, report: Any) -> list[Any]:
-        """The results by the plan of an iteration."""
+    def _run_plan(self, arrays: list[Any], order: Order, report: Any) -> list[Any]:
+        """Run the loop with the plan of an iteration."""
         carried, mapped, like = self._carried, self._mapped, self._inputs
         given = [np.zeros(x.shape, x.dtype) if k is None else arrays[k] for k, x in zip(order.given, like, strict=True)]
         slices = [k is not None and carried <= at < mapped for at, k in enumerate(order.given)]
@@ -376,62 +378,64 @@ class LoopOfProgram:
             result[...] = given[k]
         return results
 
-    def _standalone(self, arrays: Sequence[NumpyArray], order: Order) -> Any:
-        """The loop as native code, for arrays that lie like these."""
+    def _compiled_runner(self, arrays: Sequence[NumpyArray], order: Order) -> Any:
+        """Compile the loop to native code for arrays of these layouts."""
         inputs = [Var(-1, x) for x in arrays]
         made = [Var(-1, x) for x in self._made(order)]
         call = new_call(scan_in_c, "", tuple(inputs), tuple(made))
         program = Program(inputs, [], [call], made, [])
-        lowering = Lowering(program, Simplified(program), _Knows(self, order))
+        lowering = Lowering(program, Simplified(program), _SingleLoopLowerer(self, order))
         if lowering.steps[0].template is None:
             raise Unlowered
         return NativePlan(Native(lowering), lowering).run
 
-    def lowered(self, order: Order, reads: list[BufferView], results: list[Any]) -> tuple[Template, list[Made]] | None:
-        """The loop as a step of a plan; None if it can't be one."""
+    def lowered(
+        self, order: Order, reads: list[BufferView], results: list[Any]
+    ) -> tuple[Template, list[ResultLayout]] | None:
+        """Return the template of the loop as a step of a plan, and the layouts of its results; None if it cannot be lowered."""
         iteration = self._iteration
-        if iteration is None or not all(map(lies_in_order, results)):
+        if iteration is None or not all(map(is_c_order, results)):
             return None
         if any([k is not None and reads[k].dtype != x.dtype for k, x in zip(order.given, self._inputs, strict=True)]):
             return None
         nowhere = Buffer(ARENA, 0)
-        reads = [_at(nowhere, 0, x) for x in reads]
+        reads = [_view_at(nowhere, 0, x) for x in reads]
         writes = [BufferView(0, nowhere, 0, x.shape, x.strides, x.dtype) for x in results]
         template, loop = Template(), IteratedLoop(iteration, order, reads, writes)
         try:
-            loop.items([(nowhere, 0, None)] * len(loop.args), 0)  # whether all copies have loops
+            loop.items([(nowhere, 0, None)] * len(loop.args), 0)  # raises if a copy cannot be lowered
         except Unlowered:
             return None
         template.loops.append(loop)  # type: ignore[arg-type]
-        return template, [Made(x.shape, x.strides, x.dtype, 0) for x in writes]
+        return template, [ResultLayout(x.shape, x.strides, x.dtype, 0) for x in writes]
 
 
-class _Like(NamedTuple):
-    """What an array is like."""
+class _ArraySpec(NamedTuple):
+    """The shape, strides and dtype of an array."""
 
     shape: Shape
     strides: Shape
     dtype: np.dtype[Any]
 
 
-class _Knows:
-    """Knows one loop, as the one call of a plan."""
+class _SingleLoopLowerer:
+    """The lowerer of a program that consists of one loop."""
 
     def __init__(self, loop: LoopOfProgram, order: Order) -> None:
         self._loop, self._order = loop, order
 
-    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[Made]] | None:
+    def template_of(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[ResultLayout]] | None:
         return self._loop.lowered(self._order, reads, [var.array for var in call.results])
 
     copy = LOWERER.copy
 
 
 def scan_in_c(*operands: object) -> Any:
-    raise AssertionError("a loop that is native code was called by Python")
+    raise AssertionError("Python called a loop of native code")
 
 
 def new_call(function: AnyFunction, method: str, args: tuple[Var, ...], results: tuple[Var, ...]) -> TracedCall:
-    """A call that is in no user's program."""
+    """Return a call without a source location."""
     call = TracedCall()
     call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results
     call.row, call.code, call.lasti, call.pure, call.kept = "", None, -1, True, False

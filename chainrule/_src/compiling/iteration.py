@@ -1,8 +1,8 @@
-"""The order in which NumPy goes through the elements of arrays.
+"""The order in which NumPy iterates over the elements of arrays.
 
-A loop has the same bits as NumPy's if it is called on the same elements in the same order. So these functions follow NumPy's
-iterator (``nditer``): axes are sorted by strides, those that can be walked with one stride are merged, and arrays of one layout are
-one run of elements.
+A loop gives NumPy's bits if it is called on the same elements in the same order. So these functions follow NumPy's iterator
+(``nditer``): they sort axes by strides, merge axes that need only one stride, and treat arrays of the same dense layout as one run of
+elements. ``call_loops``, ``reductions`` and ``products`` use them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from chainrule._src.arrays.types import Shape
 
 
 class ArrayLayout(NamedTuple):
-    """Shape, strides and size of an element."""
+    """The shape, strides and itemsize of an array."""
 
     shape: Shape
     strides: Shape
@@ -36,7 +36,7 @@ def size(shape: Shape) -> int:
 
 
 def broadcast_strides(layout: ArrayLayout, shape: Shape) -> list[int]:
-    """An operand's strides along the axes of the shape it is broadcast to: 0 where it repeats."""
+    """Return the strides of an operand along the axes of the shape that it is broadcast to."""
     strides = [0] * (len(shape) - len(layout.shape))
     for length, stride in zip(layout.shape, layout.strides, strict=True):
         strides.append(0 if length == 1 else stride)
@@ -44,10 +44,9 @@ def broadcast_strides(layout: ArrayLayout, shape: Shape) -> list[int]:
 
 
 def one_run(operands: list[ArrayLayout], inputs: int, shape: Shape) -> LoopAxis | None:
-    """The iteration as one run that needs no iterator, in NumPy's terms a trivial loop; None if it is not.
+    """Return the iteration as one run of elements (NumPy's trivial loop), or None if it needs an iterator.
 
-    It is one for arrays of one dimension and for those that are all in C or all in Fortran order; single numbers among the
-    inputs fit anywhere.
+    Operands must be 1-D, or all in C order, or all in Fortran order. Inputs may also be 0-d.
     """
     order = 0
     strides = []
@@ -68,12 +67,12 @@ def one_run(operands: list[ArrayLayout], inputs: int, shape: Shape) -> LoopAxis 
 
 
 def contiguity(operand: ArrayLayout) -> int:
-    """1: in C order, 2: in Fortran order, 3: both, 0: neither."""
+    """Return 1 for C order, 2 for Fortran order, 3 for both, 0 for neither."""
     return is_run(operand, reversed(range(len(operand.shape)))) + 2 * is_run(operand, range(len(operand.shape)))
 
 
 def is_run(operand: ArrayLayout, axes: Iterable[int]) -> bool:
-    """Whether elements lie side by side, the first axis varying fastest."""
+    """Return whether elements are contiguous in an order of axes, of which the first varies fastest."""
     expected = operand.itemsize
     if 0 in operand.shape:
         return True
@@ -87,21 +86,21 @@ def is_run(operand: ArrayLayout, axes: Iterable[int]) -> bool:
 
 
 def sorted_axes(strides: list[list[int]], ndim: int) -> list[int]:
-    """The axes as NumPy's iterator sorts them, innermost first.
+    """Return the axes as NumPy's iterator sorts them, innermost first.
 
     Args:
-        strides: those of each operand that has a say: outputs that NumPy allocates have none.
-        ndim: how many axes there are.
+        strides: the strides of each operand that decides. Outputs that NumPy allocates do not.
+        ndim: the number of axes.
     """
     order = list(range(ndim - 1, -1, -1))
     for i in range(1, ndim):
         axis, place = order[i], i
         for j in range(i - 1, -1, -1):
             decided, swap = False, False
-            for of in strides:
-                mine, other = abs(of[axis]), abs(of[order[j]])
-                if mine and other:
-                    if other <= mine:
+            for operand_strides in strides:
+                own_stride, other_stride = abs(operand_strides[axis]), abs(operand_strides[order[j]])
+                if own_stride and other_stride:
+                    if other_stride <= own_stride:
                         swap = False
                     elif not decided:
                         swap = True
@@ -115,10 +114,10 @@ def sorted_axes(strides: list[list[int]], ndim: int) -> list[int]:
 
 
 def merged_axes(lengths: list[int], strides: list[list[int]], order: list[int]) -> list[LoopAxis]:
-    """The axes in an order, where those that one stride goes through are one; innermost first."""
+    """Return the axes in an order, innermost first, with axes merged that one stride can iterate over."""
     axes: list[LoopAxis] = []
     for axis in order:
-        length, steps = lengths[axis], tuple([of[axis] for of in strides])
+        length, steps = lengths[axis], tuple([operand_strides[axis] for operand_strides in strides])
         if axes:
             inner = axes[-1]
             if inner.length == 1:
@@ -132,7 +131,7 @@ def merged_axes(lengths: list[int], strides: list[list[int]], order: list[int]) 
 
 
 def dense_strides(shape: Shape, order: list[int], itemsize: int) -> Shape:
-    """Strides of elements that lie side by side, for axes in an order, innermost first."""
+    """Return the strides of a dense array for axes in an order, innermost first."""
     strides = [0] * len(shape)
     for axis in order:
         strides[axis] = itemsize

@@ -1,6 +1,7 @@
-"""Arguments that are no arrays, as parts of a signature: by type and value where the value is all there is, else by identity.
+"""Keys of arguments that are not arrays, for the signatures of compiled functions.
 
-``==`` is not asked: what is equal need not compute the same (``1`` and ``1.0``, ``Decimal("1.0")`` and ``Decimal("1.000")``).
+Immutable values have keys by type and value, other objects by identity. ``==`` is not used, since equal values may compute differently:
+``1`` and ``1.0``, ``Decimal("1.0")`` and ``Decimal("1.000")``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from chainrule._src.arrays.tree import TreeSpec
 
-#: what tells values of a type apart
+#: functions that return a key of a value, by type
 _PARTS: dict[type, Callable[[Any], Any]] = {
     float: repr,  # 0.0 == -0.0, nan != nan
     complex: repr,
@@ -34,7 +35,7 @@ _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 
 
 class Same:
-    """An object by its identity. It is held, so that no other one takes its place."""
+    """A key by identity. It keeps the object alive, so that its id is not reused."""
 
     __slots__ = ("content",)
 
@@ -49,10 +50,10 @@ class Same:
 
 
 def key_of(x: object) -> Any:
-    """What is equal for two objects if they are of one type and value, or are one object.
+    """Return a key that is equal for two objects if they have the same type and value, or are identical.
 
     Raises:
-        TypeError: it has no hash, so it may be another one without anybody noticing.
+        TypeError: the object has no hash, so it may change unnoticed.
     """
     kind = type(x)
     if kind in _PLAIN:
@@ -67,7 +68,7 @@ def key_of(x: object) -> Any:
 
 
 def keys_within(spec: TreeSpec) -> tuple[Any, ...]:
-    """What ``==`` of two structures takes for the same: keys of dictionaries, and what else belongs to a container."""
+    """Return typed keys of the contexts of containers, such as dictionary keys, which ``==`` of structures compares without types."""
     found = [inner for child in spec.children if child.kind is not None and (inner := keys_within(child))]
     context = spec.context
     if context is None or (spec.kind is dict and all([type(name) is str for name in context])):
@@ -77,7 +78,7 @@ def keys_within(spec: TreeSpec) -> tuple[Any, ...]:
 
 
 def _typed(context: Any) -> Any:
-    """The types and values in what belongs to a container, where these are all there is."""
+    """Return the types and values in the context of a container; None for parts that are not plain values."""
     kind = type(context)
     if kind is tuple or kind is list:
         return tuple([_typed(part) for part in context])

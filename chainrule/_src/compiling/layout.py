@@ -1,7 +1,7 @@
-"""Where the arrays of a plan live.
+"""Memory layout of a plan: buffers, views of buffers, and the arena.
 
-Every array is a view of a buffer: of an input, of a constant, of an output, of an array that a Python function returned, or of
-a stretch of the arena, the one block of memory in which all other arrays of a plan take turns.
+Every array of a plan is a view of a buffer: an input, a constant, an output, an array that a Python function returned, or a part of
+the arena. The arena is one block of memory that all temporaries share. ``arrange`` gives buffers offsets in it by their lifetimes.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray, NumpyDType, Shape
 
 ALIGNMENT = 64
-#: what a buffer is: memory of the caller's, of the plan, made anew for each call, returned by a Python function
+#: kinds of buffers: memory of the caller, a constant, a part of the arena, a new output of each run, an array that Python returned
 INPUT, CONSTANT, ARENA, OUTPUT, LOOSE = "input", "constant", "arena", "output", "loose"
 
 
 class Buffer:
-    """Memory that arrays of a plan lie in.
+    """Memory of arrays of a plan.
 
     Attributes:
-        kind, index: what it is, and which one of its kind.
+        kind, index: its kind, and its index among inputs or outputs.
         nbytes: its size.
         root: the array that it was made for.
-        first, last: when it is used first and last.
-        offset: where it begins in the arena.
-        stack, at: the buffer that it is a part of, and from which byte on: one of those that a loop writes (``rolling``).
+        first, last: the first and last times at which it is used.
+        offset: its offset in the arena.
+        parent, parent_offset: the buffer that it is a slot of, and its offset there, if a loop writes it (``rolling``).
         slots: whether a detected loop writes it: one slot per iteration, or a ring of slots.
     """
 
-    __slots__ = ("at", "first", "index", "kind", "last", "nbytes", "offset", "root", "slots", "stack")
+    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "parent", "parent_offset", "root", "slots")
 
     root: BufferView
 
@@ -43,17 +43,17 @@ class Buffer:
         self.nbytes = nbytes
         self.index = index
         self.first = self.last = -1
-        self.offset = self.at = 0
+        self.offset = self.parent_offset = 0
         self.slots = False
-        self.stack: Buffer | None = None
+        self.parent: Buffer | None = None
 
 
-#: how far a place moves each time round, the length of the ring after which it is back (0: none), and where it begins in it
+#: (bytes per iteration, number of slots of a ring buffer or 0, first slot)
 Move = tuple[int, int, int]
 
 
-class Moving(NamedTuple):
-    """A place that moves while a loop runs: in a buffer, along one way for each of the loops around it, the outermost first."""
+class MovingBuffer(NamedTuple):
+    """A location in a buffer that moves while loops run: one move for each loop around it, outermost first."""
 
     root: Buffer
     moves: tuple[Move | None, ...]
@@ -61,30 +61,30 @@ class Moving(NamedTuple):
     kind: str = "moving"
 
 
-def root_of(place: Any) -> Buffer:
-    """The buffer that a place is in."""
-    return place.root if type(place) is Moving else place
+def root_of(location: Any) -> Buffer:
+    """Return the buffer of a location."""
+    return location.root if type(location) is MovingBuffer else location
 
 
-def in_stack(buffer: Buffer) -> tuple[Buffer, int]:
-    """The buffer that one lies in, and where."""
-    at = 0
-    while buffer.stack is not None:
-        at += buffer.at
-        buffer = buffer.stack
-    return buffer, at
+def enclosing_buffer(buffer: Buffer) -> tuple[Buffer, int]:
+    """Return the outermost buffer that contains a buffer, and the offset there."""
+    offset = 0
+    while buffer.parent is not None:
+        offset += buffer.parent_offset
+        buffer = buffer.parent
+    return buffer, offset
 
 
 class BufferView:
     """One array: a view of a buffer.
 
     Attributes:
-        number: how it is called in what is printed.
-        buffer, offset: where its first element is, in bytes from the beginning of a buffer of the arena, and from the root's first
-            element of others.
-        shape, strides, dtype: as recorded.
-        layout: a number for these three; 0 if it has none yet.
-        array: its content, if it is a constant.
+        number: its number in printed plans.
+        buffer, offset: the location of its first element, in bytes: from the beginning of a buffer of the arena, else from the
+            first element of the buffer's root.
+        shape, strides, dtype: the recorded ones.
+        layout: a number for these three; 0 if not yet set.
+        array: the content of a constant.
     """
 
     __slots__ = ("array", "buffer", "dtype", "layout", "number", "offset", "shape", "strides")
@@ -117,17 +117,17 @@ def address(array: NumpyArray) -> int:
 
 
 def same_memory(array: NumpyArray, other: NumpyArray) -> bool:
-    """Whether an array is another one or a view of it (or of what that one is a view of)."""
+    """Return whether an array is another one, a view of it, or a view of the same base."""
     base = array.base
     if array is other or base is None:
         return array is other
-    if not isinstance(base, np.ndarray):  # it was made by its address
+    if not isinstance(base, np.ndarray):  # a view made from an address
         return np.may_share_memory(array, other)
     return base is other or base is other.base
 
 
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether the elements fill their memory, from the first on, in some order of the axes."""
+    """Return whether the elements fill their memory without gaps, in some order of the axes, with positive strides."""
     if len(shape) == 1:
         return strides[0] == itemsize or shape[0] < 2
     expected = itemsize
@@ -142,7 +142,7 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
 
 @lru_cache(maxsize=4096)
 def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
-    """Where the first element of an array is in the memory that its elements need, and the bytes of that memory."""
+    """Return the offset of the first element in the memory that an array spans, and the bytes of that memory."""
     if 0 in shape:
         return 0, 0
     reaches = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
@@ -151,7 +151,7 @@ def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
 
 
 def arrange(buffers: Iterable[Buffer]) -> int:
-    """Give the buffers places in the arena, so that those that are needed at the same time do not overlap; its size."""
+    """Assign offsets in the arena, so that buffers with overlapping lifetimes do not overlap; return the size of the arena."""
     arena = Arena()
     ordered = sorted(buffers, key=attrgetter("first"))
     ending = sorted(ordered, key=attrgetter("last"))
@@ -165,19 +165,18 @@ def arrange(buffers: Iterable[Buffer]) -> int:
 
 
 class Arena:
-    """Stretches of memory that are taken and released.
+    """A best-fit allocator of offsets, which merges free blocks.
 
-    A stretch that is free is joined with free neighbours at once. Each is found by its start and by its end; the smallest that is
-    large enough is found in the sorted sizes of those that there are.
+    Free blocks are indexed by start and by end, to merge neighbours, and by size in a sorted list.
     """
 
     def __init__(self) -> None:
         self.size = 0
-        self._end = 0  # from here on nothing is taken
-        self._sizes: dict[int, int] = {}  # start -> size, of those that are free
-        self._starts: dict[int, int] = {}  # end -> start
-        self._free: dict[int, dict[int, None]] = {}  # size -> starts; without those that are empty
-        self._sorted: list[int] = []  # its keys
+        self._end = 0  # the end of the last allocated block
+        self._sizes: dict[int, int] = {}  # start -> size of free blocks
+        self._starts: dict[int, int] = {}  # end -> start of free blocks
+        self._free: dict[int, dict[int, None]] = {}  # size -> starts of free blocks; no empty entries
+        self._sorted: list[int] = []  # the keys of ``_free``
 
     def take(self, nbytes: int) -> int:
         size = padded(nbytes)
@@ -186,12 +185,12 @@ class Arena:
             start = next(reversed(starts))
             self._remove(start, size)
             return start
-        at = bisect_left(self._sorted, size)
-        if at == len(self._sorted):
+        position = bisect_left(self._sorted, size)
+        if position == len(self._sorted):
             self._end += size
             self.size = max(self.size, self._end)
             return self._end - size
-        free = self._sorted[at]
+        free = self._sorted[position]
         start = next(reversed(self._free[free]))
         self._remove(start, free)
         self._add(start + size, free - size)
@@ -230,10 +229,10 @@ class Arena:
 
 
 def padded(nbytes: int) -> int:
-    """The bytes that an array takes in the arena."""
+    """Return the bytes that an array takes in the arena: a multiple of the alignment."""
     return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
 
 
 def packed(nbytes: int) -> int:
-    """The bytes from one array to the next in a stack: small ones share a line of cache, and none lies in two."""
+    """Return the bytes from one slot of a buffer to the next. Small slots share a cache line, and none crosses two."""
     return padded(nbytes) if nbytes > ALIGNMENT // 2 else 1 << max(nbytes - 1, 7).bit_length()

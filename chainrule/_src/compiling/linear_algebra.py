@@ -1,7 +1,7 @@
-"""NumPy's linear algebra as inner loops: the gufuncs of ``np.linalg``, which call LAPACK, and what NumPy does around them.
+"""Lower NumPy's linear algebra to the inner loops of the gufuncs of ``np.linalg``, which call LAPACK.
 
-NumPy computes in float64 or complex128 and converts the results back. A matrix for which there is no result leaves an "invalid"
-exception, and nothing else that is met counts: such a loop is `checked`, and eager raises what there is to raise.
+NumPy computes in float64 or complex128 and converts the results back. For a matrix without a result, a gufunc raises the "invalid"
+FP exception flag; NumPy ignores other flags. Such a loop is ``checked``: if it fails, the eager call raises the error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
 
 
 def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDType, ...], tuple[int, int]]:
-    """A gufunc of ``np.linalg``: its dtypes for these operands, and its loop."""
+    """Return a gufunc of ``np.linalg``, with its dtypes and its loop for these operands."""
     ufunc = getattr(_GUFUNCS, name, None)
     if not isinstance(ufunc, np.ufunc) or any(x.dtype.char not in "fdFD" or 0 in x.layout.shape for x in operands):
         raise Unlowered
@@ -37,7 +37,7 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDT
 
 
 def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand], checked: bool) -> None:
-    """Call a gufunc in the dtype that NumPy computes in."""
+    """Add a call of a gufunc in the dtype that NumPy computes in."""
     ufunc, dtypes, found = _gufunc(name, reads)
     given = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
     made = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
@@ -50,7 +50,7 @@ def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand
 
 
 def _like(loops: CallLoops, out: Operand, dtype: NumpyDType) -> Operand:
-    """A result, or memory of its shape in the dtype that it is computed in."""
+    """Return a result, or a temporary of its shape in the dtype that it is computed in."""
     return out if out.dtype == dtype else _memory(loops, out.layout.shape, dtype)
 
 
@@ -60,7 +60,7 @@ def _memory(loops: CallLoops, shape: tuple[int, ...], dtype: NumpyDType) -> Oper
 
 
 def _arguments(loops: CallLoops, call: TracedCall, count: int, options: Params) -> dict[str, bool | str]:
-    """The options of a call whose first ``count`` arguments are its only arrays."""
+    """Return the options of a call whose first ``count`` arguments are its only arrays."""
     given = options | dict(zip(options, call.args[count:], strict=False)) | call.kwargs
     if len(loops.reads) != count or len(given) != len(options) or len(call.args) > count + len(options):
         raise Unlowered
@@ -114,7 +114,7 @@ def svd(loops: CallLoops, call: TracedCall) -> None:
 
 
 def qr(loops: CallLoops, call: TracedCall) -> None:
-    """Householder's vectors take the place of a copy of the matrix; the triangle above them is R."""
+    """Lower ``np.linalg.qr``. The Householder vectors overwrite a copy of the matrix; the triangle above them is R."""
     mode = _arguments(loops, call, 1, {"mode": "reduced"})["mode"]
     if mode not in ("reduced", "complete", "r"):
         raise Unlowered
@@ -142,7 +142,7 @@ def qr(loops: CallLoops, call: TracedCall) -> None:
 
 
 def triangle(loops: CallLoops, x: Operand, out: Operand, k: int, upper: bool) -> None:
-    """The triangle of matrices that a diagonal ends."""
+    """Lower ``np.triu`` and ``np.tril``: the triangle on one side of a diagonal."""
     shape, itemsize = out.layout.shape, out.dtype.itemsize
     if x.layout.shape != shape or x.dtype != out.dtype or len(shape) < 2:
         raise Unlowered
@@ -159,7 +159,7 @@ def _triangle(loops: CallLoops, call: TracedCall) -> None:
     triangle(loops, loops.reads[0], loops.writes[0], given.get("k", 0), call.function is np.triu)
 
 
-#: NumPy's functions, and what finds their loops
+#: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.linalg.solve: solve,
     np.linalg.inv: inv,

@@ -1,10 +1,10 @@
-"""The body of a loop, recorded once: one plan computes every iteration, and another goes back through every one.
+"""Traced bodies of ``scan`` and ``fori_loop``: one plan runs all iterations, another one runs the backward pass through them.
 
-A :class:`Body` is a recording of ``(carry, x) -> (carry, y)`` without reads and writes. What it uses from around it are operands of
-the loop, like ``init`` and ``xs``. A loop is one operation (``iterated``): it gives what was carried to its end, the ys, and an array
-for each value that the way back needs, with all iterations of it. The way back (``pulled_back``) is one operation as well.
+``control_flow`` calls ``record_body`` and ``run_body``. A :class:`Body` is a trace of ``(carry, x) -> (carry, y)`` without value reads
+and writes. Captured arrays and tensors are operands of the loop, like ``init`` and ``xs``. A loop is one operation (``iterated``). Its
+results are the last carry, the ys, and the saved values of all iterations. The backward pass is one operation, too (``pulled_back``).
 
-Within ``compile`` these operations are what is recorded, so that a recording has the body once, whatever the number of iterations.
+Within ``compile`` these operations are traced, so a trace has the body once, whatever the number of iterations.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from chainrule._src.transforms.function_rule import in_graph
 ndarray = np.ndarray
 
 
-#: what native code raises where it cannot say what went wrong, as eager can
-UNTOLD = Handled, Failed
+#: exceptions of native code; an eager run raises the error with its message and location
+NATIVE_ERRORS = Handled, Failed
 
 
 class BodyRecorder(Recorder):
-    """Records the body of a loop, also inside of a recording, whose values it takes for arrays from outside.
+    """Records the body of a loop. Within a trace, traced values of that trace are captured arrays of the body.
 
-    What the body uses is not written by it, so that each tensor is an operand of its own, views of others among them.
+    The body does not write captured tensors, so each of them is an operand of its own, even if it is a view of another one.
 
     Attributes:
-        outer: the recorder of the recording that the loop is in.
+        outer: the recorder of the trace around the loop, or None.
     """
 
     def __init__(self, outer: Recorder | None) -> None:
@@ -70,7 +70,7 @@ class BodyRecorder(Recorder):
         raw = tensor._raw
         if getattr(raw, "level", None) is self.level:
             return
-        if type(raw) is Traced and isinstance(self.outer, BodyRecorder):  # of a recording further out
+        if type(raw) is Traced and isinstance(self.outer, BodyRecorder):  # a value of a trace further out
             self.outer.bring(tensor)
             raw = tensor._raw
         if type(raw) is Traced and self.outer is not None and raw.level is self.outer.level:
@@ -93,23 +93,23 @@ class BodyRecorder(Recorder):
 
 
 class Body:
-    """A recorded body.
+    """The traced body of a loop.
 
     Attributes:
-        carried, count: how many leaves are carried, and how many results there are: these, and the leaves of y.
-        outside: what it uses from around it: tensors, and arrays.
-        results: what the recording says of each result; spec: the structure of ``(carry, y)``.
+        carried, count: the number of carried leaves, and of all results: these and the leaves of y.
+        outside: the captured tensors and arrays.
+        results: the trace's record of each result; spec: the structure of ``(carry, y)``.
         iteration: the shape and dtype of each result of an iteration.
-        differentiable: whether gradients flow through it, and ``live`` the results that they flow from.
-        reached: the operands that they flow to: carried ones, those from outside, mapped ones.
-        lean: whether it is computed again on the way back, so that of an iteration no more is kept than what it began with.
+        differentiable: whether gradients flow through it; live: the results that they flow from.
+        reached: the operands that gradients flow to: carried, captured, then mapped ones.
+        lean: whether the backward pass recomputes iterations, so that only the carry and the operands of each one are saved.
     """
 
     def __init__(self, recording: Recording, carried: int, mapped: int, lean: bool) -> None:
         if recording.guards:
             raise Unrecordable("Python reads values in its body")
         if recording.writes or recording.effects or recording.drawn or recording.handled:
-            raise Unrecordable("its body does more than to compute its results")
+            raise Unrecordable("its body has side effects")
         self.carried, self._mapped, self._first = carried, mapped, carried + mapped
         self.results, self.spec, self.count = recording.results, recording.spec, len(recording.results)
         self.lean = lean
@@ -129,8 +129,8 @@ class Body:
         self.live: list[int] = []
         self.reached: list[int] = []
         self._kept: list[Var] = []
-        self._begun: list[int] = []  # the carried leaves that are kept as each iteration found them
-        back = None if recording.backward is None else self._way_back(recording, recording.backward)
+        self._kept_carries: list[int] = []  # the carried leaves that are saved at the begin of each iteration
+        back = None if recording.backward is None else self._backward_program(recording, recording.backward)
         program = Program(self._operands, constants, recording.calls, made + self._kept, [])
         self._forward = LoopOfProgram(program, carried, mapped)
         if back is not None:
@@ -138,11 +138,12 @@ class Body:
         for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
             var.forget()
 
-    def _way_back(self, recording: Recording, backward: Backward) -> tuple[Program, int, int]:
-        """What is kept of every iteration (``_kept``, and which leaves it began with), and one iteration of the way back.
+    def _backward_program(self, recording: Recording, backward: Backward) -> tuple[Program, int, int]:
+        """Return the program of one iteration of the backward pass, and its numbers of carried and mapped inputs.
 
-        Its carried inputs are the cotangents of carried results, and sums of what flows outside; its mapped ones those of ys, and what
-        was kept or mapped; its fixed ones what is from outside.
+        Its carried inputs are the cotangents of carried results, and the gradients of captured operands, which it accumulates. Its
+        mapped inputs are the cotangents of ys, the saved values and the mapped operands. Its fixed inputs are captured operands.
+        The method also chooses the values that every iteration saves (``_kept``, ``_kept_carries``).
         """
         carried, first = self.carried, self._first
         numbers = {id(x): i for i, x in enumerate(self.outside)}
@@ -150,9 +151,11 @@ class Body:
         grads = {at: g for at, g in zip(places, backward.grads, strict=True) if g is not None}
         self.live = list(backward.results)
         position = {var: i for i, var in enumerate(self._operands)}
-        calls, needed = (recording.calls, self._operands) if self.lean else _needed(recording, position, first)
+        calls, needed = (
+            (recording.calls, self._operands) if self.lean else _residuals_of_body(recording, position, first)
+        )
         self._kept = [var for var in needed if var not in position]
-        self._begun = sorted({position[var] for var in needed if position.get(var, carried) < carried})
+        self._kept_carries = sorted({position[var] for var in needed if position.get(var, carried) < carried})
         self._wanted = sorted({*[k for k in self.live if k < carried], *[at for at in places if at < carried]})
         self._outer = sorted([at for at in grads if at >= first])
         self._stacked = sorted([at for at in grads if carried <= at < first])
@@ -172,7 +175,7 @@ class Body:
             outputs.append(_sum(total, g, calls))
         summed = len(inputs)
         inputs += [seeds[k] for k in self.live if k >= carried]
-        inputs += [*self._kept, *[self._operands[at] for at in (*self._begun, *self._xs)]]
+        inputs += [*self._kept, *[self._operands[at] for at in (*self._kept_carries, *self._xs)]]
         mapped = len(inputs) - summed
         inputs += [self._operands[at] for at in self._fixed]
         return Program(inputs, constants, calls, outputs + [grads[at] for at in self._stacked], []), summed, mapped
@@ -181,32 +184,32 @@ class Body:
 
     @property
     def kept(self) -> int:
-        """How many arrays a loop gives beside its results."""
-        return len(self._kept) + len(self._begun)
+        """The number of saved-value arrays that a loop returns after its results."""
+        return len(self._kept) + len(self._kept_carries)
 
-    def _forth(self, length: int, reverse: bool) -> Order:
+    def _forward_order(self, length: int, reverse: bool) -> Order:
         return Order(
             length,
             reverse,
             tuple(range(len(self._operands))),
             tuple(range(self.carried)),
             tuple(range(self.carried, self.count + len(self._kept))),
-            tuple(self._begun),
+            tuple(self._kept_carries),
         )
 
     def run(self, operands: Sequence[object], length: int, reverse: bool) -> list[Any]:
-        """The whole loop, on arrays: what is carried to the end, the ys, and what is kept of all iterations."""
-        return self._forward.run(operands, self._forth(length, reverse), reporter("scan", self.ignored))
+        """Run the loop on arrays, and return the last carry, the ys and the saved values."""
+        return self._forward.run(operands, self._forward_order(length, reverse), reporter("scan", self.ignored))
 
-    # -- and back ----------------------------------------------------------------------------------------------------
+    # -- backward ----------------------------------------------------------------------------------------------------
 
-    def _back_again(self, present: tuple[bool, ...], length: int, reverse: bool) -> Order:
-        """How the way back goes, from the cotangents that are present, what was kept, and the operands of the loop."""
+    def _backward_order(self, present: tuple[bool, ...], length: int, reverse: bool) -> Order:
+        """Return the order of the backward pass, whose operands are the cotangents that are present, saved values and operands."""
         at = iter(range(len(present)))
         gs = {k: next(at) for k, there in enumerate(present) if there}
         kept = len(gs)
         begun = kept + len(self._kept)
-        operands = begun + len(self._begun)
+        operands = begun + len(self._kept_carries)
         given: list[int | None] = [gs.get(k) if k in self.live else None for k in self._wanted]
         given += [None] * len(self._outer)
         given += [gs.get(k) for k in self.live if k >= self.carried]
@@ -218,37 +221,44 @@ class Body:
         return Order(length, not reverse, tuple(given), tuple(finals), tuple(stacks), ())
 
     def back(self, given: tuple[object, ...], present: tuple[bool, ...], length: int, reverse: bool) -> list[Any]:
-        """The gradients of the operands in ``reached``, for those of the results that are ``present``; on arrays."""
-        return self._back.run(given, self._back_again(present, length, reverse), reporter("scan", self.ignored))
+        """Run the backward pass on arrays, and return the gradients of the operands in ``reached``.
+
+        Args:
+            given: the cotangents that are present, the saved values, and the operands of the loop.
+            present: for each result, whether it has a cotangent.
+        """
+        return self._back.run(given, self._backward_order(present, length, reverse), reporter("scan", self.ignored))
 
     # -- within a plan -----------------------------------------------------------------------------------------------
 
     def lowered(self, params: Params, reads: list[BufferView], results: list[Any]) -> Any:
-        """The loop, or the way back, as inner loops of a plan; None if it has none."""
+        """Return the template of the loop or of its backward pass, as a step of a plan; None if it cannot be lowered."""
         length, reverse = params["length"], params["reverse"]
         if "present" in params:
-            return self._back.lowered(self._back_again(params["present"], length, reverse), reads, results)
-        return self._forward.lowered(self._forth(length, reverse), reads, results)
+            return self._back.lowered(self._backward_order(params["present"], length, reverse), reads, results)
+        return self._forward.lowered(self._forward_order(length, reverse), reads, results)
 
 
 def _constant(content: TensorLike, constants: list[Var]) -> Var:
-    """A constant of a program."""
+    """Add a constant to a program."""
     var = Var(-1, np.array(content, order="C"))
     constants.append(var)
     return var
 
 
 def _sum(x: Var, y: Var, calls: list[TracedCall]) -> Var:
-    """``x + y``, as a call of a program."""
+    """Add a call of ``x + y`` to a program."""
     made = Var(-1, np.add(x.array, y.array))
     calls.append(new_call(np.add, "__call__", (x, y), (made,)))
     return made
 
 
-def _needed(recording: Recording, position: dict[Var, int], first: int) -> tuple[list[TracedCall], list[Var]]:
-    """What the way back needs of an iteration: calls that are made again, and arrays that are kept, or operands.
+def _residuals_of_body(
+    recording: Recording, position: dict[Var, int], first: int
+) -> tuple[list[TracedCall], list[Var]]:
+    """Return the calls that the backward pass repeats, and the saved arrays and operands that it needs.
 
-    Made again are views, and what is the same in all iterations.
+    It repeats calls that return views, and calls with the same results in all iterations.
     """
     assert recording.backward is not None
     makers: dict[Var, tuple[TracedCall, list[Var]]] = {}
@@ -260,22 +270,22 @@ def _needed(recording: Recording, position: dict[Var, int], first: int) -> tuple
             same.update(call.results)
         if alike or (call.function in VIEWS and len(used) == 1 and _is_view(call.results, used[0])):
             makers.update(dict.fromkeys(call.results, (call, used)))
-    again: set[int] = set()
+    repeated: set[int] = set()
     needed: dict[Var, None] = {}
     todo = list(recording.backward.residuals)
     while todo:
         var = todo.pop()
         if var in makers:
             call, used = makers[var]
-            again.add(id(call))
+            repeated.add(id(call))
             todo += used
         elif var not in recording.constants:
             needed[var] = None
-    return [call for call in recording.calls if id(call) in again], list(needed)
+    return [call for call in recording.calls if id(call) in repeated], list(needed)
 
 
 def _is_view(results: tuple[Var, ...], of: Var) -> bool:
-    """Whether results are views that are not much smaller than their array, so that it may be kept in their place."""
+    """Return whether results are views that are not much smaller than their base, so that the base can be saved instead."""
     alike = all([same_memory(var.array, of.array) for var in results])
     return alike and of.array.nbytes <= 2 * sum([var.array.nbytes for var in results])
 
@@ -288,16 +298,17 @@ def record_body(
     spec: TreeSpec,
     lean: bool,
 ) -> tuple[Body, Recording]:
-    """Record one iteration: the body, and what it was made of.
+    """Trace one iteration; return the body and the trace.
 
     Args:
-        function: of the leaves ``(carry, x)`` in their faces.
-        carry, xs: (array, whether it is a tensor for the user) of the leaves of an iteration.
-        live: for each of these whether gradients are to flow to it.
+        function: the body, called with tensors and Arrays.
+        carry, xs: (array, whether it is a tensor) for the leaves of the carry and of x.
+        live: for each of these, whether gradients flow to it.
         spec: the structure of ``((carry, x), {})``.
+        lean: whether the backward pass recomputes iterations.
 
     Raises:
-        Unrecordable: it cannot be.
+        Unrecordable: the body cannot be traced.
     """
     outer = LOCAL.recorder
     leaves = []
@@ -320,7 +331,7 @@ def record_body(
         return body, recording
     finally:
         if outer is not None:
-            outer.refusal = refusal  # the recording around it goes on without a recorded body
+            outer.refusal = refusal  # if the body cannot be traced, the trace around it runs it eagerly
 
 
 # -- the two operations ------------------------------------------------------------------------------------------------
@@ -328,7 +339,7 @@ def record_body(
 
 @discrete(listed=False, batch=each_example, outputs=("results", "kept"))
 def iterated(*operands: object, body: Body, length: int, reverse: bool) -> Any:
-    """All iterations of a loop."""
+    """Run all iterations of a loop."""
     return tuple(body.run(operands, length, reverse))
 
 
@@ -336,17 +347,17 @@ def iterated(*operands: object, body: Body, length: int, reverse: bool) -> Any:
 def pulled_back(
     *given: object, body: Body, present: tuple[bool, ...], length: int, reverse: bool
 ) -> tuple[NumpyArray, ...]:
-    """The gradients of a loop's operands."""
+    """Return the gradients of the operands of a loop."""
     return tuple(body.back(given, present, length, reverse))
 
 
 class Scan(Function):
-    """A loop on the tape: one node."""
+    """A loop as one node on the tape."""
 
     @staticmethod
-    def forward(ctx: Any, body: Body, length: int, reverse: bool, again: AnyFunction, *operands: Tensor) -> Any:
+    def forward(ctx: Any, body: Body, length: int, reverse: bool, run_eagerly: AnyFunction, *operands: Tensor) -> Any:
         made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
-        ctx.body, ctx.length, ctx.reverse, ctx.again = body, length, reverse, again
+        ctx.body, ctx.length, ctx.reverse, ctx.run_eagerly = body, length, reverse, run_eagerly
         constant = [y for k, y in enumerate(made) if k >= body.carried and k not in body.live]
         ctx.mark_non_differentiable(*constant)
         ctx.save_for_backward(*made[body.count :], *operands)
@@ -366,15 +377,15 @@ class Scan(Function):
             present = tuple([g is not None for g in gs])
             given = [g for g in gs if g is not None]
             params = {"body": body, "present": present, "length": ctx.length, "reverse": ctx.reverse}
-            with contextlib.suppress(*UNTOLD):
+            with contextlib.suppress(*NATIVE_ERRORS):
                 made = bind(pulled_back, [*given, *saved], params)
                 for at, g in zip(body.reached, made, strict=True):
                     grads[4 + at] = g
                 return tuple(grads)
-        with grad_mode(True):  # the gradient is to be differentiated, or an iteration has something to say
+        with grad_mode(True):  # the gradient has to be differentiable, or native code failed
             starts = [start_of(x) for x in operands]
             with starting_at(body.outside, starts[len(starts) - len(body.outside) :]):
-                results = ctx.again(starts)
+                results = ctx.run_eagerly(starts)
         pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
         wanted = [k for k, x in enumerate(starts) if x.requires_grad]
         if pairs and wanted:
@@ -386,10 +397,12 @@ class Scan(Function):
         return tuple(grads)
 
 
-def run_body(body: Body, operands: list[Tensor], length: int, reverse: bool, again: AnyFunction) -> tuple[Any, ...]:
-    """A loop as one operation: its results, as tensors."""
+def run_body(
+    body: Body, operands: list[Tensor], length: int, reverse: bool, run_eagerly: AnyFunction
+) -> tuple[Any, ...]:
+    """Run a loop as one operation, and return its results as tensors."""
     if body.differentiable and records():
-        made = Scan.apply(body, length, reverse, again, *operands)
+        made = Scan.apply(body, length, reverse, run_eagerly, *operands)
     else:
         made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
     return made[: body.count]

@@ -168,13 +168,13 @@ class LoopFinder:
         root, distance = rows(self._operand_root), rows(self._distance)
         offset = rows(self._operand_offset)
         column, origin, layout = trace.column[root], trace.origin[root], trace.layout[root]
-        place = offset + self.iteration[root] * _ITERATION
+        location = offset + self.iteration[root] * _ITERATION
         memory = self._memory[root]
         alike = layout[1:] == layout[:-1]
         step = offset[1:] - offset[:-1]
         carried = alike & (distance[1:] == distance[:-1]) & (distance[1:] >= 0) & (distance[1:] <= FARTHEST * period)
         carried &= column[1:] == column[:-1]
-        stride = place[1:] - place[:-1]
+        stride = location[1:] - location[:-1]
         strided = memory[1:] == memory[:-1]
         table = alike & (origin[1:] == CONSTANT) & (origin[:-1] == CONSTANT) & trace.dense[layout[1:]] & (step == 0)
         half = (count - 1) / 2
@@ -232,7 +232,7 @@ class LoopFinder:
                 if start < 0:
                     return None
                 members = trace.results[start : begin + count * period, column].reshape(-1, period)[:, bodies]
-                if age and not self._may_be_placed(start, begin, period, bodies, members[:age]):
+                if age and not self._can_use_buffers(start, begin, period, bodies, members[:age]):
                     return None
                 if (self.member[members[age:]] >= 0).any():
                     return False
@@ -268,7 +268,7 @@ class LoopFinder:
         self.loops.append(loop)
         return True
 
-    def _may_be_placed(self, start: int, begin: int, period: int, bodies: NumpyArray, members: NumpyArray) -> bool:
+    def _can_use_buffers(self, start: int, begin: int, period: int, bodies: NumpyArray, members: NumpyArray) -> bool:
         """Return whether results of calls before the loop can be written into its buffers."""
         trace = self._trace
         signatures = trace.signature[start:begin].reshape(-1, period)[:, bodies]

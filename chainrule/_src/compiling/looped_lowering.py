@@ -22,7 +22,7 @@ from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.rolling import Rolled, moved, table_of
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.compiling.steps import Lowering, Made, PlanStep
+from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 
@@ -51,8 +51,8 @@ def add_works(
         args: list[LoopArgument] = []
         for (kind, i), offset in kernel.args:
             if kind in (READ, WRITE):
-                place, start = (reads if kind == READ else writes)[i]
-                args.append((place, start + offset, None))
+                location, start = (reads if kind == READ else writes)[i]
+                args.append((location, start + offset, None))
             elif kind == TEMPORARY:
                 args.append((temporaries[i], offset, None))
             elif kind == MEMORY:
@@ -71,7 +71,7 @@ class LoweredLoop:
     Attributes:
         first, end: its steps, as indices of all steps.
         count: the number of iterations.
-        reads, writes: for each step the places of its operands and results: (place, offset) pairs. Places move from
+        reads, writes: for each step the locations of its operands and results: (location, offset) pairs. Locations move from
             one iteration to the next.
         numbers: for each step the numbers of every iteration, where they differ.
         local: the buffers that every iteration writes before it reads them.
@@ -139,13 +139,13 @@ class LoopedLowering(Lowering):
         for call, used in calls[at:]:
             self._add(call, used)
 
-    # -- where arrays are --------------------------------------------------------------------------------------------
+    # -- locations of arrays -----------------------------------------------------------------------------------------
 
-    def _result(self, var: Var, made: Made) -> BufferView:
+    def _result(self, var: Var, made: ResultLayout) -> BufferView:
         slot = self._trace.slots[var]
         if self._found.member[slot] < 0:
             return super()._result(var, made)
-        buffer, offset = self._place(slot)
+        buffer, offset = self._location(slot)
         self._count += 1
         return BufferView(self._count, buffer, offset, made.shape, made.strides, made.dtype, made.layout)
 
@@ -168,7 +168,7 @@ class LoopedLowering(Lowering):
         if self._found.member[root] < 0 and self._value(self._trace.variables[root]).buffer.kind != ARENA:
             self._add(*self._views[var])  # Python's steps take such views from steps
             return self.values[var]
-        buffer, offset = self._place(slot)
+        buffer, offset = self._location(slot)
         return self._view(buffer, offset, var.array)
 
     @functools.cached_property
@@ -183,7 +183,7 @@ class LoopedLowering(Lowering):
         here, there = trace.root[trace.slots[x]], trace.root[trace.slots[y]]
         return x is y or (here != there and bool(found.member[here] >= 0))
 
-    def _place(self, slot: int) -> tuple[Buffer, int]:
+    def _location(self, slot: int) -> tuple[Buffer, int]:
         """Return the buffer that an array lies in, and its offset in bytes."""
         trace, found = self._trace, self._found
         root, offset = int(trace.root[slot]), int(trace.offset[slot])
@@ -228,7 +228,7 @@ class LoopedLowering(Lowering):
         self.loops[first_step] = lowered
 
     def _written(self, buffer: LoopBuffer, value: BufferView) -> tuple[Any, int]:
-        """Return the place that a result of the body is written to, and its offset."""
+        """Return the location that a result of the body is written to, and its offset."""
         move = (
             None
             if buffer.slots == 1
@@ -239,7 +239,7 @@ class LoopedLowering(Lowering):
         return moved(value.buffer, (), move, 0), value.offset
 
     def _read(self, loop: TraceLoop, body: int, operand: int, k: int, value: BufferView) -> tuple[Any, int]:
-        """Return the place that an operand of the body is read from, and its offset."""
+        """Return the location that an operand of the body is read from, and its offset."""
         trace = self._trace
         width = len(loop.relation)
         here, there = int(trace.operands[operand]), int(trace.operands[operand + width])
@@ -256,8 +256,8 @@ class LoopedLowering(Lowering):
             step += buffer.stride if buffer.kind == SAVED else 0
             return moved(value.buffer, (), (step, 0, 0) if step else None, 0), value.offset
         if loop.relation[k] == STRIDED:
-            _, at = self._place(here)
-            _, next_at = self._place(there)
+            _, at = self._location(here)
+            _, next_at = self._location(there)
             move: Move | None = (next_at - at, 0, 0) if next_at != at else None
             return moved(value.buffer, (), move, 0), value.offset
         every = [trace.variables[int(trace.root[trace.operands[operand + i * width]])] for i in range(loop.count)]

@@ -1,4 +1,7 @@
-"""Inner loops: the C functions that NumPy runs for its ufuncs, and how a call goes through its arrays with them."""
+"""Ufunc inner loops: the C functions that NumPy runs for its ufuncs, with the axes and strides that they are called on.
+
+``lowering`` makes the ``Template`` of a call: the ``Loop`` objects that compute its results. ``native_executor`` encodes them.
+"""
 
 from __future__ import annotations
 
@@ -15,31 +18,31 @@ from chainrule._src.native import OWN, loop
 from chainrule._src.native.code import loop_step
 
 READ, WRITE, TEMPORARY, NUMBER, MEMORY = range(5)
-#: what an argument of a loop is, and which one: of the memories of factors, that of matrices of this size
+#: the kind of an argument and its index; for MEMORY, the size of the matrices whose factors are stored there
 Slot = tuple[int, int]
-#: elements that blocks are a multiple of, so that vectors end where they end in one long run; and the most that whole rows of
-#: such a multiple may have
+#: the number of elements that blocks are a multiple of, so that SIMD vectors end as in one long run; and the maximum number of
+#: elements of the shortest block of whole rows
 ROUND, LONGEST_ROWS = 64, 1 << 16
-#: dtypes that loops are looked up for
+#: dtype kinds with loops
 KINDS = "fciub"
 
 
 class Loop:
-    """One inner loop, called along the first axis for every index of the others.
+    """One inner loop, which is called along the first axis for every index of the others.
 
     Attributes:
-        name: of the function.
-        address, data: where the C function and its data are.
-        axes: innermost first; the strides are those of each argument.
+        name: the name of the function.
+        address, data: the addresses of the C function and of its data.
+        axes: the axes, innermost first, with a stride for each argument.
         args: (slot, offset in bytes) of each argument.
-        core, core_strides: of a gufunc.
-        outputs: how many arguments, the last ones, are written.
-        elementwise: whether every element of the outputs is written once, from elements at the same index.
-        in_place: whether the result may take the place of an operand: the loop does the same for one array as for two.
-        checked: whether it may fail: an "invalid" exception that it leaves says that it did.
-        shared: a loop that does the same with factors that it shares, if there is one.
-        itemsizes: of each argument's elements.
-        total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
+        core, core_strides: the core lengths and strides of a gufunc.
+        outputs: the number of arguments that are written: the last ones.
+        elementwise: whether each element of the outputs is written once, from elements at the same index.
+        in_place: whether the result may be written into the memory of an operand.
+        checked: whether it may fail; it then raises the "invalid" FP exception flag.
+        shared: a loop that computes the same with cached factors of a matrix, if there is one.
+        itemsizes: the itemsize of each argument.
+        total, row: the number of elements if the loop may be in a group, else 0; the length of a row, or 0 for any.
     """
 
     def __init__(
@@ -77,7 +80,7 @@ class Loop:
 
     @functools.cached_property
     def words(self) -> tuple[list[int], list[int]]:
-        """The words of the loop before and after the places of its arguments."""
+        """The code words of the loop before and after the locations of its arguments."""
         inner, *outer = self.axes
         count = len(self.args)
         shared = bool(outer) and all(outer[-1].strides[count - self.outputs :])
@@ -97,12 +100,12 @@ class Loop:
 
 
 class Template:
-    """The loops of a call.
+    """The inner loops of a call, for operands of given layouts.
 
     Attributes:
-        loops: in order.
-        temporaries: bytes of each.
-        numbers: constants of no dimension.
+        loops: the loops, in order.
+        temporaries: the bytes of each temporary array.
+        numbers: 0-d constants.
     """
 
     __slots__ = ("loops", "numbers", "temporaries")
@@ -114,7 +117,7 @@ class Template:
 
     @property
     def may_fail(self) -> bool:
-        """Whether there may be no result for some operands."""
+        """Whether the call may fail for some operands."""
         return any([loop.checked for loop in self.loops])
 
     def temporary(self, nbytes: int) -> Slot:
@@ -127,7 +130,7 @@ class Template:
 
 
 class Operand:
-    """An array, or a part of one, that a loop is to go through."""
+    """An array, or a part of one, as an operand of loops."""
 
     __slots__ = ("dtype", "layout", "offset", "slot")
 
@@ -139,14 +142,14 @@ class Operand:
 
 
 class Unlowered(Exception):
-    """A call that has no loops that are known to do the same."""
+    """Raised for a call that cannot be lowered: no inner loops are known to give the same bits."""
 
 
 # -- the loops of ufuncs -----------------------------------------------------------------------------------------------
 
 
 def type_of(x: object) -> Any:
-    """What decides about an argument's part in type resolution: a dtype, or the type of a Python number."""
+    """Return the type of an argument for type resolution: a dtype, or the type of a Python number."""
     if isinstance(x, Operand):
         return x.dtype
     if type(x) in (int, float, complex):
@@ -162,7 +165,7 @@ _LOOPS: dict[Any, Any] = {}
 
 
 def ufunc_loop(ufunc: np.ufunc, types: Sequence[object]) -> tuple[tuple[NumpyDType, ...], tuple[int, int]]:
-    """The dtypes that a ufunc computes in, and the address of that loop."""
+    """Return the dtypes that a ufunc computes in, and its loop for them."""
     key = (ufunc, *types)
     known = _LOOPS.get(key)
     if known is None:
@@ -179,7 +182,7 @@ def resolved_dtypes(ufunc: np.ufunc, types: tuple[Any, ...], reduction: bool) ->
 
 
 def loop_of(ufunc: np.ufunc, dtypes: tuple[NumpyDType, ...]) -> tuple[int, int]:
-    """The address of the loop for these dtypes, and of its data."""
+    """Return the addresses of a ufunc's loop for these dtypes and of its data."""
     if any(dtype.kind not in KINDS or not dtype.isnative for dtype in dtypes) or _raises(ufunc, dtypes):
         raise Unlowered
     chars = [dtype.char for dtype in dtypes]
@@ -193,16 +196,17 @@ def loop_of(ufunc: np.ufunc, dtypes: tuple[NumpyDType, ...]) -> tuple[int, int]:
 
 
 def is_exact(ufunc: np.ufunc, dtype: NumpyDType) -> bool:
-    """Whether a loop gives the one right result for each element, wherever the elements lie."""
+    """Return whether the results of a loop do not depend on strides and alignment: each is rounded correctly."""
     return ufunc in EXACT and (dtype.kind != "c" or ufunc in _EXACT_COMPLEX)
 
 
 def _raises(ufunc: np.ufunc, dtypes: tuple[NumpyDType, ...]) -> bool:
-    """Whether a loop may set an exception."""
+    """Return whether a loop may raise a Python exception."""
     return ufunc is np.power and dtypes[0].kind in "iu"
 
 
 def own_loop(name: str) -> tuple[int, int]:
+    """Return a loop of chainrule's C extension."""
     address = OWN.get(name)
     if address is None:
         raise Unlowered
@@ -210,7 +214,7 @@ def own_loop(name: str) -> tuple[int, int]:
 
 
 def initial_of(ufunc: np.ufunc, dtype: NumpyDType) -> NumpyArray | None:
-    """What NumPy starts a reduction with; None: with the first elements."""
+    """Return the initial value of a reduction, or None if NumPy starts with the first elements."""
     if ufunc.identity is None:
         return None
     if ufunc is np.add and dtype.kind in "fc":  # it is -0.0 in some versions
@@ -219,12 +223,12 @@ def initial_of(ufunc: np.ufunc, dtype: NumpyDType) -> NumpyArray | None:
 
 
 def known(names: str) -> frozenset[Any]:
-    """The functions of those names that this NumPy has."""
+    """Return the NumPy functions of these names that this version of NumPy has."""
     return frozenset(getattr(np, name) for name in names.split() if hasattr(np, name))
 
 
-#: ufuncs whose loops have for real numbers nothing to choose (as maximum has of 0.0 and -0.0), and those of complex ones;
-#: negative, isnan, isinf, isfinite and signbit are wrong in some versions of NumPy where their results do not lie side by side
+#: ufuncs whose results are determined bit by bit for real numbers, and those for complex numbers. (maximum of 0.0 and -0.0 is not.)
+#: negative, isnan, isinf, isfinite and signbit are left out: some versions of NumPy are wrong for outputs that are not contiguous
 EXACT = known(
     """
     add subtract multiply divide true_divide positive absolute fabs sqrt square reciprocal sign copysign
@@ -233,5 +237,5 @@ EXACT = known(
     """
 )
 _EXACT_COMPLEX = known("add subtract positive conjugate equal not_equal")
-#: gufuncs whose loops need nothing but their operands
+#: gufuncs whose loops need only their operands
 GENERALIZED = known("matmul vecdot matvec vecmat")

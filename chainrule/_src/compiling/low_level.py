@@ -1,4 +1,7 @@
-"""Compiled functions as C functions, which SciPy calls without Python in between."""
+"""Make C callbacks for SciPy (``scipy.LowLevelCallable``) from compiled functions.
+
+``Compiled.as_low_level_callable`` calls ``arguments_of`` and ``low_level_callable``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ DOUBLE = np.dtype(np.float64)
 
 
 def arguments_of(name: str, examples: tuple[object, ...]) -> tuple[NumpyArray, ...]:
-    """Arrays like those that the function is to be called with: numbers, or one array of one dimension."""
+    """Return float64 arrays like the arguments that SciPy will pass: 0-d arrays, or one 1-D array."""
     arrays = tuple([np.array(x, DOUBLE) for x in examples])
     if not arrays or not (all([x.ndim == 0 for x in arrays]) or (len(arrays) == 1 and arrays[0].ndim == 1)):
         raise errors.compile_low_level_arguments(name, [x.shape for x in arrays])
@@ -28,7 +31,7 @@ def arguments_of(name: str, examples: tuple[object, ...]) -> tuple[NumpyArray, .
 
 
 def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...]) -> LowLevelCallable:
-    """The C function of a recording, which calls with these arguments take."""
+    """Return the C callback of the trace of a tree, for calls with such arguments."""
     from scipy import LowLevelCallable
 
     if not AVAILABLE:
@@ -36,13 +39,13 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...])
     recording = tree.root.recording
     if recording is None:
         assert tree.root.guard is not None
-        raise errors.compile_not_low_level(name, "Python reads a value in it; np.where chooses without")
+        raise errors.compile_not_low_level(name, "Python reads a value in it; choose with np.where instead")
     plan = tree.root.plan
     if reason := _why_not(recording, plan):
         raise errors.compile_not_low_level(name, reason)
     entry = plan.entry(None)
     if entry is None:
-        raise errors.compile_not_low_level(name, "its result is an argument, or one of its steps is Python's")
+        raise errors.compile_not_low_level(name, "its result is an argument, or Python runs one of its steps")
     out = recording.results[0].var
     assert out is not None
     kind = "integrand" if not arguments[0].shape else "line_filter" if out.shape else "filter"
@@ -52,18 +55,18 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...])
 
 
 def _why_not(recording: Recording, plan: ExecutionPlan) -> str:
-    """Why a recording can't be a C function; "" if it can."""
+    """Return the reason why a trace cannot be a C callback, or ""."""
     if recording.drawn:
         return "it draws random numbers"
     if recording.effects or recording.writes or recording.states or recording.backward is not None:
-        return "it changes tensors from outside, or gradients flow through it"
+        return "it changes captured tensors, or gradients flow through it"
     out = recording.results[0].var if len(recording.results) == 1 else None
     if out is None:
         return "it has to return one array"
     if out.dtype != DOUBLE or len(out.shape) > 1:
-        return f"it returns {out.dtype}{list(out.shape)}, and SciPy takes float64[] or float64[n]"
+        return f"it returns {out.dtype}{list(out.shape)}, and SciPy needs float64[] or float64[n]"
     python = [step.name for step in plan.steps if step.template is None and not step.view]
     if python:
         return f"{', '.join(dict.fromkeys(python))} is a step that Python runs"
     failing = [step.name for step in plan.steps if step.template is not None and step.template.may_fail]
-    return f"{', '.join(dict.fromkeys(failing))} may raise an error, which SciPy does not look for" if failing else ""
+    return f"{', '.join(dict.fromkeys(failing))} may raise an error, which SciPy does not check for" if failing else ""

@@ -1,8 +1,8 @@
-"""Calls as inner loops, in the order in which NumPy runs them.
+"""Lower calls to ufunc inner loops, in the order in which NumPy runs them.
 
-What a call lowers to depends on its function and the layouts of its arrays only, so it is worked out once for calls that are
-alike. The result is a :class:`~chainrule._src.compiling.loops.Template`, whose operands are slots: what the call reads, what it
-writes, temporaries, numbers.
+``LoopLowerer.template_of`` returns the :class:`~chainrule._src.compiling.loops.Template` of a call. Templates depend only on the
+function, the arguments and the layouts of arrays, so they are cached by these. The operands of a template are slots: arrays that the
+call reads or writes, temporaries, numbers. ``steps`` and ``trace`` call it.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ from chainrule._src.compiling import gathers, indexed, linear_algebra, moves, or
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
-from chainrule._src.compiling.steps import Made
+from chainrule._src.compiling.steps import ResultLayout
 from chainrule._src.compiling.trials import power
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.recorded import RowCallable, TracedCall, Var
 from chainrule._src.interpreters.traced import scalar_pow
 
-#: calls that are remembered
+#: the maximum number of cached templates
 MOST = 20_000
 
 
 class LoopLowerer:
-    """Finds the loops of calls, and remembers them by function, arguments and layouts of arrays."""
+    """Finds the templates of calls, and caches them by function, arguments and layouts of arrays."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
+        self._templates: dict[Any, Any] = {}
         self._layouts: dict[Any, int] = {}
         self._numbers = itertools.count(1)
 
-    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[Made]] | None:
-        """The loops of a call, and what its results are like; None if it has no loops.
+    def template_of(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[ResultLayout]] | None:
+        """Return the template of a call, and the layouts of its results; None if the call cannot be lowered.
 
         Args:
-            reads: the Values of the Vars among its arguments.
+            call: the call.
+            reads: the BufferViews of the Vars among its arguments.
         """
         function = call.function
         if type(function) is RowCallable and "body" in function.params:
             return function.params["body"].lowered(function.params, reads, [var.array for var in call.results])
         if gathers.reads_positions(call):
-            return self._lower(call, reads)  # what it comes to depends on the content of an array, too
+            return self._lower(call, reads)  # the template depends on the content of an array, too
         if type(function) is Rebuilt:
             return self._lower(call, reads)
         if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is RowCallable):
-            return None  # nor is it remembered, and so kept
+            return None  # not cached, since the cache would keep the function alive
         values = iter(reads)
         try:
             parts: list[Any] = [self._function(call.function), call.method]
@@ -64,21 +65,21 @@ class LoopLowerer:
             for name, x in call.kwargs.items():
                 parts.append((name, self._part(x, values)))
             key = tuple(parts)
-            found = self._known.get(key, self)
+            found = self._templates.get(key, self)
         except TypeError:  # an argument that has no hash
             return self._lower(call, reads)
         if found is self:
-            if len(self._known) > MOST:
-                self._known.clear()
-            found = self._known[key] = self._lower(call, reads)
+            if len(self._templates) > MOST:
+                self._templates.clear()
+            found = self._templates[key] = self._lower(call, reads)
         return found
 
     def copy(self, value: BufferView, target: BufferView) -> Template | None:
-        """The loops that copy a value to another one; None for what is no number."""
+        """Return the template of a copy; None if an array is not of numbers."""
         if not _is_number(value.dtype) or not _is_number(target.dtype):
             return None
         key = (None, self._layout(value), self._layout(target))
-        found = self._known.get(key, self)
+        found = self._templates.get(key, self)
         if found is self:
             loops = CallLoops([value], [target])
             try:
@@ -86,11 +87,11 @@ class LoopLowerer:
                 found = loops.template
             except Unlowered:
                 found = None
-            self._known[key] = found
+            self._templates[key] = found
         return found
 
     def function_key(self, call: TracedCall) -> Any:
-        """The function of a call, by which its loops are cached; None if they depend on more than arguments and layouts."""
+        """Return the part of a cache key for the function of a call; None if the template depends on more than the key."""
         function = call.function
         if type(function) is RowCallable:
             return None if "body" in function.params else self._function(function)
@@ -98,11 +99,11 @@ class LoopLowerer:
 
     @staticmethod
     def reads_content(call: TracedCall) -> bool:
-        """Whether the loops of a call depend on the content of constants among its operands."""
+        """Return whether the template of a call depends on the content of constants among its operands."""
         return gathers.reads_positions(call)
 
     def _part(self, x: Any, values: Iterator[BufferView]) -> Any:
-        """An argument as a part of a key: of an array the layout alone."""
+        """Return the part of a cache key for an argument; of an array its layout."""
         kind = type(x)
         if kind is Var:
             value = next(values)
@@ -118,7 +119,7 @@ class LoopLowerer:
         return (kind, x)
 
     def _function(self, function: object) -> Any:
-        """A function as a part of a key: of a row its parameters, too."""
+        """Return the part of a cache key for a function; of an op definition with its parameters."""
         if type(function) is not RowCallable:
             return function
         return (function.prim, *[(name, self._part(x, iter(()))) for name, x in function.params.items()])
@@ -129,7 +130,7 @@ class LoopLowerer:
             value.layout = self._layouts.setdefault(key, next(self._numbers))
         return value.layout
 
-    def _lower(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[Made]] | None:
+    def _lower(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[ResultLayout]] | None:
         if not all([_is_number(value.dtype) for value in reads]) or not all(
             [_is_number(v.dtype) for v in call.results]
         ):
@@ -144,7 +145,7 @@ class LoopLowerer:
                 add(loops, call)
         except Unlowered:
             return None
-        return loops.template, [Made(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
+        return loops.template, [ResultLayout(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
 
 
 def _is_number(dtype: NumpyDType) -> bool:
@@ -152,7 +153,7 @@ def _is_number(dtype: NumpyDType) -> bool:
 
 
 def add(loops: CallLoops, call: TracedCall) -> None:
-    """Find the loops of a call."""
+    """Add the loops of a call."""
     function = call.function
     if isinstance(function, np.ufunc):
         _ufunc(loops, call, function)
@@ -192,7 +193,7 @@ def _elementwise(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None
 
 
 def _clip(loops: CallLoops, call: TracedCall) -> None:
-    """``np.clip`` with both bounds is a ufunc that has no name among NumPy's functions."""
+    """Lower ``np.clip`` with both bounds, which is a ufunc without a public name."""
     ufunc = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", None)
     if not isinstance(ufunc, np.ufunc) or len(call.args) != 3 or call.kwargs or any(x is None for x in call.args):
         raise Unlowered
@@ -200,7 +201,7 @@ def _clip(loops: CallLoops, call: TracedCall) -> None:
 
 
 def _power(loops: CallLoops, call: TracedCall) -> None:
-    """``x ** n``: NumPy has other functions for a few n, and `power` for the others."""
+    """Lower ``x ** n`` by ``np.power``, except for a few n for which NumPy calls other functions."""
     x, n = loops.arguments(call.args)
     if not isinstance(x, Operand) or x.dtype.kind not in "fc" or call.kwargs:
         raise Unlowered
@@ -215,7 +216,7 @@ def _power(loops: CallLoops, call: TracedCall) -> None:
 
 
 def _scalar_power(loops: CallLoops, call: TracedCall) -> None:
-    """``x ** y`` of NumPy's scalars."""
+    """Lower ``x ** y`` of NumPy scalars."""
     (out,) = loops.writes
     arguments = loops.arguments(call.args)
     if out.dtype.char not in "fd" or any([x.dtype != out.dtype for x in loops.reads]):
@@ -226,7 +227,7 @@ def _scalar_power(loops: CallLoops, call: TracedCall) -> None:
     loops.elementwise("power", power(out.dtype), inputs, [out], exact=False)
 
 
-#: NumPy's functions, and what finds their loops
+#: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     operator.pow: _power,
     scalar_pow: _scalar_power,

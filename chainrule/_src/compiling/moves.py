@@ -1,4 +1,4 @@
-"""Copies, choices and arrays of one number as inner loops of our own."""
+"""Lower functions that copy, select and fill elements to C loops of chainrule: ``where``, ``concatenate``, ``roll``, ``zeros``, …"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def where(loops: CallLoops, call: TracedCall) -> None:
     (out,) = loops.writes
     if not isinstance(condition, Operand) or condition.dtype != np.bool_:
         raise Unlowered
-    if np.result_type(_example(x), _example(y)) != out.dtype:
+    if np.result_type(_type_of(x), _type_of(y)) != out.dtype:
         raise Unlowered
     inputs = [condition, loops.converted(x, out.dtype), loops.converted(y, out.dtype)]
     name = f"select{out.dtype.itemsize}"
@@ -47,13 +47,13 @@ def cast(loops: CallLoops, call: TracedCall) -> None:
     loops.copy(loops.reads[0], loops.writes[0])
 
 
-def laid(loops: CallLoops, call: TracedCall) -> None:
-    """A copy with other strides."""
+def restrided(loops: CallLoops, call: TracedCall) -> None:
+    """Lower a copy with other strides."""
     loops.copy(loops.reads[0], loops.writes[0])
 
 
 def reshaped(loops: CallLoops, call: TracedCall) -> None:
-    """A reshape that copies: elements in C order."""
+    """Lower a reshape that copies elements in C order."""
     orders = call.args[1 if call.function is np.ravel else 2 :]
     if len(loops.reads) != 1 or any([order != "C" for order in (*orders, call.kwargs.get("order", "C"))]):
         raise Unlowered
@@ -66,8 +66,8 @@ def reshaped(loops: CallLoops, call: TracedCall) -> None:
 
 
 def joined(loops: CallLoops, call: TracedCall) -> None:
-    """Concatenation and stacking: every array is copied to its place."""
-    arrays, axis = _two(call, ("arrays", "axis"), 0)
+    """Lower concatenation and stacking: copy each array into its part of the result."""
+    arrays, axis = _two_arguments(call, ("arrays", "axis"), 0)
     (out,) = loops.writes
     ndim = len(out.layout.shape)
     stacked = call.function is np.stack
@@ -89,7 +89,7 @@ def joined(loops: CallLoops, call: TracedCall) -> None:
 
 
 def rolled(loops: CallLoops, call: TracedCall) -> None:
-    """Elements go along their axes, and from the ends to the beginnings: every part is copied to its place."""
+    """Lower ``np.roll``: copy each part of the array to its shifted position."""
     given = dict(zip(("a", "shift", "axis"), call.args, strict=False)) | call.kwargs
     (x,), (out,) = loops.reads, loops.writes
     shape = x.layout.shape
@@ -114,13 +114,13 @@ def rolled(loops: CallLoops, call: TracedCall) -> None:
 
 
 def _rolled_parts(length: int, shift: int) -> list[tuple[int, int, int]]:
-    """The parts of an axis: where each begins, where it goes, and its length."""
+    """Return the parts of an axis as (start, start in the result, length)."""
     shift = shift % length if length else 0
     return [part for part in ((0, shift, length - shift), (length - shift, 0, shift)) if part[2] or not length]
 
 
 def filled(loops: CallLoops, call: TracedCall) -> None:
-    """An array of one number."""
+    """Lower functions that fill an array with one number."""
     (out,) = loops.writes
     if call.function in (np.full, np.full_like):
         fill = call.args[1] if len(call.args) == 2 else None
@@ -132,21 +132,21 @@ def filled(loops: CallLoops, call: TracedCall) -> None:
 
 
 def embedded(loops: CallLoops, shape: Shape, index: tuple[object, ...]) -> None:
-    """Zeros with an array at a basic index."""
+    """Lower zeros with an array at a basic index."""
     (x,), (out,) = loops.reads, loops.writes
     loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
     _write(loops, x, out, lambda array: element(array, index) if _is_basic(index) else None)
 
 
 def undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Shape) -> None:
-    """Zeros with an array on a diagonal."""
+    """Lower zeros with an array on a diagonal."""
     (x,), (out,) = loops.reads, loops.writes
     loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
     _write(loops, x, out, lambda array: np.diagonal(array, offset, axis1, axis2))
 
 
 def put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
-    """An array with values at an index."""
+    """Lower a copy of an array with values written at an index."""
     if accumulate or not _is_basic(index):
         indexed.put(loops, index, accumulate)
         return
@@ -156,14 +156,14 @@ def put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
 
 
 def put_view(loops: CallLoops, steps: Any) -> None:
-    """An array with values where a view of it is."""
+    """Lower a copy of an array with values written into a view of it."""
     base, values = loops.reads
     loops.copy(base, loops.writes[0])
     _write(loops, values, loops.writes[0], lambda array: functools.reduce(_after_step, steps, array))
 
 
 def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any], object]) -> None:
-    """Copy values to where a view of the result is."""
+    """Copy values into a view of the result."""
     memory = with_strides(np.zeros(out.layout.shape, out.dtype), out.layout.strides)
     region = view(memory)
     if type(region) is not ndarray or region.dtype != values.dtype:
@@ -171,7 +171,7 @@ def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any]
     if region.size == 0:
         return
     if not np.may_share_memory(memory, region):
-        raise Unlowered  # it is no view, but a copy
+        raise Unlowered  # a copy, not a view
     offset = address(region) - address(memory)
     loops.copy(values, Operand(out.slot, region.shape, region.strides, region.dtype, offset))
 
@@ -185,19 +185,19 @@ def _after_step(array: NumpyArray, step: tuple[Primitive, Params]) -> Any:
     return row(array, **params)
 
 
-def _example(x: object) -> Any:
+def _type_of(x: object) -> Any:
     return x.dtype if isinstance(x, Operand) else x
 
 
-def _two(call: TracedCall, names: tuple[str, str], default: int) -> tuple[Any, Any]:
-    """The two arguments of a function."""
+def _two_arguments(call: TracedCall, names: tuple[str, str], default: int) -> tuple[Any, Any]:
+    """Return the two arguments of a function by name, the second with a default."""
     given = dict(zip(names, call.args, strict=False)) | call.kwargs
     if len(call.args) > 2 or not set(given) <= set(names):
         raise Unlowered
     return given[names[0]], given.get(names[1], default)
 
 
-#: NumPy's functions, and what finds their loops
+#: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.zeros: filled,
     np.zeros_like: filled,
@@ -205,7 +205,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.ones_like: filled,
     np.full: filled,
     np.full_like: filled,
-    with_strides: laid,
+    with_strides: restrided,
     np.where: where,
     np.copy: cast,
     np.reshape: reshaped,
@@ -218,7 +218,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
 }
 if hasattr(np, "astype"):
     FUNCTIONS[np.astype] = cast
-#: rows that are recorded as one call
+#: the functions that lower op definitions which are traced as one call
 ROWS: dict[str, Callable[..., None]] = {
     "embed": embedded,
     "index_put": put,

@@ -1,8 +1,8 @@
-"""Runs a plan's loops without Python in between.
+"""Run the kernel calls of a plan in native code.
 
-Steps that are loops make up segments. Each becomes one program of :mod:`chainrule._src.native.code`, whose arguments are places in the
-arena, in inputs, constants and outputs. If there is nothing else, the plan is one call of that program. Otherwise Python goes
-from step to step, and a segment is one of them.
+``plan`` passes a lowered program to ``Native``. Consecutive steps with kernel calls form segments. Each segment is encoded as a program
+of :mod:`chainrule._src.native.code`, whose arguments are offsets in the arena, inputs, constants and outputs. A plan of segments
+alone is one call of native code (``NativePlan``). Otherwise an ``Executor`` runs segments and Python steps in turn.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from chainrule._src.compiling.layout import (
     Buffer,
     BufferView,
     Move,
-    Moving,
+    MovingBuffer,
     address,
     arrange,
-    in_stack,
+    enclosing_buffer,
     root_of,
 )
 from chainrule._src.compiling.looped_lowering import LoweredLoop, add_works
@@ -45,32 +45,33 @@ from chainrule._src.native import code as words
 
 ndarray = np.ndarray
 
-#: bytes that a group's loops hand to each other in a block, and limits of the elements of a block
+#: the bytes of a group's intermediate values per block, and the limits of the number of elements of a block
 CACHED = 192 * 1024
 SHORTEST, LONGEST = 1024, 8192
 
-UNFIT = "an array of a plan has not the layout that it was planned for, or is read-only and to be written"
+UNFIT = "an array of a plan does not have the layout that it was planned for, or is written and read-only"
 
 
 class NativeSegment:
-    """Steps that run one after the other without Python.
+    """Consecutive steps that run in native code.
 
     Attributes:
-        steps: their numbers.
-        items: their loops and groups, in the order in which they run.
-        loops: of each, the first and last step of the body, the last step of all iterations, and how many there are.
+        steps: the indices of the steps.
+        works: their kernel calls outside of detected loops.
+        items: the kernel calls, groups and loops, in the order in which they run.
+        loops: for each loop the first and last step of the body, the last step of all iterations, and the trip count.
     """
 
     def __init__(
         self, numbers: list[int], steps: list[PlanStep], memories: Memories, loops: dict[int, LoweredLoop]
     ) -> None:
         self.steps = numbers
-        self.works: list[Work] = []  # outside of loops
-        self._origins: list[int] = []  # the steps that they are of
+        self.works: list[Work] = []
+        self._origins: list[int] = []  # the step of each kernel call
         self._detected: list[
             tuple[int, Rolled, tuple[int, int]]
-        ] = []  # which works come before a loop, the loop, its steps
-        within: list[int] = []  # the steps of a loop that come next
+        ] = []  # the number of kernel calls before a loop, the loop, and its first and last step
+        within: list[int] = []  # the remaining steps of the current loop
         for number in numbers:
             loop = loops.get(number)
             if loop is not None:
@@ -92,7 +93,11 @@ class NativeSegment:
         return {buffer for item in items for buffer in item.touched}
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
-        """Find more loops between those that are known, and have large kernel calls in groups. Some buffers are used elsewhere, too."""
+        """Detect more loops between the known ones, and group large kernel calls.
+
+        Args:
+            elsewhere: the buffers that other segments or steps use.
+        """
         self.items = []
         at = 0
         for end, rolled, (first, last) in self._detected:
@@ -118,16 +123,16 @@ class NativeSegment:
         self.items += items
 
     def buffers(self) -> list[Buffer]:
-        """Every buffer that is used, in the order of the first use."""
+        """Return all buffers, in the order of first use."""
         return list(dict.fromkeys([buffer for item in self.items for buffer in item.touched]))
 
 
 class Block:
-    """The memory of a group's blocks, in which buffers that nothing else uses take turns.
+    """The scratch memory of a group for one block, shared by buffers that only the group uses.
 
     Attributes:
-        offsets: of each such buffer, in bytes for each element of a block.
-        width: bytes for each element of a block that all of them need.
+        offsets: the offset of each such buffer, in bytes per element of a block.
+        width: the size of the memory, in bytes per element of a block.
     """
 
     def __init__(self, group: LoopGroup, private: set[Buffer]) -> None:
@@ -151,9 +156,9 @@ class Block:
         return buffer.nbytes // self._total
 
     def _take(self, size: int) -> int:
-        places = self._free.get(size)
-        if places:
-            return places.pop()
+        offsets = self._free.get(size)
+        if offsets:
+            return offsets.pop()
         self.width += size
         return self.width - size
 
@@ -163,7 +168,7 @@ class Block:
 
 
 class Numbers:
-    """The single numbers of a program, in one array."""
+    """The 0-d constants of a program, in one array without duplicates."""
 
     def __init__(self) -> None:
         self._content = bytearray()
@@ -182,7 +187,7 @@ class Numbers:
         return known
 
     def array(self) -> NumpyArray:
-        """An aligned array of their bytes."""
+        """Return an aligned array of their bytes."""
         memory = np.zeros(len(self._content) + ALIGNMENT, np.uint8)
         start = -address(memory) % ALIGNMENT
         content = memory[start : start + len(self._content)]
@@ -191,17 +196,18 @@ class Numbers:
 
 
 class Words:
-    """Writes the code of segments that share a runner.
+    """Encodes segments as code words of one runner.
 
     Args:
-        segments: what is to be written.
-        given: buffers that are arrays of the call, in their order; the arena is the first of them if ``arena_is_given``.
-        constants: buffers whose content is known.
-        made: buffers of the outputs that the runner makes.
-        private: buffers that live in the blocks of groups only.
+        segments: the segments.
+        given: the buffers of the arrays that are passed to the runner, in order.
+        constants: the constant buffers.
+        made: the buffers of outputs that the runner allocates.
+        private: the buffers that only exist in blocks of groups.
+        arena_is_given: whether the arena is the first array that is passed.
 
     Attributes:
-        code: the words; ends: where those of each segment end.
+        code: the words; ends: the end of each segment in it.
     """
 
     def __init__(
@@ -220,8 +226,8 @@ class Words:
         self._bases = {buffer: first + i for i, buffer in enumerate(ordered)}
         self._number_base = first + len(ordered)
         self._bases |= {buffer: self._number_base + 1 + i for i, buffer in enumerate(made)}
-        self._count = self._number_base + 1 + len(made)  # of bases
-        self._moving: dict[tuple[int, tuple[Move | None, ...]], int] = {}  # those of the loops that are being written
+        self._count = self._number_base + 1 + len(made)  # the number of base addresses
+        self._moving: dict[tuple[int, tuple[Move | None, ...]], int] = {}  # moving bases of the loops being encoded
         self._constants = [buffer.root.array for buffer in constants]
         self._numbers = Numbers()
         self.code: list[int] = []
@@ -234,22 +240,22 @@ class Words:
     def constants(self) -> list[Any]:
         return [*self._constants, self._numbers.array()]
 
-    def _place(self, arg: LoopArgument) -> tuple[int, int]:
+    def _location(self, arg: LoopArgument) -> tuple[int, int]:
         buffer, offset, number = arg
         if buffer is None:
             return self._number_base, offset + self._numbers.offset(number)
-        if type(buffer) is Moving:
+        if type(buffer) is MovingBuffer:
             base, start = self._start(buffer.root)
             return self._moving[base, buffer.moves], start + offset
         base, start = self._start(buffer)
         return base, start + offset
 
     def _start(self, buffer: Buffer) -> tuple[int, int]:
-        """Where a buffer begins."""
+        """Return the base and the offset at which a buffer begins."""
         return (self._arena, buffer.offset) if buffer.kind == ARENA else (self._bases[buffer], 0)
 
     def _write(self, code: list[int], item: Item) -> None:
-        """Add the words of a loop, a group, or a loop that is rolled up to the code."""
+        """Append the words of a kernel call, a group or a loop to the code."""
         if type(item) is LoopGroup:
             code += self._group(item)
             return
@@ -263,17 +269,17 @@ class Words:
             if buffer is not None and buffer.kind == ARENA:
                 code += (self._arena, offset + buffer.offset)
             else:
-                code += self._place((buffer, offset, number))
+                code += self._location((buffer, offset, number))
         code += tail
 
     def _rolled(self, item: Rolled) -> list[int]:
         depth, first = item.depth, self._count
         moves: list[tuple[int, int, int, int]] = []
         added = []
-        for place in item.moving:
-            way = place.moves[: depth + 1]
+        for location in item.moving:
+            way = location.moves[: depth + 1]
             move = way[depth] if len(way) > depth else None
-            base, _ = self._start(place.root)
+            base, _ = self._start(location.root)
             if move is None or (base, way) in self._moving:
                 continue
             around = way[:depth]
@@ -312,12 +318,12 @@ class Words:
                 continue
             flat = flat and not length
             step = step if length else stride * row
-            args.append((*self._place(arg), step, step))
+            args.append((*self._location(arg), step, step))
         return words.group_step(work.loop.address, work.loop.data, args, strides, flat=flat)
 
 
 def rows_of_block(group: LoopGroup, width: int) -> int:
-    """How many rows of a group are done at once: so many that what they hand to each other stays in cache."""
+    """Return the number of rows per block, so that the intermediate values of a block stay in cache."""
     row = group.row or 1
     elements = min(max(CACHED // max(width, 16), SHORTEST), LONGEST)
     unit = ROUND // gcd(row, ROUND)
@@ -325,14 +331,14 @@ def rows_of_block(group: LoopGroup, width: int) -> int:
 
 
 class Native:
-    """How a lowered program is run with native loops.
+    """A lowered program as native segments and Python steps.
 
     Attributes:
-        units: segments, and the numbers of steps that Python runs, in order.
-        memory: bytes of the arena.
-        segments: those among them, and those that write to inputs.
-        whole: whether there are segments alone.
-        groups: loops that are done block by block; private: buffers that live in their blocks only.
+        units: the segments, and the indices of steps that Python runs, in order.
+        memory: the bytes of the arena.
+        segments: all segments, including those that write to inputs.
+        whole: whether there are only segments.
+        groups: the groups; private: the buffers that only exist in their blocks.
     """
 
     def __init__(self, lowering: Lowering) -> None:
@@ -349,12 +355,12 @@ class Native:
         self.whole = not objects and all(isinstance(unit, NativeSegment) for unit in self.units + self._commits)
         self.groups: list[LoopGroup] = []
         self.private: set[Buffer] = set()
-        self.memory = arrange(self._placed())
-        for buffer, place, at in self._together:
-            buffer.offset = place.offset + at
+        self.memory = arrange(self._arena_buffers())
+        for buffer, outer, at in self._shared_buffers:
+            buffer.offset = outer.offset + at
 
     def _arrange_segments(self) -> None:
-        """Roll loops up. What several units use is needed as it is."""
+        """Detect loops in segments. Buffers that several units use are not changed."""
         units = self.units + self._commits
         touched: list[Any] = []
         for unit in units if len(units) > 1 else ():
@@ -365,26 +371,26 @@ class Native:
             if isinstance(unit, NativeSegment):
                 unit.arrange(several)
 
-    def _placed(self) -> list[Buffer]:
-        """Note when buffers are used; those that need a place in the arena. The others are in places of these."""
-        uses = _Uses()
+    def _arena_buffers(self) -> list[Buffer]:
+        """Set the lifetimes of buffers, and return those that need memory in the arena. The others share memory with these."""
+        uses = _BufferUses()
         for unit in self.units + self._commits:
             for item in unit.items if isinstance(unit, NativeSegment) else [self._lowering.steps[unit]]:
                 uses.add(item)
         self.groups = [item for item, _ in uses.items if type(item) is LoopGroup]
         for group in self.groups:
             self.private |= {buffer for buffer in group.written if _is_private(buffer, group)}
-        together: dict[Buffer, Buffer] = {}
+        shared_buffers: dict[Buffer, Buffer] = {}
         for item, time in uses.items:
             if type(item) is Work and item.loop.in_place:
-                _take_place(item, time, together)
-        self._together = [(buffer, place, 0) for buffer, place in together.items()]
-        self._together += [(buffer, *in_stack(buffer)) for buffer in uses.members]
-        left_out = self.private | together.keys()
+                _reuse_operand(item, time, shared_buffers)
+        self._shared_buffers = [(buffer, shared, 0) for buffer, shared in shared_buffers.items()]
+        self._shared_buffers += [(buffer, *enclosing_buffer(buffer)) for buffer in uses.members]
+        left_out = self.private | shared_buffers.keys()
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
     def shown(self) -> tuple[list[PlanStep], list[tuple[PlanStep, PlanStep, int]]]:
-        """The steps, of what is rolled up once; the first and last step of such a body, and how often it is done."""
+        """Return the steps to print, with the body of each loop once; and the first step, last step and trip count of each loop."""
         steps, loops, shown, at = self._lowering.steps, [], [], 0
         for segment in self.segments:
             for first, last, end, count in segment.loops:
@@ -395,7 +401,7 @@ class Native:
         return (self._without_views_of_others(shown) if loops else shown), loops
 
     def _without_views_of_others(self, shown: list[PlanStep]) -> list[PlanStep]:
-        """The steps without views that no other one of them takes: those of times round that are not shown."""
+        """Return the steps without views that no other step uses: views of iterations that are not printed."""
         needed = set(self._lowering.outputs)
         kept = []
         for step in reversed(shown):
@@ -407,7 +413,7 @@ class Native:
     # -- one call ----------------------------------------------------------------------------------------------------
 
     def words(self) -> Words:
-        """The code of the whole plan."""
+        """Encode the whole plan."""
         lowering = self._lowering
         given = [value.buffer for value in lowering.inputs]
         used = dict.fromkeys([buffer for segment in self.segments for buffer in segment.buffers()])
@@ -417,7 +423,7 @@ class Native:
         return Words(segments, given, constants, made, self.private, False)
 
     def runner(self) -> Runner:
-        """The whole plan as one call."""
+        """Return a runner of the whole plan."""
         lowering = self._lowering
         written = self.words()
         return Runner(
@@ -437,7 +443,7 @@ class Native:
     # -- step by step ------------------------------------------------------------------------------------------------
 
     def executor(self) -> Executor:
-        """The plan as Python's steps, some of which are segments."""
+        """Return an executor that runs the plan from Python, with segments as steps."""
         lowering = self._lowering
         steps = [
             self._segment(unit) if isinstance(unit, NativeSegment) else lowering.steps[unit] for unit in self.units
@@ -461,12 +467,12 @@ class Native:
         return PlanStep(None, SegmentCall(runner), ([ARENA_OF_CALL, *roots], NOTE), {}, roots, [])
 
 
-class _Uses:
-    """When buffers are used.
+class _BufferUses:
+    """The lifetimes of buffers.
 
     Attributes:
-        items: what runs without a loop around it that is rolled up, or in one, and when.
-        buffers: what is used; members: those that lie in the stack of a loop.
+        items: all kernel calls and groups, including those in bodies of loops, each with its time.
+        buffers: the buffers that are used; members: those that are slots of a loop's buffer.
     """
 
     def __init__(self) -> None:
@@ -476,7 +482,7 @@ class _Uses:
         self._time = 0
 
     def add(self, item: Any) -> None:
-        """Note what an item uses; what a loop finds, or leaves, is used from its beginning to its end."""
+        """Note the buffers that an item uses. Buffers that live across iterations of a loop are used from its begin to its end."""
         if type(item) is not Rolled:
             self.items.append((item, self._time))
             self._note(item.touched)
@@ -492,9 +498,9 @@ class _Uses:
 
     def _note(self, touched: set[Buffer]) -> None:
         for buffer in touched:
-            if buffer.stack is not None:
+            if buffer.parent is not None:
                 self.members[buffer] = None
-                buffer, _ = in_stack(buffer)
+                buffer, _ = enclosing_buffer(buffer)
             buffer.last = self._time
             if buffer.first < 0:
                 buffer.first = self._time
@@ -502,16 +508,16 @@ class _Uses:
 
 
 def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
-    """Whether nothing but a group uses a buffer, all of it in the order of its elements."""
-    if group.places[buffer] is not buffer or buffer.stack is not None:
+    """Return whether only a group uses a buffer, and writes all of it in the order of its elements."""
+    if group.locations[buffer] is not buffer or buffer.parent is not None:
         return False
     offset, stride, _, row = group.written[buffer]
     whole = not row and offset == 0 and stride * group.total == buffer.nbytes
     return whole and buffer.kind == ARENA and buffer.first == buffer.last
 
 
-def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
-    """Have the result of an elementwise loop take the place of an operand that is not used any more."""
+def _reuse_operand(work: Work, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
+    """Let the result of an elementwise loop reuse the memory of an operand that is not used later."""
     last = len(work.args) - 1
     result, pattern = work.args[last][0], work.pattern(last)
     offset, stride, _, row = pattern
@@ -521,11 +527,11 @@ def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
         buffer: Any = work.args[k][0]
         if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
             continue
-        places = [j for j in range(last) if root_of(work.args[j][0]) is buffer]
-        if all([work.args[j][0] is buffer and work.pattern(j) == pattern for j in places]):
-            place = together.get(buffer, buffer)
-            together[result] = place
-            place.last = max(place.last, result.last)
+        uses = [j for j in range(last) if root_of(work.args[j][0]) is buffer]
+        if all([work.args[j][0] is buffer and work.pattern(j) == pattern for j in uses]):
+            shared = shared_buffers.get(buffer, buffer)
+            shared_buffers[result] = shared
+            shared.last = max(shared.last, result.last)
             return
 
 
@@ -535,8 +541,8 @@ class NativePlan:
     def __init__(self, native: Native, lowering: Lowering) -> None:
         self._runner = native.runner()
         self._writes = bool(lowering.commits)
-        places = [lowering.owners.index(value) for value in lowering.outputs]
-        self._places = None if places == list(range(len(lowering.owners))) else places
+        positions = [lowering.owners.index(value) for value in lowering.outputs]
+        self._positions = None if positions == list(range(len(lowering.owners))) else positions
         self._reporting: tuple[Any, Any] = (None, _Reporting(None))
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
@@ -547,18 +553,18 @@ class NativePlan:
         outputs = self._runner(arrays, reporting)
         if outputs is None:
             raise ValueError(UNFIT)
-        return outputs if self._places is None else [outputs[i] for i in self._places]
+        return outputs if self._positions is None else [outputs[i] for i in self._positions]
 
     @property
     def runs(self) -> int:
         return self._runner.runs
 
     def entry(self, report: Report) -> tuple[Any, Any] | None:
-        """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
-        return None if self._places is not None else (self._runner, _Reporting(report))
+        """Return the runner and its argument for reporting; None if outputs of the plan share or permute the runner's."""
+        return None if self._positions is not None else (self._runner, _Reporting(report))
 
     def replay(self, program: Program) -> list[NumpyArray]:
-        """The outputs at the recorded inputs, which stay as they are."""
+        """Return the outputs for the recorded inputs, which are not written."""
         arrays = [var.array for var in program.inputs]
         if self._writes:
             arrays = [with_strides(array, array.strides) for array in arrays]
@@ -566,7 +572,7 @@ class NativePlan:
 
 
 class _Reporting:
-    """Names floating-point exceptions for a report, and raises where a loop failed."""
+    """Passes floating-point exceptions to a report by name, and raises ``Failed`` if a loop failed."""
 
     def __init__(self, report: Report | None) -> None:
         self._report = report
@@ -580,7 +586,7 @@ class _Reporting:
 
 
 class SegmentCall:
-    """Runs a segment on its arrays."""
+    """Runs a segment as a step of an executor."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -597,34 +603,34 @@ def _layout(value: BufferView) -> tuple[Any, Any, Any]:
 def _units(
     steps: list[PlanStep], numbers: range, memories: Memories, loops: dict[int, LoweredLoop]
 ) -> list[NativeSegment | int]:
-    """Steps as segments and numbers of steps that Python runs."""
+    """Return steps as segments and indices of steps that Python runs."""
     units: list[NativeSegment | int] = []
-    together: list[int] = []
+    native_steps: list[int] = []
     for number in numbers:
         step = steps[number]
         if step.view:
             continue
         if step.template is not None:
-            together.append(number)
+            native_steps.append(number)
             continue
-        if together:
-            units.append(NativeSegment(together, steps, memories, loops))
-            together = []
+        if native_steps:
+            units.append(NativeSegment(native_steps, steps, memories, loops))
+            native_steps = []
         units.append(number)
-    if together:
-        units.append(NativeSegment(together, steps, memories, loops))
+    if native_steps:
+        units.append(NativeSegment(native_steps, steps, memories, loops))
     return units
 
 
 def _with_views(lowering: Lowering, units: list[NativeSegment | int], steps: list[PlanStep]) -> list[PlanStep]:
-    """Python's steps with those that give views of arrays of the call, each as soon as it can be."""
-    placed: list[PlanStep] = []
+    """Return the Python steps with the steps that make views of arrays of the run, each as early as possible."""
+    ordered: list[PlanStep] = []
     views = [(number, step) for number, step in enumerate(lowering.steps) if step.view]
     k = 0
     for unit, step in zip(units, steps, strict=True):
         upto = unit.steps[-1] if isinstance(unit, NativeSegment) else unit
         while k < len(views) and views[k][0] < upto:
-            placed.append(views[k][1])
+            ordered.append(views[k][1])
             k += 1
-        placed.append(step)
-    return placed + [step for _, step in views[k:]]
+        ordered.append(step)
+    return ordered + [step for _, step in views[k:]]

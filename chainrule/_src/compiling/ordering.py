@@ -1,4 +1,7 @@
-"""``np.sort``, ``np.argsort``, ``np.argmax`` and ``np.argmin`` as inner loops: the functions that NumPy publishes for each dtype."""
+"""Lower sorting and searching to inner loops that call the C functions which NumPy publishes for each dtype.
+
+The functions are ``np.sort``, ``np.argsort``, ``np.argmax``, ``np.argmin`` and ``np.searchsorted``.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ _KINDS = {None: 0, "quicksort": 0, "stable": 2, "mergesort": 2}
 def sort(loops: CallLoops, call: TracedCall) -> None:
     axis, kind = _options(loops, call)
     x, out, given = _along(loops, axis)
-    address = _of(x.dtype)[0][kind]
-    found = own_loop(f"sort{x.dtype.itemsize}")[0], _there(address)
+    address = _functions_of(x.dtype)[0][kind]
+    found = own_loop(f"sort{x.dtype.itemsize}")[0], _required(address)
     along_cores(loops, "sort", [["n"], ["n"]], found, [x], [given], True)
     if given is not out:
         loops.copy(given, out)
@@ -31,14 +34,14 @@ def sort(loops: CallLoops, call: TracedCall) -> None:
 def argsort(loops: CallLoops, call: TracedCall) -> None:
     axis, kind = _options(loops, call)
     x, out, given = _along(loops, axis)
-    address = _of(x.dtype)[1][kind]
-    along_cores(loops, "argsort", [["n"], ["n"]], (own_loop("argsort")[0], _there(address)), [x], [given], True)
+    address = _functions_of(x.dtype)[1][kind]
+    along_cores(loops, "argsort", [["n"], ["n"]], (own_loop("argsort")[0], _required(address)), [x], [given], True)
     if given is not out:
         loops.copy(given, out)
 
 
 def _options(loops: CallLoops, call: TracedCall) -> tuple[int, int]:
-    """The axis, and which of NumPy's ways to sort."""
+    """Return the axis, and the index of NumPy's sorting algorithm."""
     given = dict(zip(("a", "axis", "kind", "order"), call.args, strict=False)) | call.kwargs
     axis, kind = given.get("axis", -1), given.get("kind")
     if len(loops.reads) != 1 or type(given["a"]) is not Var or type(axis) is not int or not loops.reads[0].layout.shape:
@@ -49,7 +52,7 @@ def _options(loops: CallLoops, call: TracedCall) -> tuple[int, int]:
 
 
 def _along(loops: CallLoops, axis: int) -> tuple[Operand, Operand, Operand]:
-    """The operand and the result with an axis last, and what takes its place where elements do not lie side by side along it."""
+    """Return the operand and the result with an axis last, and the result or a temporary that is contiguous along this axis."""
     x, out = _last(loops.reads[0], axis), _last(loops.writes[0], axis)
     made = out if out.layout.strides[-1] == out.dtype.itemsize else _memory(loops, out)
     return _dense(loops, x), out, made
@@ -68,7 +71,7 @@ def _memory(loops: CallLoops, like: Operand) -> Operand:
 
 
 def _dense(loops: CallLoops, x: Operand) -> Operand:
-    """An array whose elements lie side by side along its last axis."""
+    """Return an array, or a copy of it, that is contiguous along its last axis."""
     if not size(x.layout.shape) or x.dtype.kind not in "fiu":
         raise Unlowered
     if x.layout.strides[-1] == x.dtype.itemsize:
@@ -78,8 +81,8 @@ def _dense(loops: CallLoops, x: Operand) -> Operand:
     return copy
 
 
-def best(loops: CallLoops, call: TracedCall) -> None:
-    """The position of the largest or smallest element."""
+def arg_extremum(loops: CallLoops, call: TracedCall) -> None:
+    """Lower ``np.argmax`` and ``np.argmin``."""
     given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
     axis = given.get("axis")
     if (
@@ -95,12 +98,14 @@ def best(loops: CallLoops, call: TracedCall) -> None:
     if type(axis) is not int or not x.layout.shape or out.dtype != np.intp:
         raise Unlowered
     x = _dense(loops, _last(x, axis % len(x.layout.shape)))
-    address = _of(x.dtype)[2 if call.function is np.argmax else 3]
-    along_cores(loops, call.function.__name__, [["n"], []], (own_loop("argbest")[0], _there(address)), [x], [out], True)
+    address = _functions_of(x.dtype)[2 if call.function is np.argmax else 3]
+    along_cores(
+        loops, call.function.__name__, [["n"], []], (own_loop("argbest")[0], _required(address)), [x], [out], True
+    )
 
 
 def searchsorted(loops: CallLoops, call: TracedCall) -> None:
-    """Where each number would go in a sorted array."""
+    """Lower ``np.searchsorted``."""
     given = dict(zip(("a", "v", "side"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 2 or not set(given) <= {"a", "v", "side"} or type(given["a"]) is not Var:
         raise Unlowered
@@ -118,23 +123,23 @@ def inserted(loops: CallLoops, side: str) -> None:
     along_cores(loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out], True)
 
 
-def _of(dtype: NumpyDType) -> Any:
+def _functions_of(dtype: NumpyDType) -> Any:
     found = orders(dtype)
     if found is None:
         raise Unlowered
     return found
 
 
-def _there(address: int) -> int:
+def _required(address: int) -> int:
     if not address:
         raise Unlowered
     return address
 
 
-#: NumPy's functions, and what finds their loops
+#: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.sort: sort,
     np.argsort: argsort,
-    np.argmax: best,
-    np.argmin: best,
+    np.argmax: arg_extremum,
+    np.argmin: arg_extremum,
 }

@@ -1,4 +1,7 @@
-"""A plan as a table: one line a step, in the row's names, with where it is computed and the line of the user's program."""
+"""Print a plan as a table: one line per step, with the names of ops, the memory of the result and the source line.
+
+``str(plan)`` calls ``table``.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.compiling.grouping import LoopGroup
-from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, in_stack
+from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, enclosing_buffer
 from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.recorded import Var
 from chainrule._src.messages.places import Where
 
-CONSTANTS = 4  # of one dtype and shape that are named one by one
-LONGEST = 40  # characters of the arguments that are quoted
+CONSTANTS = 4  # the maximum number of constants of one dtype and shape that are listed one by one
+LONGEST = 40  # the maximum number of characters of quoted arguments
 
 
 def table(plan: Any) -> str:
-    """The steps of a plan, and what it needs."""
+    """Return the printed form of a plan."""
     groups = {buffer: k for k, group in enumerate(plan.groups, 1) for buffer in group.written}
     rows = [
         ("", "operation", "operands", "result", "memory", "line"),
@@ -37,26 +40,26 @@ def _row(step: PlanStep, groups: dict[Buffer, int], plan: Any) -> tuple[str, ...
     if group is not None and not step.view:
         memory = f"block {group}" if step.writes[0].buffer in plan.private else f"{memory}, block {group}"
     if step.template is None and not step.view and plan.executor != "python":
-        memory += ", by Python"
+        memory += ", in Python"
     return numbers, _operation(step), _arguments(step), kinds, memory, _line(step)
 
 
 def _operation(step: PlanStep) -> str:
-    """The row's name, and NumPy's where it is another one."""
+    """Return the name of the op, followed by the NumPy name if that differs."""
     row = "" if step.call is None else step.call.row
     return step.name if row in ("", step.name) else f"{row}: {step.name}"
 
 
 def _kind(value: BufferView) -> str:
-    """A dtype and shape: ``f4[8, 16]``."""
+    """Return a dtype and shape: ``f4[8, 16]``."""
     return f"{value.dtype.str.lstrip('<>=|')}{list(value.shape)}"
 
 
 def _memory(value: BufferView, plan: object) -> str:
-    """Where a value lies, and how many bytes it has there."""
+    """Return the location of a value, with its bytes if it is in the arena."""
     buffer = value.buffer
     if buffer.kind == ARENA:
-        whole, at = in_stack(buffer)
+        whole, at = enclosing_buffer(buffer)
         return (
             f"{buffer.nbytes:,} at {whole.offset + at:,}"
             if whole is buffer
@@ -66,7 +69,7 @@ def _memory(value: BufferView, plan: object) -> str:
         return f"output {buffer.index}"
     if buffer.kind == INPUT:
         return f"input {buffer.index}"
-    return "an array of its own" if buffer.kind == LOOSE else "constant"
+    return "new array" if buffer.kind == LOOSE else "constant"
 
 
 def _arguments(step: PlanStep) -> str:
@@ -80,7 +83,7 @@ def _arguments(step: PlanStep) -> str:
 
 
 def _quoted(x: Any, values: Iterator[BufferView]) -> str:
-    """An argument in few words, with the numbers of arrays."""
+    """Return an argument in short form, with arrays by number."""
     kind = type(x)
     if kind is Var:
         return str(next(values))
@@ -103,7 +106,7 @@ def _line(step: PlanStep) -> str:
 
 
 def _inputs(plan: Any) -> str:
-    """What is given, and the constants that are used."""
+    """Return the first line: the inputs, and the constants that are used."""
     constants = {value for step in plan.steps for value in step.reads if value.buffer.kind == CONSTANT}
     given = ", ".join(f"{value} {_kind(value)}" for value in plan.inputs) or "none"
     kinds: dict[str, list[BufferView]] = {}
@@ -114,7 +117,7 @@ def _inputs(plan: Any) -> str:
 
 
 def _constants(kind: str, values: list[BufferView]) -> str:
-    """Constants of one kind; many are counted."""
+    """Return the constants of one dtype and shape, or their number if there are many."""
     if len(values) <= CONSTANTS:
         return ", ".join(f"{value} {kind}" for value in values)
     return f"{values[0]} … {values[-1]} {kind} × {len(values):,}"
@@ -125,8 +128,8 @@ def _footer(plan: Any) -> str:
     by_python = sum(step.template is None and not step.view for step in plan.steps)
     how = {
         "native": f"{loops} native loops, one call",
-        "mixed": f"{loops} native loops, {by_python} calls by Python",
-        "python": f"{by_python} calls by Python",
+        "mixed": f"{loops} native loops, {by_python} Python calls",
+        "python": f"{by_python} Python calls",
     }[plan.executor]
     left_out = [
         f"{count} {word}"

@@ -1,6 +1,6 @@
-"""A recording in short.
+"""Fingerprints of recorded calls.
 
-Once it is planned, what was recorded is not needed any more: only whether another recording is the same.
+The calls of a trace are released once it is planned. ``tree`` keeps their fingerprints, to compare them with the calls of other traces.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ ndarray = np.ndarray
 
 
 class Prints:
-    """The calls of a recording in short, to tell whether those of another one, whose arrays are numbered alike, do the same.
+    """The fingerprints of the calls of a trace. They are equal if another trace with the same numbers of arrays makes equal calls.
 
     Args:
-        calls: in order.
+        calls: the calls, in order.
     """
 
     __slots__ = ("_alive", "_numbers")
 
     def __init__(self, calls: list[TracedCall]) -> None:
-        self._alive: dict[int, Any] = {}  # what is told by where it is
+        self._alive: dict[int, Any] = {}  # objects that are compared by id, kept alive
         if native.LOOPS is None:
             self._numbers = np.array([self._of_call(call) for call in calls], np.int64)
         else:
@@ -47,32 +47,32 @@ class Prints:
     def _of_function(self, function: Any) -> Any:
         kind = type(function)
         if kind is np.ufunc:
-            return self._held(function)
+            return self._identity(function)
         if kind is AsArray:
             return "array", self._of_function(function.function)
         if kind is RowCallable:
-            return self._held(function.prim), self._of(function.params)
+            return self._identity(function.prim), self._of(function.params)
         if kind is Rebuilt:
             parts = function.args, function.kwargs, function.floats, function.scalars, function.written
             return self._of_function(function.function), *[self._of(part) for part in parts]
-        # of functions made inside the recorded one: what they close over is not looked at
+        # functions defined inside the traced one: their closures are not compared
         code = getattr(function, "__code__", None)
         if code is not None:
-            return self._held(code)
+            return self._identity(code)
         try:
             return hash(self._alive.setdefault(id(function), function))
         except TypeError:
-            return self._held(function)
+            return self._identity(function)
 
-    def _held(self, x: object) -> int:
-        """Where something is, which stays there."""
+    def _identity(self, x: object) -> int:
+        """Return the id of an object, and keep it alive."""
         self._alive[id(x)] = x
         return id(x)
 
     def _of(self, x: Any) -> Any:
         kind = type(x)
         if kind is Var:
-            return x.number  # other numbers are told by how they are written
+            return x.number
         if kind is tuple or kind is list:
             return kind.__name__, *[self._of(item) for item in x]
         if kind is dict:

@@ -1,4 +1,4 @@
-"""Products of matrices as inner loops."""
+"""Lower matrix products to the inner loops of gufuncs, and ``np.dot`` of vectors to BLAS functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ndarray = np.ndarray
 
 
 def generalized(loops: CallLoops, call: TracedCall, ufunc: np.ufunc) -> None:
-    """A gufunc: the iterator goes through the leading axes, the loop through the core axes."""
+    """Lower a gufunc: the axes of the loop are the leading axes; the C function handles the core axes."""
     if ufunc not in GENERALIZED or len(loops.reads) != ufunc.nin:
         raise Unlowered
     dtypes, found = ufunc_loop(ufunc, [x.dtype for x in loops.reads])
@@ -49,15 +49,18 @@ def along_cores(
     checked: bool = False,
     outputs: int = 0,
 ) -> None:
-    """Call a loop that goes through the core axes of operands, which have its dtypes, for each index of the leading ones.
+    """Add a loop that handles the core axes of operands, called for each index of the leading axes.
 
     Args:
+        loops: the call.
+        name, found: the name and the addresses of the loop.
         cores: the names of each operand's core axes.
+        reads, writes: the operands, in the dtypes of the loop.
         checked: whether it may fail.
-        outputs: how many operands it writes; 0: ``writes``.
+        outputs: the number of operands that it writes; 0: those of ``writes``.
     """
     every = reads + writes
-    lengths: dict[str, int] = {}  # those of core axes that are left out first: they count as 1
+    lengths: dict[str, int] = {}  # by name of a core axis; optional axes that are left out have length 1
     for x, core in zip(reads, cores, strict=False):
         missing = len(core) - len(x.layout.shape)
         optional = [name for name in core if name.endswith("?")]
@@ -98,15 +101,15 @@ def along_cores(
 
 
 def core_names(ufunc: np.ufunc) -> list[list[str]]:
-    """The names of each operand's core axes."""
+    """Return the names of the core axes of each operand of a gufunc."""
     parts = re.findall(r"\((.*?)\)", str(ufunc.signature).replace(" ", ""))
     return [part.split(",") if part else [] for part in parts]
 
 
 def dot(loops: CallLoops, call: TracedCall) -> None:
-    """``np.dot`` where one of the lengths is 1: it calls the functions of BLAS that `matmul` calls, or has one product.
+    """Lower ``np.dot`` of real operands with an axis of length 1.
 
-    Of numbers that are not complex, so that the one product has one rounding.
+    It calls the BLAS functions that `matmul` calls, or computes a single product. (A complex product would round more than once.)
     """
     if len(loops.reads) != 2 or call.kwargs or any(x.dtype.char not in "fd" for x in loops.reads):
         raise Unlowered
@@ -126,14 +129,14 @@ def dot(loops: CallLoops, call: TracedCall) -> None:
 
 
 def inner(loops: CallLoops, call: TracedCall) -> None:
-    """``np.inner`` of vectors is their ``np.dot``."""
+    """Lower ``np.inner`` of vectors, which is their ``np.dot``."""
     if any(len(x.layout.shape) != 1 for x in loops.reads):
         raise Unlowered
     dot(loops, call)
 
 
 def _scaled(loops: CallLoops) -> None:
-    """``np.dot`` with an array of one number: if there are more elements, it has BLAS add a multiple of them to zeros."""
+    """Lower ``np.dot`` with an array of one number. For more than one element, BLAS adds a multiple of the other array to zeros."""
     x, y = loops.reads if size(loops.reads[1].layout.shape) == 1 else loops.reads[::-1]
     (out,) = loops.writes
     if not x.dtype == y.dtype == out.dtype:
@@ -145,13 +148,13 @@ def _scaled(loops: CallLoops) -> None:
         found = multiple(x.dtype)
     (step,) = [stride for stride, length in zip(x.layout.strides, x.layout.shape, strict=True) if length > 1] or [0]
     if n > 1 and (step <= 0 or step % itemsize):
-        raise Unlowered  # it would be copied first
+        raise Unlowered  # NumPy would copy it first
     args = [(operand.slot, operand.offset) for operand in (x, y, out)]
     loops.template.loops.append(Loop("dot", found, [LoopAxis(n, (step, 0, itemsize))], args, [itemsize] * 3))
 
 
 def outer(loops: CallLoops, call: TracedCall) -> None:
-    """``np.outer`` is the product of a column and a row."""
+    """Lower ``np.outer`` as the broadcast product of a column and a row."""
     if call.kwargs or len(loops.reads) != 2 or any(len(x.layout.shape) != 1 for x in loops.reads):
         raise Unlowered
     dtypes, found = ufunc_loop(np.multiply, [x.dtype for x in loops.reads])
@@ -162,5 +165,5 @@ def outer(loops: CallLoops, call: TracedCall) -> None:
     loops.elementwise("outer", found, [column, row], loops.writes, is_exact(np.multiply, dtypes[0]))
 
 
-#: NumPy's functions, and what finds their loops
+#: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {np.dot: dot, np.inner: inner, np.outer: outer}

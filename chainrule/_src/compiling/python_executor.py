@@ -1,8 +1,10 @@
-"""Runs a plan with Python's calls of NumPy.
+"""Run the steps of a plan as NumPy calls from Python.
 
-A workspace is the arena and, for every step, the arguments it is called with: arrays of the arena are made once, and what is
-different in each call (inputs, outputs, arrays that a function returned) is put into its places. Nobody else has a workspace
-while a call runs, so a plan can run in several threads, and within itself.
+``plan`` uses an ``Executor`` for plans without native loops, and for mixed plans, where some of the steps are native segments.
+
+A workspace has the arena and the argument lists of all steps. Arrays of the arena are made once. Arrays that differ in each run
+(inputs, outputs, arrays that a function returned) are written into their argument slots. A run has a workspace of its own, so a
+plan can run in several threads, and recursively.
 """
 
 from __future__ import annotations
@@ -22,25 +24,25 @@ from chainrule._src.interpreters.treatment import FLOATING_POINT
 
 ndarray = np.ndarray
 #: an argument list, list or dict of a step, and a position in it
-ArgumentPlace = tuple[Any, Any]
+ArgumentSlot = tuple[Any, Any]
 Report = Callable[[set[str]], None]
 
 
-#: how the caller treats floating-point exceptions, while a plan collects them
-_CALLERS: ContextVar[Any] = ContextVar("callers", default=None)
+#: the error state of the caller while a plan runs with its own
+_CALLER_ERRSTATE: ContextVar[Any] = ContextVar("callers", default=None)
 
 
 class Changed(Exception):
-    """A function returned arrays of another shape or dtype than when it was recorded."""
+    """A function returned arrays of another shape or dtype than in the trace."""
 
 
 class Executor:
-    """The steps of a plan, and what they run on.
+    """Runs the steps of a plan from Python.
 
     Args:
-        lowering: what the steps are of.
-        memory: bytes of the arena.
-        steps, commits: what is run, and then what writes to inputs.
+        lowering: the lowered program.
+        memory: the bytes of the arena.
+        steps, commits: the steps, and the steps after them that write to inputs.
     """
 
     def __init__(self, lowering: Lowering, memory: int, steps: list[PlanStep], commits: list[PlanStep]) -> None:
@@ -55,7 +57,7 @@ class Executor:
         self._idle: list[Workspace] = []
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
-        """The outputs at these inputs. Floating-point exceptions are reported once, before inputs are written."""
+        """Return the outputs for these inputs. Floating-point exceptions are reported once, before inputs are written."""
         self.runs += 1
         try:
             space = self._idle.pop()
@@ -63,77 +65,77 @@ class Executor:
             space = Workspace(self)
         try:
             space.fill(arrays, [make() for make in self.makers])
-            self._watched(space, report)
+            self._run_reporting(space, report)
             space.run(space.commits)
             return list(space.results)
         finally:
             space.clear()
             self._idle.append(space)
 
-    def _watched(self, space: Workspace, report: Report | None) -> None:
-        """Run the steps, and report what floating-point exceptions they meet."""
+    def _run_reporting(self, space: Workspace, report: Report | None) -> None:
+        """Run the steps, and report their floating-point exceptions."""
         kept = np.geterr()
         handled = getattr(report, "handled", ())
         watched: Any = {name: "call" for name, way in kept.items() if way != "ignore" or name in handled}
         if report is None or not watched:
             space.run(space.calls)
             return
-        token = _CALLERS.set((kept, np.geterrcall()))
+        token = _CALLER_ERRSTATE.set((kept, np.geterrcall()))
         try:
             with np.errstate(call=space.noted, **watched):
                 space.run(space.calls)
         finally:
-            _CALLERS.reset(token)
+            _CALLER_ERRSTATE.reset(token)
         found = space.noted.found & watched.keys()
         if found:
             report(found)
 
     def replay(self, arrays: list[NumpyArray], recorded: dict[BufferView, NumpyArray]) -> list[NumpyArray]:
-        """The outputs, where functions that return arrays are not called, but returned what was recorded.
+        """Return the outputs, with recorded results in place of calls of functions that return new arrays.
 
-        There are none if such a function would have been called with other arrays than it was.
+        Return an empty list if the arguments of such a function differ from the recorded ones.
         """
         space = Workspace(self, recorded)
         space.fill(arrays, [make() for make in self.makers])
         with np.errstate(all="ignore"):
             space.run(space.calls)
-        return list(space.results) if space.faithful else []
+        return list(space.results) if space.inputs_match else []
 
 
-#: the bit of loops that can say that they failed
+#: the bit that native code sets if a loop failed
 FAILED = 16
 _BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
 
 
 class Failed(np.linalg.LinAlgError):
-    """A native loop has no result for its operands; eager says why, and where."""
+    """A native loop failed for its operands. The eager call raises the error with its location."""
 
     def __init__(self) -> None:
         super().__init__("a matrix is singular, not positive definite, or its decomposition does not converge")
 
 
 def named(mask: int) -> set[str]:
-    """The names of floating-point exceptions, from NumPy's bits.
+    """Return the names of floating-point exceptions from NumPy's flag bits.
 
     Raises:
-        Failed: a loop says that it did.
+        Failed: a loop failed.
     """
     if mask & FAILED:
         raise Failed
     return {name for bit, name in _BITS.items() if mask & bit}
 
 
-class _Standin:
-    """Stands for something that each workspace has its own of."""
+class _Placeholder:
+    """Stands for an argument that each workspace replaces by its own."""
 
 
-#: what stands for the arena among arguments, and for what is called with floating-point exceptions
-ARENA_OF_CALL: Any = _Standin()
-NOTE: Any = _Standin()
+#: placeholders for the arena, and for the callback for floating-point exceptions
+ARENA_OF_CALL: Any = _Placeholder()
+NOTE: Any = _Placeholder()
 
 
 class _RaisedFlags:
-    """The floating-point exceptions that were met: it is called with what NumPy calls them, or with native code's bits."""
+    """Collects floating-point exceptions. It is called by NumPy with their names, or by native code with flag bits."""
 
     def __init__(self) -> None:
         self.found: set[str] = set()
@@ -146,7 +148,7 @@ class _RaisedFlags:
 
 
 class Workspace:
-    """The arena and the arguments of all steps, for one call at a time."""
+    """The arena and the arguments of all steps, for one run at a time."""
 
     def __init__(self, executor: Executor, recorded: dict[BufferView, NumpyArray] | None = None) -> None:
         memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
@@ -156,18 +158,18 @@ class Workspace:
         self._arena = memory[start : start + executor.memory]
         self._recorded = recorded
         self._arrays: dict[BufferView, NumpyArray] = {}
-        self._places: dict[BufferView, list[ArgumentPlace]] = {}
+        self._slots: dict[BufferView, list[ArgumentSlot]] = {}
         self.noted = _RaisedFlags()
-        self.faithful = True
+        self.inputs_match = True
         self.results: list[Any] = [None] * len(executor.outputs)
         uses = _uses(executor)
         self.calls = [self._call(step) for step in executor.steps if _is_needed(step, uses)]
         self.commits = [self._call(step) for step in executor.commits]
         for i, value in enumerate(executor.outputs):
             self._put(self.results, i, value)
-        self._inputs = [self._places.get(value, []) for value in executor.inputs]
-        self._owners = [self._places.get(value, []) for value in executor.owners]
-        self._changing = [place for places in self._places.values() for place in places]
+        self._inputs = [self._slots.get(value, []) for value in executor.inputs]
+        self._owners = [self._slots.get(value, []) for value in executor.owners]
+        self._changing = [place for slots in self._slots.values() for place in slots]
 
     def run(self, calls: list[Any]) -> None:
         for function, args, kwargs, sink in calls:
@@ -176,16 +178,16 @@ class Workspace:
                 sink(result)
 
     def fill(self, arrays: list[NumpyArray], made: list[NumpyArray]) -> None:
-        """Put the arrays of a call into their places."""
-        for array, places in zip(arrays, self._inputs, strict=True):
-            for container, key in places:
+        """Write the arrays of a run into their argument slots."""
+        for array, slots in zip(arrays, self._inputs, strict=True):
+            for container, key in slots:
                 container[key] = array
-        for array, places in zip(made, self._owners, strict=True):
-            for container, key in places:
+        for array, slots in zip(made, self._owners, strict=True):
+            for container, key in slots:
                 container[key] = array
 
     def clear(self) -> None:
-        """Hold nothing of the caller's."""
+        """Drop references to the caller's arrays."""
         self.noted.found.clear()
         for container, key in self._changing:
             container[key] = None
@@ -193,7 +195,7 @@ class Workspace:
     def _call(self, step: PlanStep) -> tuple[Any, list[Any], Any, Any]:
         function = step.function
         if step.call is not None and not step.call.pure:
-            function = _Unwatched(function)
+            function = _WithCallersErrstate(function)
         args = [None] * len(step.args)
         frozen = False
         for i, x in enumerate(step.args):
@@ -202,7 +204,7 @@ class Workspace:
         for name, x in step.kwargs.items():
             frozen |= self._put(kwargs, name, x)
         if frozen:
-            function = _Freezing(function)
+            function = _WithRebuiltArguments(function)
         if step.loose and self._recorded is not None:
             args = [None] * len(step.reads)
             for i, value in enumerate(step.reads):
@@ -210,29 +212,29 @@ class Workspace:
             function, kwargs = self._returns([self._recorded[value] for value in step.writes], step.reads), None
         sink = None
         if step.loose or step.view:
-            sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
+            sink = _Sink(step, [self._slots.setdefault(value, []) for value in step.writes], self._memory)
         return function, args, kwargs, sink
 
     def _returns(self, known: list[NumpyArray], reads: list[BufferView]) -> AnyFunction:
-        """What stands for a function that was called: it looks at what it is given, and returns what was returned."""
+        """Return a function that compares its arguments with the recorded ones and returns the recorded results."""
         assert self._recorded is not None
         wanted = [self._recorded.get(value) for value in reads]
 
         def recorded(*given: NumpyArray) -> Any:
             pairs = zip(given, wanted, strict=True)
-            self.faithful = self.faithful and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
+            self.inputs_match = self.inputs_match and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
             return tuple(known)
 
         return recorded
 
     def _put(self, container: Any, key: object, x: Any) -> bool:
-        """Put an argument into its place, or remember the place; whether a tuple or slice was put there as a list."""
+        """Write an argument into a container, or note the slot; return whether a tuple or slice was written as a list."""
         kind = type(x)
         if kind is BufferView:
             array = self._known(x)
             container[key] = array
             if array is None:
-                self._places.setdefault(x, []).append((container, key))
+                self._slots.setdefault(x, []).append((container, key))
             return False
         if x is ARENA_OF_CALL:
             container[key] = self._arena
@@ -246,10 +248,10 @@ class Workspace:
             return any([self._put(parts, i, item) for i, item in enumerate(x)])
         if (kind is tuple or kind is slice) and _has_values(x):
             items = x if kind is tuple else (x.start, x.stop, x.step)
-            thawed = _Tuple([None] * len(items)) if kind is tuple else _Slice([None] * len(items))
-            container[key] = thawed
+            mutable = _Tuple([None] * len(items)) if kind is tuple else _Slice([None] * len(items))
+            container[key] = mutable
             for i, item in enumerate(items):
-                self._put(thawed, i, item)
+                self._put(mutable, i, item)
             return True
         if kind is dict:
             container[key] = inner = {name: None for name in x}
@@ -258,7 +260,7 @@ class Workspace:
         return False
 
     def _known(self, value: BufferView) -> NumpyArray | None:
-        """The array of a value that is the same in each call; None for others."""
+        """Return the array of a value that is the same in each run, or None."""
         kind = value.buffer.kind
         if kind == CONSTANT:
             return value.array
@@ -273,12 +275,12 @@ class Workspace:
 
 
 def _is_needed(step: PlanStep, uses: set[BufferView]) -> bool:
-    """Whether a step is more than a view that is known, or that nobody uses."""
+    """Return whether a step has to run: it is not a view, or a view of an array of the run that is used."""
     return not step.view or not (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes))
 
 
 def _uses(executor: Executor) -> set[BufferView]:
-    """The values that steps and outputs need as arrays."""
+    """Return the values that steps and outputs need as arrays."""
     found = set(executor.outputs)
     for step in executor.steps + executor.commits:
         found.update(step.reads)
@@ -288,7 +290,7 @@ def _uses(executor: Executor) -> set[BufferView]:
 
 
 def maker(value: BufferView) -> Callable[[], NumpyArray]:
-    """What makes a new array with the layout of a value."""
+    """Return a function that makes a new array with the layout of a value."""
     shape, dtype, strides = value.shape, value.dtype, value.strides
     if 0 in shape or strides == np.empty(shape, dtype).strides:
         return lambda: np.empty(shape, dtype)
@@ -296,13 +298,13 @@ def maker(value: BufferView) -> Callable[[], NumpyArray]:
 
 
 class _Sink:
-    """Takes what a function returned to where it is used."""
+    """Writes the results of a function into the argument slots that use them."""
 
-    __slots__ = ("_memory", "_places", "_step")
+    __slots__ = ("_memory", "_slots", "_step")
 
-    def __init__(self, step: PlanStep, places: list[list[ArgumentPlace]], memory: NumpyArray) -> None:
+    def __init__(self, step: PlanStep, slots: list[list[ArgumentSlot]], memory: NumpyArray) -> None:
         self._step = step
-        self._places = places
+        self._slots = slots
         self._memory = memory
 
     def __call__(self, result: TensorLike | tuple[NumpyArray, ...]) -> None:
@@ -312,13 +314,13 @@ class _Sink:
             raise Changed(
                 f"{step.name} returned {len(parts)} arrays; when it was recorded, it returned {len(step.writes)}"
             )
-        for part, value, places in zip(parts, step.writes, self._places, strict=True):
+        for part, value, slots in zip(parts, step.writes, self._slots, strict=True):
             array = part if step.view else self._kept(part, value)
-            for container, key in places:
+            for container, key in slots:
                 container[key] = array
 
     def _kept(self, result: TensorLike, value: BufferView) -> NumpyArray:
-        """A result as an array with the layout that was recorded, which nothing writes until the call ends."""
+        """Return a result as an array with the recorded layout, copied if the function may write it again during the run."""
         array = np.asarray(result)
         if array.shape != value.shape or array.dtype != value.dtype:
             raise Changed(
@@ -332,14 +334,14 @@ class _Sink:
         return with_strides(array, value.strides)
 
 
-class _Unwatched:
-    """A function of the user's: floating-point exceptions in it are treated as the caller says."""
+class _WithCallersErrstate:
+    """Calls a user's function with the error state of the caller."""
 
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: object) -> Any:
-        callers = _CALLERS.get()
+        callers = _CALLER_ERRSTATE.get()
         if callers is None:
             return self._function(*args, **kwargs)
         with np.errstate(call=callers[1], **callers[0]):
@@ -347,31 +349,31 @@ class _Unwatched:
 
 
 class _Tuple(list[object]):
-    """A tuple of arguments whose arrays change."""
+    """A tuple among arguments whose arrays differ in each run, as a list."""
 
 
 class _Slice(list[object]):
-    """A slice whose bounds are arrays that change."""
+    """A slice among arguments whose bounds are arrays that differ in each run, as a list."""
 
 
-class _Freezing:
-    """A function that is called with tuples and slices in the place of what stands for them."""
+class _WithRebuiltArguments:
+    """Calls a function with tuples and slices in place of ``_Tuple`` and ``_Slice``."""
 
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: object) -> Any:
-        return self._function(*[_frozen(x) for x in args], **{name: _frozen(x) for name, x in kwargs.items()})
+        return self._function(*[_rebuilt(x) for x in args], **{name: _rebuilt(x) for name, x in kwargs.items()})
 
 
-def _frozen(x: Any) -> Any:
+def _rebuilt(x: Any) -> Any:
     kind = type(x)
     if kind is _Tuple:
-        return tuple([_frozen(item) for item in x])
+        return tuple([_rebuilt(item) for item in x])
     if kind is _Slice:
-        return slice(*[_frozen(item) for item in x])
+        return slice(*[_rebuilt(item) for item in x])
     if kind is list:
-        return [_frozen(item) for item in x]
+        return [_rebuilt(item) for item in x]
     return x
 
 

@@ -191,7 +191,7 @@ class Backward:
         self.prints = Prints([])
         self.takes_repeated = True
 
-    def planned(self, plan: ExecutionPlan) -> None:
+    def set_plan(self, plan: ExecutionPlan) -> None:
         """Set the plan, and release the calls that it was made from."""
         for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
             var.forget()

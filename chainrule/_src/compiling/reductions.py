@@ -1,4 +1,4 @@
-"""Reductions and accumulations as inner loops, which have the result as their first operand, too."""
+"""Lower reductions and accumulations to ufunc inner loops, which have the result also as their first operand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 
 
 def named_reduction(loops: CallLoops, call: TracedCall) -> None:
-    """``np.sum`` and its like."""
+    """Lower ``np.sum`` and similar functions."""
     ufunc = REDUCTIONS[call.function]
     names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
     if len(call.args) > (3 if ufunc in (np.add, np.multiply) else 2):
@@ -45,7 +45,12 @@ def named_reduction(loops: CallLoops, call: TracedCall) -> None:
 
 
 def reduction(loops: CallLoops, ufunc: np.ufunc, given: Params, axis: int | None) -> None:
-    """The loop of a reduction is called with the result as the first operand, too."""
+    """Lower a reduction of a ufunc.
+
+    Args:
+        given: the arguments of ``ufunc.reduce`` by name.
+        axis: the default axis.
+    """
     known = {"array", "axis", "dtype", "keepdims", "initial"}
     if len(loops.reads) != 1 or not set(given) <= known or given.get("dtype") is not None:
         raise Unlowered
@@ -68,10 +73,10 @@ def _reduce_to(
     """Reduce an array into another one.
 
     Args:
-        start: the number to start with; None: what NumPy starts with.
+        start: the initial value; None: NumPy's.
     """
     if x.dtype != out.dtype:
-        if out.dtype.kind not in "iub":  # numbers whose order makes no difference can be converted first
+        if out.dtype.kind not in "iub":  # only integers can be converted first, since their order does not matter
             raise Unlowered
         x = loops.converted(x, out.dtype)
     dtypes = resolved_dtypes(ufunc, (None, x.dtype, None), True)
@@ -83,7 +88,7 @@ def _reduce_to(
 
 
 def mean(loops: CallLoops, call: TracedCall) -> None:
-    """A sum, which is divided by a NumPy integer, and converted back."""
+    """Lower ``np.mean``: a sum, divided by a NumPy integer, and converted back."""
     given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 1 or len(call.args) > 2 or not set(given) <= {"a", "axis", "keepdims"}:
         raise Unlowered
@@ -109,7 +114,7 @@ def mean(loops: CallLoops, call: TracedCall) -> None:
 
 
 def accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None:
-    """The loop of an accumulation adds each element to the result before it."""
+    """Lower an accumulation, whose loop adds each element to the previous result."""
     if len(loops.reads) != 1 or not set(given) <= {"array", "axis", "dtype"} or given.get("dtype") is not None:
         raise Unlowered
     (x,), (out,) = loops.reads, loops.writes
@@ -160,10 +165,10 @@ def _reduce(
     steps: list[int],
     initial: NumpyArray | None,
 ) -> None:
-    """The result starts with a number, or with the first elements; then loops add what is left.
+    """Initialize the result with a number or with the first elements, then add loops over the other elements.
 
     Args:
-        steps: the strides of the result along the axes of x, 0 for those that are reduced.
+        steps: the strides of the result along the axes of x; 0 for reduced axes.
     """
     shape = x.layout.shape
     strides = broadcast_strides(x.layout, shape)
@@ -171,9 +176,9 @@ def _reduce(
     axes = merged_axes(list(shape), [steps, strides, steps], sorted_axes([strides], len(shape)))
     reduced = [k for k, axis in enumerate(axes) if axis.strides[0] == 0 and axis.length > 1]
     if reduced[:2] == [0, 1]:
-        raise Unlowered  # the iterator might copy x, and so sum more elements at once
+        raise Unlowered  # NumPy's iterator might copy x, and so sum more elements per call
     if reduced[:1] not in ([0], [1]) and not is_exact(ufunc, x.dtype):
-        raise Unlowered  # the iterator might copy x, and so call the loop for more elements at once
+        raise Unlowered  # NumPy's iterator might copy x, and so call the loop for more elements
     offset = x.offset
     if initial is not None:
         loops.copy(Operand(loops.template.number(initial), (), (), x.dtype), out)
@@ -202,7 +207,7 @@ def _reduce(
 
 
 def _pieces(axes: list[LoopAxis], reduced: int) -> list[tuple[list[LoopAxis], int]]:
-    """The rows that are added up at once, and where they start: before NumPy 2.3 those that fill the iterator's buffer."""
+    """Return the rows that one loop call sums, with their offsets. Before NumPy 2.3 a row is limited to the iterator's buffer."""
     row, *others = axes
     count, left = divmod(row.length, np.getbufsize())
     if not SUMS_IN_PIECES or count + (left > 0) < 2:
@@ -227,7 +232,7 @@ def _normal_axes(axis: object, ndim: int) -> tuple[int, ...] | None:
 
 
 def _steps_of_result(out: ArrayLayout, reduced: tuple[int, ...], ndim: int, keepdims: bool) -> list[int]:
-    """The strides of a reduction's result along the axes of what is reduced."""
+    """Return the strides of the result of a reduction along the axes of its operand."""
     strides = iter(out.strides)
     steps = []
     for axis in range(ndim):
@@ -240,7 +245,7 @@ def _steps_of_result(out: ArrayLayout, reduced: tuple[int, ...], ndim: int, keep
     return steps
 
 
-#: NumPy's functions, and what finds their loops
+#: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     **dict.fromkeys(REDUCTIONS, named_reduction),
     np.mean: mean,

@@ -1,7 +1,8 @@
-"""Elementwise regions of backward passes as native loops.
+"""Compile elementwise regions of eager backward passes to native code.
 
-The rules of a region's nodes are recorded once, on a sample of its arrays, and the calls become one group of loops, which is done
-block by block on both cores. Nothing in a group depends on how many elements there are, so it serves arrays of any shape.
+``tape.regions`` calls ``program`` with a region. The VJP rules of its nodes are traced once, on a sample of its arrays. The calls become
+one group of kernel calls, which runs block by block on several threads. The group does not depend on the number of elements, so it
+is reused for arrays of any shape.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from chainrule._src.tape.levels import open_level
 from chainrule._src.tape.node import Edge
 from chainrule._src.tape.regions import Arrays, Region
 
-#: elements that rules are recorded on: so many that their loops become a group
+#: the number of elements of samples: enough for the kernel calls to be grouped
 SAMPLE = 4096
 _FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
 _SPECIAL = np.array([0.0, np.nan, 1.0, -0.0, np.inf, -1.0, -np.inf, 2.0, 1e-45, -1e-39, 3e38, 0.5, -90.0, 88.0])
 
 
 class RegionProgram:
-    """What leaves a region, computed from the arrays that its rules read.
+    """The native code of a region, from the arrays that its rules read to the cotangents that leave it.
 
     Args:
-        native: the recorded rules, as one group of loops.
-        lowering: where that has its inputs and outputs.
+        native: the traced rules, as one group of kernel calls.
+        lowering: the lowered program, with its inputs and outputs.
     """
 
     def __init__(self, native: Native, lowering: Lowering) -> None:
@@ -52,20 +53,20 @@ class RegionProgram:
         self._outputs = [lowering.owners.index(value) for value in lowering.outputs]
 
     def __call__(self, arrays: Arrays) -> Arrays | None:
-        """The arrays; None if Python is to do it: there is something that NumPy warns of."""
+        """Return the cotangents; None if Python has to run the rules, because of a floating-point warning."""
         met: list[int] = []
         made = self._runner(arrays[0].shape)(arrays, met.append)
         if made is None or (
             met and met[0] & sum([_FLAGS[kind] for kind, way in np.geterr().items() if way != "ignore"])
         ):
             return None
-        if len(made) < len(self._outputs):  # two edges that get the same
+        if len(made) < len(self._outputs):  # two edges get the same cotangent
             return [made[i].copy() if i in self._outputs[:k] else made[i] for k, i in enumerate(self._outputs)]
         return [made[i] for i in self._outputs]
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019 -- of all programs together, which are few
+    @functools.lru_cache(maxsize=64)  # noqa: B019 -- shared by all programs, which are few
     def _runner(self, shape: tuple[int, ...]) -> Runner:
-        """What runs the group on arrays of a shape."""
+        """Return the runner for arrays of a shape."""
         code = self._code.copy()
         code[GROUP_ROWS] = size = math.prod(shape)
         if size >= regions.SINGLE:
@@ -78,7 +79,7 @@ class RegionProgram:
 
 
 def program(region: Region) -> RegionProgram | None:
-    """The region's rules as native loops; None where these would not give the same bits."""
+    """Compile a region; return None if native code does not give the bits of its rules."""
     if not AVAILABLE or region.dtype.char not in "fd":
         return None
     leaving = region.leaving()
@@ -96,12 +97,12 @@ def program(region: Region) -> RegionProgram | None:
 
 @functools.cache
 def _share_ufuncs() -> None:
-    """From now on threads share large operations, too."""
+    """Let large eager operations use several threads from now on."""
     call_instead(SharedUfunc)
 
 
 def _sample(array: NumpyArray, k: int) -> NumpyArray:
-    """Some elements of an array, with special values among them that meet those of other arrays."""
+    """Return some elements of an array, mixed with special values that coincide with those of other samples."""
     sample = np.resize(array.reshape(-1)[:SAMPLE], SAMPLE)
     places = sample[k % 7 :: 7 + 2 * k]
     places[...] = np.resize(_SPECIAL, places.shape)
@@ -117,7 +118,7 @@ def _recorded(region: Region, samples: Arrays, leaving: list[Edge]) -> Program |
             inputs = [Traced(recorder.var_of(sample), level) for sample in samples]
             try:
                 outputs = [recorder.traced(out).var for out in region.rules(inputs, leaving)]
-            except Exception:  # a rule that needs arrays
+            except Exception:  # a rule that cannot be traced
                 return None
     if recorder.guards:
         return None
@@ -127,7 +128,7 @@ def _recorded(region: Region, samples: Arrays, leaving: list[Edge]) -> Program |
 
 
 def _compiled(recorded: Program) -> RegionProgram | None:
-    """The program, if it is one group of loops that go through whole arrays, element by element."""
+    """Compile a traced region, if it becomes one group of contiguous elementwise kernel calls; else return None."""
     lowering = Lowering(recorded, Simplified(recorded), LoopLowerer())
     native = Native(lowering)
     segments = native.segments
@@ -142,7 +143,7 @@ def _compiled(recorded: Program) -> RegionProgram | None:
 
 
 def _is_plain(work: Work, k: int) -> bool:
-    """Whether an argument of a loop is a number, or the same element of an array as the others are."""
+    """Return whether an argument of a kernel call is a number, or an array that is read element by element."""
     buffer, itemsize = work.args[k][0], work.loop.itemsizes[k]
     if buffer is None or buffer.kind == CONSTANT:
         return work.pattern(k)[1:] == (0, 0, 0)

@@ -1,8 +1,8 @@
-"""Bodies of loops that were recorded before, for functions that do the same.
+"""A cache of traced loop bodies, by the form of their functions.
 
-The function of a loop is made anew in most calls of what is around it: the same code, closed over other arrays.
-:class:`FunctionForm` says what such functions have in common; what one of them came to serves for all, each with its own arrays,
-while what else it read is as it was.
+The function of a loop is usually a new closure in each call: the same code with other arrays. A :class:`FunctionForm` is equal for
+such functions. A body that was traced for one of them is reused for the others, with their arrays, while its guards hold.
+``control_flow`` calls ``form_of``, ``find`` and ``keep``.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from chainrule._src.compiling.state.guards import IMMUTABLE, Guard
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
-#: bodies that are remembered
+#: the maximum number of cached bodies
 MOST = 64
-#: what is there as long as the program that it is of
-_LASTING = (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc, np.dtype)
+#: types of objects that usually live as long as the program
+_LONG_LIVED = (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc, np.dtype)
 
 
-class Unlike(Exception):
-    """Something about a function cannot be told to be the same for another one."""
+class NotCacheable(Exception):
+    """A function has captured state that cannot be compared with that of another function."""
 
 
 class FunctionForm:
-    """What a function is but for its arrays.
+    """The form of a function: its code and captured state, without the content of arrays.
 
     Attributes:
-        parts: equal for functions that do the same with arrays that are alike.
-        arrays: the tensors and arrays that it closes over, each once.
-        seen: the functions and cells that were looked through, by identity.
+        parts: a key that is equal for functions that compute the same from arrays of the same layouts.
+        arrays: the tensors and arrays that the function captures, without duplicates.
+        seen: the functions and cells that were visited, by id.
+        weak_others: weak references to objects whose ids are in the key; kept: strong ones.
 
     Raises:
-        Unlike: it closes over something else that may change.
+        NotCacheable: the function captures other mutable state.
     """
 
     def __init__(self, function: AnyFunction) -> None:
@@ -49,7 +50,7 @@ class FunctionForm:
         self.seen: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._edges: dict[int, int] = {}
-        self.others: list[Any] = []  # weak references to what is told by where it is; what these ids are of
+        self.weak_others: list[Any] = []
         self.kept: list[Any] = []
         self.parts = self._of(function)
 
@@ -85,30 +86,30 @@ class FunctionForm:
 
     def _of_array(self, x: Any) -> Any:
         raw, edge = x, None
-        if kind_of_tensor := type(x) is not ndarray:
+        if has_tensor := type(x) is not ndarray:
             tensor = x._tensor if type(x) is Array else x
             raw, edge = tensor._raw, tensor._edge
         if type(raw) is not ndarray or raw.dtype.hasobject:
-            raise Unlike
+            raise NotCacheable
         number = self._numbers.setdefault(id(x), len(self.arrays))
         if number == len(self.arrays):
             self.arrays.append(x)
         place = None if edge is None else self._edges.setdefault(id(edge), len(self._edges))
-        history = (type(edge), getattr(edge, "hooks", None) is None, place) if kind_of_tensor else ()
+        history = (type(edge), getattr(edge, "hooks", None) is None, place) if has_tensor else ()
         return type(x), number, raw.shape, raw.dtype, raw.strides, *history
 
     def _is(self, x: object) -> Any:
-        if isinstance(x, _LASTING):
+        if isinstance(x, _LONG_LIVED):
             self.kept.append(x)
         else:
             try:
-                self.others.append(weakref.ref(x))
+                self.weak_others.append(weakref.ref(x))
             except TypeError:
-                raise Unlike from None
+                raise NotCacheable from None
         return "is", id(x)
 
     def number(self, x: object) -> int | None:
-        """Which of its arrays something is, or is the tensor of."""
+        """Return the index of a captured array or of its tensor, or None."""
         for k, array in enumerate(self.arrays if x is not None else ()):
             if array is x or (type(array) is Array and array._tensor is x):
                 return k
@@ -116,18 +117,18 @@ class FunctionForm:
 
 
 class RememberedBody:
-    """A body, without the arrays of the function that it was recorded of.
+    """A cached body, without the arrays of the function that it was traced from.
 
     Raises:
-        Unlike: it depends on more than what can be looked at again.
+        NotCacheable: the trace depends on objects that cannot be guarded for other functions.
     """
 
     def __init__(self, form: FunctionForm, body: Body, recording: Recording) -> None:
         assert recording.references is not None
-        read = [*[guard.value for guard in recording.references.guards], *[ref() for ref in form.others]]
+        read = [*[guard.value for guard in recording.references.guards], *[ref() for ref in form.weak_others]]
         if any([type(x) is ndarray and form.number(x.base) is not None for x in read]):
-            raise Unlike  # a view of what is another array for another function
-        self._others, self._kept = form.others, form.kept
+            raise NotCacheable  # a view of a captured array, which another function replaces
+        self._others, self._kept = form.weak_others, form.kept
         self._outside: list[Any] = []
         for x in body.outside:
             k = form.number(x)
@@ -137,18 +138,18 @@ class RememberedBody:
         self._guards: list[tuple[int | None, Guard]] = []
         for guard in recording.references.guards:
             if id(guard.thing) in form.seen:
-                continue  # which the form says
+                continue  # part of the form
             k = form.number(guard.thing)
-            lasting = isinstance(guard.thing, (*_LASTING, Tensor, Array))  # values are those of other guards
-            lasting = lasting or (type(guard.thing) is dict and "__name__" in guard.thing)
-            if k is None and not lasting:
-                raise Unlike
+            long_lived = isinstance(guard.thing, (*_LONG_LIVED, Tensor, Array))
+            long_lived = long_lived or (type(guard.thing) is dict and "__name__" in guard.thing)
+            if k is None and not long_lived:
+                raise NotCacheable
             self._guards.append((k, guard if k is None else guard._replace(thing=None)))
 
     def body(self, form: FunctionForm) -> Body | None:
-        """The body, for a function of the same form; None: something else that it read has changed."""
+        """Return the body with the arrays of a function of the same form, or None if a guard fails."""
         if any([ref() is None for ref in self._others]):
-            return None  # an identity may be another object's now
+            return None  # the id of a dead object may be reused
         for k, guard in self._guards:
             if not (guard if k is None else guard._replace(thing=form.arrays[k])).holds():
                 return None
@@ -167,28 +168,28 @@ _BODIES: dict[Any, RememberedBody] = {}
 
 
 def form_of(function: AnyFunction) -> FunctionForm | None:
-    """The form of a function; None if it has none."""
+    """Return the form of a function, or None if it cannot be cached."""
     try:
         return FunctionForm(function)
-    except (Unlike, RecursionError):
+    except (NotCacheable, RecursionError):
         return None
 
 
-def find(form: FunctionForm, how: tuple[object, ...]) -> Body | None:
-    """The body that was recorded of a function of this form in the same way, if it is so still."""
+def find(form: FunctionForm, setting: tuple[object, ...]) -> Body | None:
+    """Return the cached body for a function of this form in the same setting, or None."""
     try:
-        known = _BODIES.get((how, form.parts))
+        known = _BODIES.get((setting, form.parts))
     except TypeError:  # a structure that has no hash
         return None
     return None if known is None else known.body(form)
 
 
-def keep(form: FunctionForm, how: object, body: Body, recording: Recording) -> None:
-    """Remember a body, if that can be."""
+def keep(form: FunctionForm, setting: object, body: Body, recording: Recording) -> None:
+    """Cache a body if possible."""
     try:
         known = RememberedBody(form, body, recording)
         if len(_BODIES) >= MOST:
             _BODIES.pop(next(iter(_BODIES)), None)
-        _BODIES[how, form.parts] = known
-    except (Unlike, TypeError):
+        _BODIES[setting, form.parts] = known
+    except (NotCacheable, TypeError):
         return

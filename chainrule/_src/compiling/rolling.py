@@ -1,16 +1,18 @@
-"""Loops of a program, rolled up again.
+"""Detect loops in a sequence of kernel calls.
 
-A recording has the calls of a loop once for each time round. Where the inner loops that they came to repeat, the body is kept once,
-with a count. Two times round are alike if the same inner loops follow each other and each operand is one of these:
+``native_executor`` passes the kernel calls of a segment to ``rolled_up``, which returns them with repeated sequences as ``Rolled``
+loops: a body with a trip count. It finds loops within loops, and those that ``loop_detection`` did not find on the trace.
 
-- *its own*: written as many inner loops before, in this time round or one of the last few. What nobody reads later has one place;
-  what the next times round read has a ring of places; what is read after the loop (saved values, by a backward pass) has a place for
-  each time, one after the other: a *stack*.
-- *fixed*: in one array, where it moves by a constant stride, which may be none: a row of data, a slot of another loop's stack.
-- *numbers*, or constants of one layout: a table.
+Iterations are alike if they make the same kernel calls and each operand has the same relation to that of the previous iteration:
 
-Nothing is taken for granted: each operand of each time round is looked at. What is not alike stays as it was, so the first or last
-times round may differ. The body is rolled up in the same way, if it repeats something itself.
+- *carried*: written the same number of kernel calls before, in this iteration or one of the last few. The buffer of such values has
+  one slot if only the same iteration reads them, a ring of slots if the next iterations do, and a slot per iteration if they are
+  read after the loop (saved values of a backward pass);
+- *invariant or strided*: in the same buffer, a constant number of bytes further: a row of data, a slot of another loop's buffer;
+- *table*: a number, or a constant of the same layout.
+
+All operands of all iterations are compared. Iterations that differ stay unrolled, so the first and last ones may differ. Loops
+within the body are detected in the same way.
 """
 
 from __future__ import annotations
@@ -30,36 +32,36 @@ from chainrule._src.compiling.layout import (
     Buffer,
     BufferView,
     Move,
-    Moving,
+    MovingBuffer,
     address,
     packed,
     root_of,
 )
 from chainrule._src.compiling.loops import Loop
 
-#: times round, and inner loops, that are worth rolling up
+#: the minimum number of iterations, and of kernel calls of all iterations, of a loop
 FEWEST, SHORTEST = 4, 24
-#: times round that an operand may be old: fewer than there are, so that what is written in the loop is read in it
+#: the maximum age of a carried operand in iterations: less than FEWEST, so that the loop also reads values that it writes
 FARTHEST = FEWEST - 1
-#: inner loops by whose sequence a repetition is looked for, and how many of its places are tried
-GRAM, TRIED, AROUND = 4, 64, 16
-#: bytes of a stack of which half is not used that are too many
+#: the length of the windows that propose periods, and the numbers of periods that are tried for a loop and for one around it
+WINDOW, TRIED, OUTER_TRIED = 4, 64, 16
+#: bytes above which a buffer is refused if less than half of its slots are read after their iteration
 WASTED = 1 << 26
 
 
 class Rolled:
-    """A body that is done again and again.
+    """A loop of kernel calls.
 
     Args:
-        works: its inner loops, whose places move.
-        start, period: where it was found, if it was.
+        works: the kernel calls of the body, with locations that move.
+        start, period: the index of the first kernel call and the number of kernel calls per iteration, if it was detected here.
 
     Attributes:
-        items: its loops, groups, and loops that are rolled up.
-        count: how often it is done.
-        depth: how many loops are around it.
-        local: the buffers that are written anew each time round, before they are read.
-        moving: the places that move, as its operands have them.
+        items: the kernel calls, groups and inner loops of the body.
+        count: the number of iterations.
+        depth: the number of loops around it.
+        local: the buffers that each iteration writes before it reads them.
+        moving: the moving locations of operands.
         touched, writes: all buffers that it uses, and those that it writes.
     """
 
@@ -68,36 +70,37 @@ class Rolled:
     ) -> None:
         self.start, self.period, self.count = start, period, count
         self.depth, self.local = depth, local
-        self.touched = {root_of(place) for work in works for place, _, _ in work.args if place is not None}
+        self.touched = {root_of(location) for work in works for location, _, _ in work.args if location is not None}
         self.writes = list(dict.fromkeys([buffer for work in works for buffer in work.writes]))
         self.items = rolled_up(works, frozenset(self.touched - local), depth + 1)
         self.moving = dict.fromkeys(
-            [place for place in (*_places(works), *_places(self.items)) if type(place) is Moving]
+            [location for location in (*_locations(works), *_locations(self.items)) if type(location) is MovingBuffer]
         )
         within = {buffer for item in self.items for buffer in item.touched}
-        self.touched |= {buffer for buffer in within if buffer.kind == CONSTANT}  # tables of loops within
+        self.touched |= {buffer for buffer in within if buffer.kind == CONSTANT}  # tables of inner loops
 
 
-def _places(items: Sequence[Item]) -> Iterator[Any]:
-    """The places of the operands of loops, of what is rolled up those that move."""
+def _locations(items: Sequence[Item]) -> Iterator[Any]:
+    """Yield the locations of the operands of kernel calls, and the moving locations of loops."""
     for item in items:
         if type(item) is Rolled:
             yield from item.moving
         elif type(item) is Work:
-            yield from [place for place, _, _ in item.args]
+            yield from [location for location, _, _ in item.args]
         elif type(item) is LoopGroup:
-            yield from _places(item.works)
+            yield from _locations(item.works)
 
 
 Item = Work | LoopGroup | Rolled
 
 
 def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
-    """Loops in order, with those that repeat rolled up, whole loops among them as what they are, and others in groups.
+    """Return kernel calls in order, with repeated sequences as loops, recorded loops expanded, and large calls in groups.
 
     Args:
-        elsewhere: buffers that something else uses, too.
-        depth: how many loops there are around.
+        works: the kernel calls; the loop of some of them may be an ``IteratedLoop``.
+        elsewhere: the buffers that are used outside of these calls, too.
+        depth: the number of loops around them.
     """
     whole = [x for x, work in enumerate(works) if type(work.loop) is not Loop]
     if not whole:
@@ -106,8 +109,8 @@ def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -
     begin = 0
     for end in (*whole, len(works)):
         part = works[begin:end]
-        others = {buffer for work in (*works[:begin], *works[end:]) for buffer in work.touched}
-        found = _rolled_up(part, elsewhere | others, depth)
+        used_elsewhere = {buffer for work in (*works[:begin], *works[end:]) for buffer in work.touched}
+        found = _rolled_up(part, elsewhere | used_elsewhere, depth)
         for item in found:
             if type(item) is Rolled:
                 item.start += begin
@@ -128,112 +131,112 @@ def _rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> l
     return items + grouped(works[at:])
 
 
-class _Fixed(NamedTuple):
-    """Relation of an operand to that of the last time round: it lies in the same array, some bytes further."""
+class _Strided(NamedTuple):
+    """Relation of an operand to that of the previous iteration: in the same buffer, ``step`` bytes further."""
 
     step: int
 
 
-class _Own(NamedTuple):
-    """It is in what the same of the loops' outputs wrote first, as many loops before, but some bytes further."""
+class _Carried(NamedTuple):
+    """Relation of an operand: in the buffer that an output of the kernel call ``distance`` calls before wrote first."""
 
     distance: int
     output: int
     step: int
 
 
-_TABLED = -1  # the place of numbers and constants, of which there may be a table
-_NUMBER, _CONSTANT = "number", "constant"  # it is another one, of the same kind
-OperandRelation = _Fixed | _Own | str
+_TABLED = -1  # the location index of numbers and constants, which may become a table
+_NUMBER, _CONSTANT = "number", "constant"  # relations: another number, another constant of the same layout
+OperandRelation = _Strided | _Carried | str
 
 
 class _RepeatFinder:
-    """Finds what repeats in a list of loops."""
+    """Finds repeated sequences in a list of kernel calls."""
 
     def __init__(self, works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> None:
         self.works = works
         self.writers: dict[
             Buffer, tuple[int, int]
-        ] = {}  # the loop that writes a buffer first, and which argument it is
-        self.last: dict[Buffer, float] = dict.fromkeys(elsewhere, np.inf)  # the last loop that uses one
+        ] = {}  # the first kernel call that writes a buffer, and the index of the argument
+        self.last: dict[Buffer, float] = dict.fromkeys(elsewhere, np.inf)  # the last kernel call that uses a buffer
         for x, work in enumerate(works):
             first = len(work.args) - work.loop.outputs
-            for k, (place, _, _) in enumerate(work.args):
-                if place is not None:
-                    root = place.root if type(place) is Moving else place
+            for k, (location, _, _) in enumerate(work.args):
+                if location is not None:
+                    root = location.root if type(location) is MovingBuffer else location
                     if k >= first and root not in self.writers and not (root.slots and depth == 0):
                         self.writers[root] = x, k
                     if root not in elsewhere:
                         self.last[root] = x
         keys = _keys(works)
         self._note_operands(keys)
-        self._grams = self._places(keys)
-        self._bad: dict[int, int] = {}  # by period: up to where nothing begins
+        self._windows = self._window_starts(keys)
+        self._bad: dict[int, int] = {}  # by period: the index up to which no loop begins
 
     def _note_operands(self, keys: list[int]) -> None:
-        """Note in numbers what ``relation`` asks of loops, to find most of those that are not alike all at once.
+        """Number the operands of kernel calls, so that most of those with different relations are found by array comparisons.
 
-        Loops may be alike where in each column the places are the same, or what they are relative to the loop is.
+        Two kernel calls may be alike if for each argument the locations are equal, or the distances to their writers are.
         """
         width = 1 + max([len(work.args) for work in self.works], default=0)
         roots: dict[Buffer, int] = {}
-        ways: dict[Any, int] = {}
-        places, others, relative = [], [], []
+        move_numbers: dict[Any, int] = {}
+        locations, move_indices, relative = [], [], []
         for x, work in enumerate(self.works):
-            for place, _, _ in work.args:
-                root, way = (place.root, place.moves) if type(place) is Moving else (place, ())
+            for location, _, _ in work.args:
+                root, moves = (location.root, location.moves) if type(location) is MovingBuffer else (location, ())
                 if root is None or root.kind == CONSTANT:
-                    places.append(_TABLED)
+                    locations.append(_TABLED)
                     relative.append(-1)
                 else:
-                    places.append(roots.setdefault(root, len(roots)))
+                    locations.append(roots.setdefault(root, len(roots)))
                     written = self.writers.get(root) if root.kind == ARENA else None
                     relative.append(-1 if written is None else (x - written[0]) * width + written[1])
-                others.append(ways.setdefault(way, len(ways)))
+                move_indices.append(move_numbers.setdefault(moves, len(move_numbers)))
             missing = width - 1 - len(work.args)
-            places += [_TABLED] * missing
+            locations += [_TABLED] * missing
             relative += [-1] * missing
-            others += [0] * missing
+            move_indices += [0] * missing
         shape = len(keys), width - 1
         self._roots = roots
-        self._numbers = np.array(places, np.intp).reshape(shape)
-        self._ways = np.array(others, np.intp).reshape(shape)
+        self._numbers = np.array(locations, np.intp).reshape(shape)
+        self._moves = np.array(move_indices, np.intp).reshape(shape)
         self._keys = np.array(keys, np.intp)
         self._relative = np.array(relative, np.intp).reshape(shape)
         self._relative[self._relative < 0] = -2 - np.arange(np.count_nonzero(self._relative < 0))  # like no other
-        self._place()
+        self._number_locations()
 
-    def _place(self) -> None:
-        """Note where operands are, now that some of them may lie in stacks: there they are in one array."""
+    def _number_locations(self) -> None:
+        """Update the location numbers: buffers that became slots of a larger one have the number of that buffer."""
         numbers = dict(self._roots)
         moved = np.arange(len(numbers) + 1)
         for root, number in self._roots.items():
-            stack = root
-            while stack.stack is not None:
-                stack = stack.stack
-            if stack is not root:
-                moved[number] = numbers.setdefault(stack, len(numbers))
+            parent = root
+            while parent.parent is not None:
+                parent = parent.parent
+            if parent is not root:
+                moved[number] = numbers.setdefault(parent, len(numbers))
         moved[-1] = _TABLED
-        self._places_now = moved[self._numbers] * (1 + self._ways.max(initial=0)) + self._ways
-        self._own = np.where(moved[self._numbers] == self._numbers, self._relative, self._places_now)
+        self._location_numbers = moved[self._numbers] * (1 + self._moves.max(initial=0)) + self._moves
+        self._own = np.where(moved[self._numbers] == self._numbers, self._relative, self._location_numbers)
 
     def _may_repeat(self, x: int | slice, y: NumpyArray | slice) -> Any:
-        """Whether loops may be alike: False is certain."""
-        same = (self._places_now[x] == self._places_now[y]) | (self._own[x] == self._own[y])
+        """Return whether kernel calls may be alike. False is certain."""
+        same = (self._location_numbers[x] == self._location_numbers[y]) | (self._own[x] == self._own[y])
         return (self._keys[x] == self._keys[y]) & same.all(-1)
 
     def runs(self, at: int = 0, end: int | None = None) -> list[_Repeat]:
-        """What repeats from one loop to another, in order, with places for what it writes."""
+        """Return the loops in a range of kernel calls, in order, with buffers for their results."""
         found: list[_Repeat] = []
         end = len(self.works) if end is None else end
-        while at < min(end, len(self._grams)):
+        while at < min(end, len(self._windows)):
             run = self._best(at, end)
             if run is None:
                 at += 1
                 continue
             laid_out = run.lay_out()
             if laid_out:
-                self._place()
+                self._number_locations()
             found += self.runs(at, run.start)
             if laid_out:
                 found.append(run)
@@ -241,30 +244,30 @@ class _RepeatFinder:
         return found
 
     @staticmethod
-    def _places(keys: list[int]) -> list[list[int]]:
-        """For each loop the places where it, and those that follow, are."""
-        places: dict[Any, list[int]] = {}
-        grams = []
-        for x in range(len(keys) - GRAM + 1):
-            same = places.setdefault(tuple(keys[x : x + GRAM]), [])
+    def _window_starts(keys: list[int]) -> list[list[int]]:
+        """Return for each kernel call the positions at which the same window of kernel calls starts."""
+        starts: dict[Any, list[int]] = {}
+        windows = []
+        for x in range(len(keys) - WINDOW + 1):
+            same = starts.setdefault(tuple(keys[x : x + WINDOW]), [])
             same.append(x)
-            grams.append(same)
-        return grams
+            windows.append(same)
+        return windows
 
     def _best(self, at: int, end: int) -> _Repeat | None:
-        """The repetition from here on that covers most; one around others rather than these, though it may begin later."""
-        places = self._grams[at]
-        best = self._first(at, end, places)
+        """Return the loop that begins at a position, or a loop around it, which may begin later."""
+        starts = self._windows[at]
+        best = self._first(at, end, starts)
         while best is not None:
-            around = self._around(best, end, places)
+            around = self._around(best, end, starts)
             if around is None:
                 return best
             best = around
         return None
 
-    def _first(self, at: int, end: int, places: list[int]) -> _Repeat | None:
-        k = bisect_left(places, at + 1)
-        tried = np.array(places[k : k + TRIED], np.intp)
+    def _first(self, at: int, end: int, starts: list[int]) -> _Repeat | None:
+        k = bisect_left(starts, at + 1)
+        tried = np.array(starts[k : k + TRIED], np.intp)
         tried = tried[at + FEWEST * (tried - at) <= end]
         for period in (tried[self._may_repeat(at, tried)] - at).tolist() if len(tried) else ():
             run = self._tried(at, end, period)
@@ -281,11 +284,11 @@ class _RepeatFinder:
         self._bad[period] = at + run.alike
         return None
 
-    def _around(self, inner: _Repeat, end: int, places: list[int]) -> _Repeat | None:
-        """A repetition of which another one is a part. It may take its first time round to come into step."""
-        k = bisect_left(places, inner.stop)
-        for again in places[k : k + AROUND]:
-            period, at = again - inner.start, inner.start
+    def _around(self, inner: _Repeat, end: int, starts: list[int]) -> _Repeat | None:
+        """Return a loop that contains another one. It may begin an iteration or two later than the inner loop."""
+        k = bisect_left(starts, inner.stop)
+        for start in starts[k : k + OUTER_TRIED]:
+            period, at = start - inner.start, inner.start
             while at <= inner.start + 2 * period and at + FEWEST * period <= end:
                 run = self._tried(at, end, period)
                 if run is not None and run.stop > inner.stop:
@@ -294,7 +297,7 @@ class _RepeatFinder:
         return None
 
     def _alike(self, at: int, period: int) -> int:
-        """How many inner loops from here on may be alike those a period later."""
+        """Return how many kernel calls from a position on may be like those a period later."""
         count = len(self.works) - period - at
         done, length = 0, 64
         while done < count:
@@ -307,93 +310,95 @@ class _RepeatFinder:
             done, length = done + ahead, 4 * length
         return count
 
-    def canonical(self, place: Any, offset: int) -> tuple[Buffer, tuple[Move | None, ...], int]:
-        """Where a place is: in which buffer that has no stack, how it moves, and its offset."""
-        root, moves = (place.root, place.moves) if type(place) is Moving else (place, ())
-        while root.stack is not None:
-            offset += root.at
-            root = root.stack
+    def canonical(self, location: Any, offset: int) -> tuple[Buffer, tuple[Move | None, ...], int]:
+        """Return a location as its outermost buffer, its moves and its offset in the buffer."""
+        root, moves = (location.root, location.moves) if type(location) is MovingBuffer else (location, ())
+        while root.parent is not None:
+            offset += root.parent_offset
+            root = root.parent
         return root, moves, offset
 
     def relation(self, x: int, y: int, k: int) -> OperandRelation | None:
-        """What an argument of a later loop is to that of an earlier one; None: nothing that is known."""
-        place, offset, number = self.works[x].args[k]
-        other, further, another = self.works[y].args[k]
-        if place is other or (type(place) is Moving and place == other):
-            if place is not None:
-                return _Fixed(further - offset)
-            alike = offset == further and number.dtype == another.dtype and number.shape == another.shape
+        """Return the relation of argument ``k`` of kernel call ``y`` to that of an earlier call ``x``; None if there is none."""
+        location, offset, number = self.works[x].args[k]
+        other, other_offset, other_number = self.works[y].args[k]
+        if location is other or (type(location) is MovingBuffer and location == other):
+            if location is not None:
+                return _Strided(other_offset - offset)
+            alike = offset == other_offset and number.dtype == other_number.dtype and number.shape == other_number.shape
             return _NUMBER if alike else None
-        if place is None or other is None:
+        if location is None or other is None:
             return None
-        a, b = root_of(place), root_of(other)
-        if a.stack is not None or b.stack is not None:
-            one, moves, start = self.canonical(place, offset)
-            two, others, end = self.canonical(other, further)
-            return _Fixed(end - start) if one is two and moves == others else None
+        a, b = root_of(location), root_of(other)
+        if a.parent is not None or b.parent is not None:
+            one, moves, start = self.canonical(location, offset)
+            two, other_moves, end = self.canonical(other, other_offset)
+            return _Strided(end - start) if one is two and moves == other_moves else None
         if a.kind != b.kind or a.nbytes != b.nbytes:
             return None
         if a.kind == CONSTANT:
-            alike = type(place) is type(other) is Buffer and offset == further and _same_layout(a.root, b.root)
+            alike = type(location) is type(other) is Buffer and offset == other_offset and _same_layout(a.root, b.root)
             return _CONSTANT if alike else None
-        written, again = self.writers.get(a), self.writers.get(b)
-        if a.kind != ARENA or written is None or again is None:
+        written, written_again = self.writers.get(a), self.writers.get(b)
+        if a.kind != ARENA or written is None or written_again is None:
             return None
-        moves = place.moves if type(place) is Moving else ()
-        others = other.moves if type(other) is Moving else ()
-        same = moves == others and written[1] == again[1] and x - written[0] == y - again[0]
-        return _Own(x - written[0], written[1], further - offset) if same and x >= written[0] else None
+        moves = location.moves if type(location) is MovingBuffer else ()
+        other_moves = other.moves if type(other) is MovingBuffer else ()
+        same = moves == other_moves and written[1] == written_again[1] and x - written[0] == y - written_again[0]
+        return _Carried(x - written[0], written[1], other_offset - offset) if same and x >= written[0] else None
 
     def is_related(self, x: int, y: int, k: int, expected: OperandRelation) -> bool:
-        """Whether ``relation`` is as expected; what most operands are is seen at a glance."""
-        place, offset, _ = self.works[x].args[k]
-        other, further, _ = self.works[y].args[k]
-        if type(place) is type(other) is Buffer and place.stack is other.stack is None:
-            if place is other:
-                return type(expected) is _Fixed and expected.step == further - offset
-            written, again = self.writers.get(place), self.writers.get(other)
-            if type(expected) is _Own and written is not None and again is not None:
-                same = place.kind == other.kind == ARENA and place.nbytes == other.nbytes
+        """Return whether ``relation`` gives the expected relation, with a fast path for most operands."""
+        location, offset, _ = self.works[x].args[k]
+        other, other_offset, _ = self.works[y].args[k]
+        if type(location) is type(other) is Buffer and location.parent is other.parent is None:
+            if location is other:
+                return type(expected) is _Strided and expected.step == other_offset - offset
+            written, written_again = self.writers.get(location), self.writers.get(other)
+            if type(expected) is _Carried and written is not None and written_again is not None:
+                same = location.kind == other.kind == ARENA and location.nbytes == other.nbytes
                 distance, output, step = expected
-                ages = x - written[0] == y - again[0] == distance
-                return same and ages and written[1] == again[1] == output and further - offset == step
+                ages = x - written[0] == y - written_again[0] == distance
+                return same and ages and written[1] == written_again[1] == output and other_offset - offset == step
         return self.relation(x, y, k) == expected
 
 
-class _Slot:
-    """What a body writes into a buffer, each time round into another one.
+class _ResultBuffer:
+    """The buffers that one result of a body has in the iterations, and the buffer that replaces them.
 
     Attributes:
-        shifted: whether it is used at another place in it each time round.
-        members: the buffers; the first ``before`` of them were written before the loop began.
-        stack: where they lie, if more than one of them is needed; ring: how many places that has, if they are used again.
+        shifted: whether readers use other offsets in each iteration.
+        members: the buffers. The first ``before`` of them are written before the loop.
+        buffer: the common buffer with a slot for each member, or None if one member serves all iterations.
+        stride: the bytes from one slot to the next; ring: the number of slots, if it is a ring buffer, else 0.
     """
 
     def __init__(self) -> None:
         self.before = 0
         self.shifted = False
         self.members: list[Buffer] = []
-        self.stack: Buffer | None = None
+        self.buffer: Buffer | None = None
         self.stride = self.ring = 0
 
 
 class _Repeat:
-    """A body and how often it is repeated.
+    """A candidate loop.
 
     Args:
-        finder: where.
-        start: of the first time round; period: of the body; alike: how many inner loops are the same a period later.
+        finder: the finder with the kernel calls.
+        start, period: the index of the first kernel call, and the number of calls of the body.
+        alike: the number of kernel calls that may be like those a period later.
 
     Attributes:
-        count: the times round whose operands are in the same relations; ``stop``: the end of the last one.
-        alike: how many loops have operands in the same relation to those a period later.
+        count: the number of iterations whose operands have the same relations; stop: the end of the last one.
+        alike: the number of kernel calls whose operands have the same relations to those a period later.
     """
 
     def __init__(self, finder: _RepeatFinder, start: int, period: int, alike: int) -> None:
         self._finder = finder
         self.start, self.period = start, period
         self._relations: list[list[OperandRelation]] = []
-        self._slots: dict[tuple[int, int], _Slot] = {}
+        self._results: dict[tuple[int, int], _ResultBuffer] = {}
         if alike < (FEWEST - 1) * period:
             self.alike, self.count = alike, 1
         else:
@@ -408,7 +413,7 @@ class _Repeat:
             found = []
             for k in range(len(works[x].args)):
                 relation = finder.relation(x, x + period, k)
-                if relation is None or (type(relation) is _Own and relation.distance > farthest):
+                if relation is None or (type(relation) is _Carried and relation.distance > farthest):
                     return x - start
                 found.append(relation)
             self._relations.append(found)
@@ -418,74 +423,76 @@ class _Repeat:
                     return x - start
         return alike
 
-    # -- where what it writes lies ---------------------------------------------------------------------------------------
+    # -- buffers of results ----------------------------------------------------------------------------------------------
 
     def lay_out(self) -> bool:
-        """Have the buffers of all times round in stacks; False if they would take too much memory."""
+        """Give the results of all iterations common buffers; return False if these would take too much memory."""
         works = self._finder.works[self.start : self.start + self.period]
         if all([work.loop.total >= LARGE for work in works]):
-            return False  # one group does all times round for a block of elements, and what is between stays in cache
+            return False  # a group is faster: it runs all iterations for a block of elements, in cache
         for j, relations in enumerate(self._relations):
             for relation in relations:
-                if type(relation) is _Own:
-                    slot = self._slots.setdefault(self._slot_of(j, relation), _Slot())
-                    slot.before = max(slot.before, self._age(j, relation))
-                    slot.shifted = slot.shifted or relation.step != 0
-        for (j, k), slot in self._slots.items():
-            slot.members = [self._root(time, j, k) for time in range(-slot.before, self.count)]
-        plans = [(slot, self._kind(j, k, slot)) for (j, k), slot in self._slots.items()]
+                if type(relation) is _Carried:
+                    result = self._results.setdefault(self._result_key(j, relation), _ResultBuffer())
+                    result.before = max(result.before, self._age(j, relation))
+                    result.shifted = result.shifted or relation.step != 0
+        for (j, k), result in self._results.items():
+            result.members = [self._root(iteration, j, k) for iteration in range(-result.before, self.count)]
+        plans = [(result, self._kind(j, k, result)) for (j, k), result in self._results.items()]
         if any([kind is None for _, kind in plans]):
             return False
-        for slot, kind in plans:
-            self._assign(slot, kind)
+        for result, kind in plans:
+            self._assign(result, kind)
         return True
 
-    def _slot_of(self, j: int, relation: _Own) -> tuple[int, int]:
+    def _result_key(self, j: int, relation: _Carried) -> tuple[int, int]:
         return (j - relation.distance) % self.period, relation.output
 
-    def _age(self, j: int, relation: _Own) -> int:
-        """How many times round before it was written."""
+    def _age(self, j: int, relation: _Carried) -> int:
+        """Return the number of iterations since a carried operand was written."""
         return (relation.distance - j + (j - relation.distance) % self.period) // self.period
 
-    def _root(self, time: int, j: int, k: int) -> Buffer:
-        return root_of(self._finder.works[self.start + time * self.period + j].args[k][0])
+    def _root(self, iteration: int, j: int, k: int) -> Buffer:
+        return root_of(self._finder.works[self.start + iteration * self.period + j].args[k][0])
 
-    def _kind(self, j: int, k: int, slot: _Slot) -> str | None:
-        """Whether one place serves all times round, a ring does, or each has its own."""
-        period, length = self.period, slot.before + 1
+    def _kind(self, j: int, k: int, result: _ResultBuffer) -> str | None:
+        """Return "one", "ring" or "saved": the kind of buffer for a result; None if it would waste too much memory."""
+        period, length = self.period, result.before + 1
         plain = type(self._finder.works[self.start + j].args[k][0]) is Buffer
         late = []
-        for time, member in enumerate(slot.members, -slot.before):
-            end = self.start + (time + length) * period  # then a place of the ring is written again
+        for iteration, member in enumerate(result.members, -result.before):
+            end = self.start + (iteration + length) * period  # when its slot in a ring is written again
             if not plain or self._finder.last[member] >= end:
-                late.append(time)
-        if not late and not slot.before:
+                late.append(iteration)
+        if not late and not result.before:
             return "one"
-        if (not late or late[0] >= self.count - length) and not (slot.before and slot.shifted):
-            return "ring"  # nothing is written into these places any more
-        nbytes = slot.members[0].nbytes * len(slot.members)
-        return None if nbytes > WASTED and 2 * len(late) < len(slot.members) else "stack"
+        if (not late or late[0] >= self.count - length) and not (result.before and result.shifted):
+            return "ring"  # the slots of the late ones are not written again
+        nbytes = result.members[0].nbytes * len(result.members)
+        return None if nbytes > WASTED and 2 * len(late) < len(result.members) else "saved"
 
-    def _assign(self, slot: _Slot, kind: str | None) -> None:
+    def _assign(self, result: _ResultBuffer, kind: str | None) -> None:
         if kind == "one":
             return
-        slot.stride = packed(slot.members[0].nbytes)
-        places = len(slot.members)
+        result.stride = packed(result.members[0].nbytes)
+        slots = len(result.members)
         if kind == "ring":
-            places = slot.ring = slot.before + 1
-        slot.stack = Buffer(ARENA, places * slot.stride)
-        for time, member in enumerate(slot.members, -slot.before):
-            member.stack = slot.stack
-            member.at = (time % slot.ring if slot.ring else time + slot.before) * slot.stride
+            slots = result.ring = result.before + 1
+        result.buffer = Buffer(ARENA, slots * result.stride)
+        for iteration, member in enumerate(result.members, -result.before):
+            member.parent = result.buffer
+            member.parent_offset = (
+                iteration % result.ring if result.ring else iteration + result.before
+            ) * result.stride
 
     def local(self) -> set[Buffer]:
-        """The buffers that one place serves for, and nobody needs after the time round."""
-        return {slot.members[0] for slot in self._slots.values() if slot.stack is None}
+        """Return the buffers that one allocation serves, since none of their values is live after its iteration."""
+        return {result.members[0] for result in self._results.values() if result.buffer is None}
 
-    # -- its body ----------------------------------------------------------------------------------------------------------
+    # -- the body --------------------------------------------------------------------------------------------------------
 
     def body(self, depth: int) -> list[Work]:
-        """The loops of one time round, with places that move."""
+        """Return the kernel calls of one iteration, with moving locations."""
         works = self._finder.works[self.start : self.start + self.period]
         return [
             Work(work.loop, [self._argument(j, k, relation, depth) for k, relation in enumerate(relations)])
@@ -493,40 +500,42 @@ class _Repeat:
         ]
 
     def _argument(self, j: int, k: int, relation: OperandRelation, depth: int) -> LoopArgument:
-        place, offset, number = self._finder.works[self.start + j].args[k]
-        if type(relation) is _Fixed:
-            root, moves, offset = self._finder.canonical(place, offset)
+        location, offset, number = self._finder.works[self.start + j].args[k]
+        if type(relation) is _Strided:
+            root, moves, offset = self._finder.canonical(location, offset)
             return moved(root, moves, (relation.step, 0, 0) if relation.step else None, depth), offset, None
-        if type(relation) is _Own:
-            slot, age = self._slots[self._slot_of(j, relation)], self._age(j, relation)
-            moves = place.moves if type(place) is Moving else ()
-            if slot.stack is None:
+        if type(relation) is _Carried:
+            result, age = self._results[self._result_key(j, relation)], self._age(j, relation)
+            moves = location.moves if type(location) is MovingBuffer else ()
+            if result.buffer is None:
                 move = (relation.step, 0, 0) if relation.step else None
-                return moved(root_of(place), moves, move, depth), offset, None
-            root, _, base = self._finder.canonical(slot.stack, 0)
-            if slot.ring > 1:
-                return moved(root, moves, (slot.stride, slot.ring, -age % slot.ring), depth), base + offset, None
+                return moved(root_of(location), moves, move, depth), offset, None
+            root, _, base = self._finder.canonical(result.buffer, 0)
+            if result.ring > 1:
+                return moved(root, moves, (result.stride, result.ring, -age % result.ring), depth), base + offset, None
             step = relation.step
-            if not slot.ring:
-                offset += (slot.before - age) * slot.stride
-                step += slot.stride
+            if not result.ring:
+                offset += (result.before - age) * result.stride
+                step += result.stride
             return moved(root, moves, (step, 0, 0) if step else None, depth), base + offset, None
-        every = [self._finder.works[self.start + time * self.period + j].args[k] for time in range(self.count)]
+        every = [
+            self._finder.works[self.start + iteration * self.period + j].args[k] for iteration in range(self.count)
+        ]
         if relation == _CONSTANT:
             table, stride = table_of([arg[0].root.array for arg in every])
             return moved(table, (), (stride, 0, 0), depth), offset, None
         numbers = [arg[2] for arg in every]
         if all([other is number or other.tobytes() == number.tobytes() for other in numbers]):
-            return place, offset, number
+            return location, offset, number
         table, stride = table_of(numbers)
         return moved(table, (), (stride, 0, 0), depth), offset, None
 
 
 def moved(root: Buffer, moves: tuple[Move | None, ...], move: Move | None, depth: int) -> Any:
-    """A place that moves in the loops around, and in this one."""
+    """Return a location in a buffer that moves in the loops around, and by ``move`` in the loop at ``depth``."""
     if move is not None:
         moves = (*moves, *[None] * (depth - len(moves)), move)
-    return Moving(root, moves) if moves else root
+    return MovingBuffer(root, moves) if moves else root
 
 
 def _same_layout(x: BufferView, y: BufferView) -> bool:
@@ -537,7 +546,7 @@ def _same_layout(x: BufferView, y: BufferView) -> bool:
 
 
 def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
-    """Constants one after the other, as one; how far they are apart."""
+    """Return a constant buffer with arrays one after the other, and the bytes from one to the next."""
     stride = -(-arrays[0].nbytes // 32) * 32
     memory = np.zeros(len(arrays) * stride + ALIGNMENT, np.uint8)
     start = -address(memory) % ALIGNMENT
@@ -551,7 +560,7 @@ def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
 
 
 def _keys(works: list[Work]) -> list[int]:
-    """A number for what each loop does, whatever its operands are."""
+    """Return a number for each kernel call, equal for equal kernels whatever their operands."""
     numbers: dict[Any, int] = {}
     known: dict[int, int] = {}  # by identity
     keys = []

@@ -1,7 +1,6 @@
-"""What of a recorded program has to be computed.
+"""Simplify a recorded program: dead code elimination, common subexpression elimination and constant folding.
 
-Calls whose results nobody needs are dropped, equal calls are made once, and calls on constants alone are constants
-themselves. None of it changes a bit of what is left.
+``plan`` passes the result to ``Lowering``. The bits of the outputs do not change.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from chainrule._src.interpreters.recorded import AsArray, Program, RowCallable, 
 
 ndarray = np.ndarray
 
-#: bytes up to which the result of a call on constants is kept instead of computed
+#: the maximum bytes of a folded constant
 FOLDED = 1 << 16
 
 
 class Simplified:
-    """A program without needless calls.
+    """A program without unneeded calls.
 
     Attributes:
-        calls: what is left, in order, each with the Vars among its arguments.
-        same: for a Var whose call was merged with an equal one, the Var that stands for it.
-        constants: all Vars whose content does not depend on the inputs, with that content.
-        dropped, merged, folded: how many calls were.
+        calls: the remaining calls, in order, each with the Vars among its arguments.
+        same: for each result of a call that was merged with an equal one, the Var that replaces it.
+        constants: the content of each Var that does not depend on the inputs.
+        dropped, merged, folded: the numbers of calls that were dropped, merged and folded.
     """
 
     __slots__ = ("calls", "constants", "dropped", "folded", "merged", "same")
@@ -56,7 +55,7 @@ class Simplified:
             self.merged += merged
 
     def _fold(self, call: TracedCall, used: list[Var]) -> bool:
-        """Make the results of a call on constants alone constants."""
+        """Fold a call whose operands are all constants; return whether that was possible."""
         constants = self.constants
         for var in used:
             if var not in constants:
@@ -68,19 +67,19 @@ class Simplified:
             array = var.array
             if not any([same_memory(array, constants[x]) for x in used]):
                 if any([same_memory(array, x.array) for x in used]):
-                    return False  # a view of what was copied here: it stays one
+                    return False  # a view of an array that was copied when it was folded
                 if array.nbytes > FOLDED:
                     return False
                 if array.dtype.kind in "fc" and not np.isfinite(array).all():
-                    return False  # there may be a floating-point exception on the way to it
-                array = with_strides(array, array.strides)  # the recorded one may be in somebody's hands
+                    return False  # the call may raise a floating-point exception
+                array = with_strides(array, array.strides)  # a copy: others may refer to the recorded array
             kept.append(array)
         constants.update(zip(call.results, kept, strict=True))
         self.folded += 1
         return True
 
     def _merge(self, call: TracedCall, seen: dict[object, tuple[Var, ...]]) -> bool:
-        """Have the results of an equal call stand for those of this one."""
+        """Replace the results of a call by those of an equal earlier call; return whether there is one."""
         same = self.same
         try:
             args = tuple([same.get(x, x) if type(x) is Var else self._frozen(x) for x in call.args])
@@ -97,7 +96,7 @@ class Simplified:
         return True
 
     def _frozen(self, x: Any) -> Any:
-        """Arguments as a key: equal keys are equal arguments, to the sign of a zero."""
+        """Return a hashable key of arguments. Keys are equal only for equal arguments, including the sign of zeros."""
         kind = type(x)
         if kind is tuple or kind is list:
             same, parts = self.same, []
@@ -121,7 +120,7 @@ class Simplified:
 
 
 def operands(call: TracedCall) -> list[Var]:
-    """The Vars among the arguments of a call, as often as they are there."""
+    """Return the Vars among the arguments of a call, with repetitions."""
     found: list[Var] = []
     for x in call.args:
         if type(x) is Var:
@@ -151,7 +150,7 @@ def _collect(x: Any, found: list[Var]) -> None:
 
 
 def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
-    """The calls that outputs, writes or effects need, with the Vars among their arguments."""
+    """Return the calls that outputs, writes or effects need, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)
 
@@ -176,40 +175,40 @@ def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
 
 
 def _may_raise(call: TracedCall) -> bool:
-    """Whether a call may raise because of the numbers that it is given, where it did not when it was recorded."""
+    """Return whether a call may raise an error for other values of its operands."""
     function = call.function
     while type(function) in (Rebuilt, AsArray):
         function = function.function
     if type(function) is RowCallable:
         return function.prim.kind not in ("elementwise", "linear", "contraction")
-    if function in (np.power, operator.pow):  # of integers, where an exponent is negative
+    if function in (np.power, operator.pow):  # integers to negative powers raise
         return all(var.dtype.kind in "iub" for var in call.results)
     if function in (operator.getitem, operator.setitem):
         return any(var.shape for var in operands(call)[1:])
     if isinstance(function, np.ufunc):
         return call.method == "reduceat"
-    if function is np.where and len(call.args) + len(call.kwargs) == 1:  # as many as there are
+    if function is np.where and len(call.args) + len(call.kwargs) == 1:  # the shape of the result depends on values
         return True
-    return function not in _OF_ANY_NUMBERS and getattr(function, "__module__", None) not in _COMPUTING
+    return function not in _NEVER_RAISING and getattr(function, "__module__", None) not in _NEVER_RAISING_MODULES
 
 
 def _needs_shape_only(call: TracedCall) -> bool:
-    """Whether a call makes a small array of one number that is as large as another array."""
+    """Return whether a call fills a small array with one number and reads only the shape of its operand."""
     if call.function not in LIKE or sum(var.array.nbytes for var in call.results) > FOLDED:
         return False
     return len(operands(call)) == 1 and type(call.args[0]) is Var
 
 
-#: ufuncs that may raise because of the numbers that they are given
+#: ufuncs that may raise for some values
 _MAY_RAISE = frozenset({np.power})
-#: functions that fill an array like another one
+#: functions that make an array with the shape of another one
 LIKE: frozenset[Any] = frozenset({np.zeros_like, np.ones_like, np.full_like})
-#: functions whose result depends on no array's content
+#: functions whose result does not depend on the content of arrays
 CREATORS: frozenset[Any] = LIKE | {np.zeros, np.ones, np.full, np.arange, np.eye, np.identity, np.linspace}
-#: modules whose functions raise by shapes and dtypes alone
-_COMPUTING = frozenset({"numpy.fft", "_operator", "chainrule._src.arrays.any_array"})
-#: functions of NumPy's that do
-_OF_ANY_NUMBERS = (
+#: modules whose functions raise only for shapes and dtypes, not for values
+_NEVER_RAISING_MODULES = frozenset({"numpy.fft", "_operator", "chainrule._src.arrays.any_array"})
+#: NumPy functions that raise only for shapes and dtypes
+_NEVER_RAISING = (
     known(
         """
     reshape ravel transpose swapaxes moveaxis squeeze expand_dims broadcast_to atleast_1d atleast_2d atleast_3d concatenate

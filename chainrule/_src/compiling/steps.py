@@ -1,7 +1,7 @@
-"""The steps of a plan: calls with their arrays as views of buffers.
+"""Lower the calls of a program to steps, whose arrays are views of buffers.
 
-A call that only gives another view of its argument's memory is no step. Every other call is one: it writes its results into
-their buffers, where its function can be told to (``out=``), and otherwise they are loose arrays, which the function makes.
+``plan`` makes a ``Lowering``. Each call becomes a ``PlanStep``. A step writes its results into buffers if its function can (``out=``).
+Otherwise the function returns new ("loose") arrays. Calls that only return views of their argument become view steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     pass
 
 ndarray = np.ndarray
-#: bytes up to which constants are compared
+#: the maximum bytes of constants that are compared, to store equal ones once
 SAME = 1 << 12
 
 
@@ -43,12 +43,12 @@ class PlanStep:
     """A call of a plan.
 
     Attributes:
-        call: the recorded call; None for what the plan adds: copies to outputs, writes to inputs.
-        function, args, kwargs: what Python calls, with Values in the place of arrays. Values that are written are among them.
-        reads, writes: the Values that it uses and makes.
-        loose: whether the function returns what it makes, instead of writing it.
-        view: whether it only gives a view, which native code does not need.
-        template: its inner loops, whose operands are ``reads`` and ``writes``; None if they are not known.
+        call: the recorded call; None for copies to outputs and writes to inputs, which the plan adds.
+        function, args, kwargs: the call that Python makes, with BufferViews in place of arrays, including those that are written.
+        reads, writes: the BufferViews of operands and results.
+        loose: whether the function returns new arrays, instead of writing into buffers.
+        view: whether the step only makes a view. Native code skips it.
+        template: the kernel calls of the step, whose operands are ``reads`` and ``writes``; None if Python runs it.
     """
 
     __slots__ = ("args", "call", "function", "kwargs", "loose", "reads", "template", "view", "writes")
@@ -82,7 +82,7 @@ class PlanStep:
 
     @property
     def name(self) -> str:
-        """What the step computes, in NumPy's names."""
+        """The NumPy name of the step's function."""
         if self.call is None:
             return "copy"
         method = self.call.method
@@ -93,8 +93,8 @@ class PlanStep:
         return f"{', '.join(map(repr, self.writes))} = {self.name}({', '.join(map(repr, self.reads))})"
 
 
-class Made(NamedTuple):
-    """What an array is like that a call makes."""
+class ResultLayout(NamedTuple):
+    """The shape, strides and dtype of a result, and the number of this layout."""
 
     shape: Shape
     strides: Shape
@@ -103,13 +103,13 @@ class Made(NamedTuple):
 
 
 class Lowerer(Protocol):
-    """What knows the inner loops of calls and of copies."""
+    """Finds the kernel calls of calls and copies."""
 
-    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[Made]] | None:
-        """The loops of a call, and what its results are like."""
+    def template_of(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[ResultLayout]] | None:
+        """Return the template of a call and the layouts of its results, or None."""
 
     def copy(self, value: BufferView, target: BufferView) -> Any:
-        """The loops of a copy; None if there are none."""
+        """Return the template of a copy, or None."""
 
 
 class Lowering:
@@ -117,13 +117,13 @@ class Lowering:
 
     Attributes:
         steps: the steps, in order.
-        values: Var -> BufferView.
-        inputs, outputs: the Values that are given, and those that are returned.
+        values: the BufferView of each Var.
+        inputs, outputs: the BufferViews of inputs and outputs.
         buffers: all buffers of the arena, of outputs and of loose arrays.
-        owners: the outputs, each once: what is made for each call, in order of their buffers.
-        constants: the Values whose content is known.
-        commits: how many steps at the end write to inputs.
-        repeated: how many constants have the content of another one.
+        owners: the BufferViews of output buffers, which each run allocates, in order.
+        constants: the BufferViews of constants.
+        commits: the number of steps at the end that write to inputs.
+        repeated: the number of constants with the content of another one.
     """
 
     def __init__(self, program: Program, simplified: Simplified, lowerer: Lowerer | None = None) -> None:
@@ -136,11 +136,11 @@ class Lowering:
         self._lowerer = lowerer
         self.loops: dict[int, Any] = {}
         self._count = 0
-        self._known: dict[Any, BufferView] = {}  # constants by their content
+        self._constants_by_content: dict[Any, BufferView] = {}  # constants by their content
         self.repeated = 0
         self.inputs = [self._root(var, INPUT, i) for i, var in enumerate(program.inputs)]
         self._add_calls(simplified.calls)
-        written = [(self.values[var], self._settled(self._value(value))) for var, value in program.writes]
+        written = [(self.values[var], self._stable_value(self._value(value))) for var, value in program.writes]
         self.outputs = self._take_outputs([self._value(var) for var in program.outputs])
         self.commits = len(written)
         for target, value in written:
@@ -149,7 +149,7 @@ class Lowering:
     # -- values ------------------------------------------------------------------------------------------------------
 
     def _new(self, kind: str, shape: Shape, strides: Shape, dtype: NumpyDType, layout: int = 0) -> BufferView:
-        """A value in a buffer of its own."""
+        """Return a BufferView of a new buffer."""
         start, nbytes = span(shape, strides, dtype.itemsize)
         buffer = Buffer(kind, nbytes)
         self._count += 1
@@ -159,14 +159,14 @@ class Lowering:
         return value
 
     def _root(self, var: Var, kind: str, index: int = 0) -> BufferView:
-        """The value of a Var that has a buffer of its own."""
+        """Give a Var a new buffer, and return its BufferView."""
         array = var.array
         value = self.values[var] = self._new(kind, array.shape, array.strides, array.dtype)
         value.buffer.index = index
         return value
 
     def _view(self, buffer: Buffer, offset: int, like: BufferView | NumpyArray) -> BufferView:
-        """A value that lies in a buffer."""
+        """Return another BufferView of a buffer."""
         self._count += 1
         return BufferView(self._count, buffer, offset, like.shape, like.strides, like.dtype)
 
@@ -181,12 +181,12 @@ class Lowering:
         return value
 
     def _constant(self, var: Var) -> BufferView:
-        """The value of a constant; small ones of the same content are one."""
+        """Return the BufferView of a constant. Small constants with the same content share one."""
         array = self._simplified.constants[var]
         key = None
         if array.nbytes <= SAME and not array.dtype.hasobject:
             key = array.shape, array.strides, array.dtype, array.tobytes()
-            value = self._known.get(key)
+            value = self._constants_by_content.get(key)
             if value is not None:
                 self.repeated += 1
                 return value
@@ -194,11 +194,11 @@ class Lowering:
         self.constants.append(value)
         value.array = array
         if key is not None:
-            self._known[key] = value
+            self._constants_by_content[key] = value
         return value
 
     def _resolved(self, x: Any) -> Any:
-        """Arguments with Values in the place of Vars."""
+        """Return arguments with BufferViews in place of Vars."""
         kind = type(x)
         if kind is Var:
             return self._value(x)
@@ -216,8 +216,8 @@ class Lowering:
         for call, used in calls:
             self._add(call, used)
 
-    def _result(self, var: Var, made: Made) -> BufferView:
-        """The value of an array that native loops compute, in a buffer of its own."""
+    def _result(self, var: Var, made: ResultLayout) -> BufferView:
+        """Return a BufferView of a new buffer for an array that native code computes."""
         return self._new(ARENA, made.shape, made.strides, made.dtype, made.layout)
 
     def _add(self, call: TracedCall, used: list[Var]) -> None:
@@ -227,17 +227,17 @@ class Lowering:
             self._keep_apart(used, reads)
         if len(used) == 1 and call.function in VIEWS and self._add_view(call, used[0].array, reads):
             return
-        known = None if self._lowerer is None else self._lowerer.known(call, reads)
+        known = None if self._lowerer is None else self._lowerer.template_of(call, reads)
         if known is None:
             self._add_call(call, reads)
             return
         template, made = known
         writes = [self._result(var, x) for var, x in zip(call.results, made, strict=True)]
         values.update(zip(call.results, writes, strict=True))
-        self.steps.append(PlanStep(call, _in_loops, (), {}, reads, writes, template=template))
+        self.steps.append(PlanStep(call, _in_native_code, (), {}, reads, writes, template=template))
 
     def _add_call(self, call: TracedCall, reads: list[BufferView]) -> None:
-        """A step that Python runs."""
+        """Add a step that Python runs."""
         args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
         form = written_form(call, args, kwargs)
         writes = [self._root(var, LOOSE if form is None else ARENA) for var in call.results]
@@ -251,7 +251,7 @@ class Lowering:
     def _keep_apart(self, used: list[Var], reads: list[BufferView]) -> None:
         """Copy operands that were separate arrays before equal calls were merged.
 
-        A function may do something else where two arguments are one array: BLAS has another routine for ``A @ A.T``.
+        A function may compute differently if two arguments are the same array: BLAS has another routine for ``A @ A.T``.
         """
         for i, value in enumerate(reads):
             together = [
@@ -271,11 +271,11 @@ class Lowering:
             self.values[used[i]] = reads[i]
 
     def _are_separate(self, x: Var, y: Var) -> bool:
-        """Whether two operands in one buffer are one array, or arrays that are separate in it."""
+        """Return whether two operands in one buffer need no copy: they are one Var (or do not overlap, in a subclass)."""
         return x is y
 
     def _add_view(self, call: TracedCall, given: NumpyArray, reads: list[BufferView]) -> bool:
-        """Have the results of a call be views of its argument's memory, if they are."""
+        """Add a view step if the results of a call are views of its argument; return whether they are."""
         (viewed,) = reads
         found = views_of(call, given)
         if found is None:
@@ -293,7 +293,7 @@ class Lowering:
     # -- results -----------------------------------------------------------------------------------------------------
 
     def _take_outputs(self, values: list[BufferView]) -> list[BufferView]:
-        """For each output a value that is the caller's own: a buffer that becomes an output, or a copy."""
+        """Return a BufferView of an output buffer for each output: the value's own buffer if possible, else a copy."""
         taken: dict[BufferView, BufferView] = {}
         buffers: set[Buffer] = set()
         for value in values:
@@ -309,23 +309,23 @@ class Lowering:
                 and is_dense(value.shape, value.strides, itemsize)
                 and buffer not in buffers
             ):
-                self._own(value)
+                self._make_output(value)
                 taken[value] = value
             else:
                 taken[value] = copy = self._fresh(value, OUTPUT)
-                self._own(copy)
+                self._make_output(copy)
                 self._copy(value, copy)
             buffers.add(buffer)
         return [taken[value] for value in values]
 
-    def _own(self, value: BufferView) -> None:
-        """Have the buffer of a value be made for each call."""
+    def _make_output(self, value: BufferView) -> None:
+        """Make the buffer of a value an output, which each run allocates."""
         value.buffer.kind = OUTPUT
         value.buffer.index = len(self.owners)
         self.owners.append(value)
 
-    def _settled(self, value: BufferView) -> BufferView:
-        """A value that is to be written to an input, as one that no such write changes."""
+    def _stable_value(self, value: BufferView) -> BufferView:
+        """Return a value that is to be written to an input, copied if writes to inputs could change it before."""
         if value.buffer.kind not in (INPUT, LOOSE):
             return value
         settled = self._fresh(value, ARENA)
@@ -333,7 +333,7 @@ class Lowering:
         return settled
 
     def _fresh(self, value: BufferView, kind: str) -> BufferView:
-        """A value with the shape of another one, dense in its order or in C's, in a buffer of its own."""
+        """Return a new value with the shape of another one, dense in its order of axes if that is dense, else in C order."""
         strides = value.strides
         if not is_dense(value.shape, strides, value.dtype.itemsize):
             order = list(range(len(value.shape) - 1, -1, -1))
@@ -343,13 +343,13 @@ class Lowering:
         return fresh
 
     def _copy(self, value: BufferView, target: BufferView) -> None:
-        """A step that copies a value."""
+        """Add a step that copies a value."""
         template = None if self._lowerer is None else self._lowerer.copy(value, target)
         self.steps.append(PlanStep(None, copied, (value, target), {}, [value], [target], template=template))
 
 
 def note_uses(steps: list[PlanStep]) -> None:
-    """Note for each buffer when it is used."""
+    """Set the first and last use of each buffer."""
     for time, step in enumerate(steps):
         if not step.view:
             for value in step.reads + step.writes:
@@ -360,40 +360,40 @@ def note_uses(steps: list[PlanStep]) -> None:
 
 
 def called(call: TracedCall) -> AnyFunction:
-    """What a call calls."""
+    """Return the function, or the method of a ufunc, that a call calls."""
     return getattr(call.function, call.method) if call.method else call.function
 
 
 def views_of(call: TracedCall, given: NumpyArray) -> tuple[AnyFunction, list[NumpyArray]] | None:
-    """The function of a call whose results are views of its argument's memory, and these views; None for other calls."""
+    """Return the function of a call whose results are views of its argument, and the views; None for other calls."""
     function, arrays = called(call), [var.array for var in call.results]
-    if function is operator.getitem and not arrays[0].shape:  # a number, but of an element that stays where it is
+    if function is operator.getitem and not arrays[0].shape:  # NumPy copies an element, but a 0-d view will do
         function, arrays = element, [element(given, call.args[1])]
     return (function, arrays) if all([same_memory(array, given) for array in arrays]) else None
 
 
 def element(x: NumpyArray, index: object) -> NumpyArray:
-    """``x[index]``, as an array of no dimension where NumPy gives a number."""
+    """Return ``x[index]``, as a 0-d view if NumPy returns a scalar."""
     items = index if type(index) is tuple else (index,)
     return x[items] if any([item is Ellipsis for item in items]) else x[(*items, Ellipsis)]
 
 
-def _in_loops(*args: object) -> Any:
-    raise AssertionError("a step that is native loops was called by Python")
+def _in_native_code(*args: object) -> Any:
+    raise AssertionError("Python called a step of native code")
 
 
 def is_elementwise(call: TracedCall) -> bool:
-    """Whether the elements of a call's results do not depend on where its arguments are."""
+    """Return whether a call is of an elementwise ufunc, whose results do not depend on the addresses of its arguments."""
     function = call.function
     return isinstance(function, np.ufunc) and function.signature is None and call.method == "__call__"
 
 
 def share_memory(x: NumpyArray, y: NumpyArray) -> bool:
-    """Whether two arrays are one, or views of one."""
+    """Return whether two arrays share their memory: one is the other, or a view of it or of its base."""
     return same_memory(x, y) or y.base is x
 
 
-# -- how functions write their results --------------------------------------------------------------------------------
+# -- calls with output arguments ---------------------------------------------------------------------------------------
 
 
 def _maximum(x: NumpyArray, y: NumpyArray, out: NumpyArray) -> NumpyArray:
@@ -404,20 +404,20 @@ def _minimum(x: Any, y: Any, out: Any) -> Any:
     return np.minimum(x, y, out=out)
 
 
-#: ufuncs that want to be told by name what to write into
-_WRITING: dict[np.ufunc, AnyFunction] = {np.maximum: _maximum, np.minimum: _minimum}
+#: ufuncs whose output has to be passed by keyword
+_OUT_BY_KEYWORD: dict[np.ufunc, AnyFunction] = {np.maximum: _maximum, np.minimum: _minimum}
 
 
 def written_form(
     call: TracedCall, args: tuple[object, ...], kwargs: Params
 ) -> tuple[AnyFunction, tuple[Any, ...], dict[str, Any]] | None:
-    """A call as one that takes its results' arrays as its last arguments; None if its function can't write them."""
+    """Return a call as a function that takes its output arrays as last arguments; None if there is no such function."""
     function, method = call.function, call.method
     if isinstance(function, np.ufunc):
         if kwargs.get("out") is not None or any(var.dtype.hasobject for var in call.results):
             return None
         if method == "__call__":
-            return (_WRITING.get(function, function), args, kwargs) if len(args) == function.nin else None
+            return (_OUT_BY_KEYWORD.get(function, function), args, kwargs) if len(args) == function.nin else None
         if method == "reduce":
             return _reduction(function, args, kwargs)
         if method == "accumulate":
@@ -429,12 +429,12 @@ def written_form(
         return _reduction(
             REDUCTIONS[function], args, {"axis": None, **_renamed(kwargs)} if len(args) < 2 else _renamed(kwargs)
         )
-    known = _WRITTEN.get(function)
+    known = _OUTPUT_FORMS.get(function)
     return None if known is None else known(args, kwargs)
 
 
 def _reduction(function: np.ufunc, args: tuple[object, ...], kwargs: Params) -> Any:
-    """A reduction, whose result goes between its other arguments; those after it become part of the function."""
+    """Return a reduction as a function with its output as last argument."""
     given = dict(zip(("array", "axis", "dtype", "out", "keepdims"), args, strict=False)) | kwargs
     if not set(given) <= {"array", "axis", "dtype", "out", "keepdims"} or given.get("out") is not None:
         return None
@@ -443,11 +443,11 @@ def _reduction(function: np.ufunc, args: tuple[object, ...], kwargs: Params) -> 
 
 
 def _renamed(kwargs: Params) -> dict[str, Any]:
-    """Keywords of ``np.sum`` as those of ``np.add.reduce``."""
+    """Return keywords of ``np.sum`` as those of ``np.add.reduce``."""
     return {"array" if name == "a" else name: value for name, value in kwargs.items()}
 
 
-#: whether reductions into an array that is given go through reversed axes the other way than those that make their result
+#: whether reductions with ``out`` go through reversed axes in another direction than those without
 _REVERSED = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
@@ -465,12 +465,12 @@ def reduced_keeping(
 
 
 def copied(x: NumpyArray, out: NumpyArray) -> None:
-    """Copy and cast; what was warned of when it was recorded is not warned of again."""
+    """Copy and cast, without the warning for discarded imaginary parts: it was given in the traced call."""
     np.copyto(out, x.real if x.dtype.kind == "c" and out.dtype.kind in "fiu" else x, "unsafe")
 
 
 def _as_type(args: tuple[BufferView, NumpyDType], kwargs: Params) -> Any:
-    """``np.astype(x, dtype)``: the dtype is that of the result."""
+    """Return ``np.astype(x, dtype)`` as a copy; the dtype is that of the output."""
     return (copied, (args[0],), {}) if len(args) == 2 and set(kwargs) <= {"copy"} else None
 
 
@@ -496,23 +496,23 @@ def stacked(arrays: Sequence[AnyArray], axis: Any, out: Any) -> None:
     np.stack(arrays, axis, out)
 
 
-_WRITTEN: dict[Any, Callable[[Any, Any], Any]] = {
+_OUTPUT_FORMS: dict[Any, Callable[[Any, Any], Any]] = {
     np.copy: _as_copy,
     np.concatenate: _joined,
     np.stack: _stacked,
 }
 if hasattr(np, "astype"):
-    _WRITTEN[np.astype] = _as_type
+    _OUTPUT_FORMS[np.astype] = _as_type
 
 _VIEWS = """
     reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis rollaxis expand_dims squeeze broadcast_to real imag
     diagonal flip fliplr flipud rot90 split array_split hsplit vsplit dsplit unstack atleast_1d atleast_2d atleast_3d asarray
     ascontiguousarray asanyarray
 """
-#: functions whose results can be views of their one array, which depends on its shape and strides alone
+#: functions whose results can be views of their only array; shape and strides of the array decide
 VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem, lying_at}
 
-#: NumPy's names for reductions by a ufunc, and that ufunc
+#: NumPy functions that are reductions by a ufunc, and the ufunc
 REDUCTIONS = {
     np.sum: np.add,
     np.prod: np.multiply,

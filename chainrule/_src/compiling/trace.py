@@ -162,7 +162,13 @@ class TraceArrays:
     def _note(self, call: TracedCall, used: list[Var], operands: list[int], results: list[int]) -> None:
         numbers: list[object] = []
         key = self._key(call, operands, results, numbers) if len(used) > 0 else None
-        if key is not None and self._merged and len(used) > 1 and not is_elementwise(call) and self._are_apart(used):
+        if (
+            key is not None
+            and self._merged
+            and len(used) > 1
+            and not is_elementwise(call)
+            and self._were_separate(used)
+        ):
             key = None
         if key is None:
             self._signature.append(self._unknown())
@@ -180,7 +186,7 @@ class TraceArrays:
                 self._templates[signature, values] = found
         elif (signature, values) not in self._templates:
             found, known = self._template(call, used), self.templates[signature]
-            if found is None or known is None or not _alike(found, known):
+            if found is None or known is None or not _differ_in_numbers_only(found, known):
                 signature = self._unknown()
             else:
                 self._templates[signature, values] = found
@@ -200,7 +206,7 @@ class TraceArrays:
             if self._origin[slot] == CONSTANT:
                 read.array = self.variables[slot].array
             reads.append(read)
-        found = self._lowerer.known(call, reads)
+        found = self._lowerer.template_of(call, reads)
         return None if found is None else found[0]
 
     def template(self, call: int) -> Template:
@@ -261,7 +267,7 @@ class TraceArrays:
             return None
         return key
 
-    def _are_apart(self, used: list[Var]) -> bool:
+    def _were_separate(self, used: list[Var]) -> bool:
         """Return whether operands that were separate arrays became one when equal calls were merged."""
         slots = [self.slots[var] for var in used]
         return any(
@@ -278,7 +284,7 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[
     return bool(array.flags.c_contiguous or array.flags.f_contiguous)
 
 
-def _alike(x: Template, y: Template) -> bool:
+def _differ_in_numbers_only(x: Template, y: Template) -> bool:
     """Return whether two templates differ only in their numbers."""
     if len(x.loops) != len(y.loops) or x.temporaries != y.temporaries:
         return False

@@ -1,4 +1,7 @@
-"""Loops of our own that do what others' code does in C: tried with numbers of all kinds before anything relies on them."""
+"""C loops of chainrule that repeat computations of NumPy and BLAS, checked on many numbers before their first use.
+
+``lowering`` and ``products`` call ``power`` and ``multiple``, which raise ``Unlowered`` if a loop does not give NumPy's bits.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,17 @@ from chainrule._src.native.code import FIRST_INPUT, loop_step, program
 
 
 def multiple(dtype: NumpyDType) -> tuple[int, int]:
-    """The loop that does what ``np.dot`` does with an array of one number: BLAS adds a multiple of the other to zeros."""
+    """Return the loop of ``np.dot`` with an array of one number: BLAS adds a multiple of the other array to zeros."""
     function = blas_function(f"cblas_{'d' if dtype.itemsize == 8 else 's'}axpy")
     if function is None:
         raise Unlowered
     found = own_loop(f"multiple{function.bits}_{dtype.str[1:]}")[0], function.address
-    return _tried(found, dtype, lambda x, y: np.dot(x[:, None], y[None, None])[:, 0])
+    return _checked(found, dtype, lambda x, y: np.dot(x[:, None], y[None, None])[:, 0])
 
 
 def power(dtype: NumpyDType) -> tuple[int, int]:
-    """The loop of ``**`` of NumPy's scalars."""
-    return _tried(
+    """Return the loop of ``**`` of NumPy scalars."""
+    return _checked(
         own_loop(f"power_{dtype.str[1:]}"), dtype, lambda x, y: np.array([operator.pow(each, y) for each in x])
     )
 
@@ -36,10 +39,14 @@ def power(dtype: NumpyDType) -> tuple[int, int]:
 _AGREE: dict[tuple[int, int], bool] = {}
 
 
-def _tried(
+def _checked(
     found: tuple[int, int], dtype: NumpyDType, expected: Callable[[NumpyArray, Any], NumpyArray]
 ) -> tuple[int, int]:
-    """A loop, if it gives what is expected of it for an array and each of many numbers."""
+    """Return a loop, if it gives the expected bits for an array and each of many numbers.
+
+    Raises:
+        Unlowered: it does not.
+    """
     if found not in _AGREE:
         special = [
             0.0,
@@ -69,7 +76,7 @@ def _tried(
 
 
 def _applied(found: tuple[int, int], x: NumpyArray, y: object) -> NumpyArray:
-    """What a loop makes of an array and a number."""
+    """Return the result of a loop for an array and a number."""
     arrays = [x, np.asarray(y), np.empty(x.shape, x.dtype)]
     args = [(FIRST_INPUT + i, 0) for i in range(3)]
     code = program([loop_step(*found, x.size, args, (*x.strides, 0, x.itemsize))])

@@ -1,4 +1,4 @@
-"""What a call is about to do, as far as it can be known."""
+"""Handle calls that a traced function is about to make: guard what the callee reads, or refuse the trace."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from chainrule._src.compiling.state.guards import MISSING, lookup
 from chainrule._src.compiling.state.implicit import is_named, is_watched
 from chainrule._src.compiling.state.known import (
     BUFFERS,
+    CONSTRUCTORS,
     CONTAINERS,
     FUNCTIONS,
     HEAP_TYPE,
-    ITERATOR_MAKERS,
+    ITERATOR_CONSTRUCTORS,
     KEY_WRAPPER,
-    MAKERS,
+    MUTABLE_CONTAINERS,
+    NUMPY_WRITERS,
     ORDERED_VIEWS,
     VIEWS,
-    WRITERS,
-    WRITTEN,
     called_by,
     changes,
     has_numbers,
+    is_constructed_in_c,
     is_impure,
     is_library,
     is_library_class,
     is_lock,
     is_pure,
     module_of_code,
-    puts,
     reads_contents,
-    takes_in_c,
+    writes_argument,
 )
 from chainrule._src.compiling.state.log import INSTEAD
 from chainrule._src.compiling.state.method_calls import DRAW, Methods, called, makes_text
@@ -65,18 +65,18 @@ from chainrule._src.tape.numbers import ASKED, number
 
 ndarray = np.ndarray
 SHARING = (np.shares_memory, np.may_share_memory)
-# Functions of NumPy's.
+#: names of types of functions that have no state
 _STATELESS = frozenset({"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"})
 
 
-_OF_MAKERS = frozenset({"builtins", "collections", "functools", "operator", "types"})
-_APPLYING = frozenset({"reduce", "bisect", "bisect_left", "bisect_right"})
+_CONSTRUCTOR_MODULES = frozenset({"builtins", "collections", "functools", "operator", "types"})
+_CALLING_BUILTINS = frozenset({"reduce", "bisect", "bisect_left", "bisect_right"})
 _EXCEPTION_INFO = (sys.exc_info, getattr(sys, "exception", None))
 _SETTINGS = (
     sys.getrecursionlimit,
     sys.get_int_max_str_digits,
     sys.getdefaultencoding,
-)  # that are read again in each call
+)  # settings that a guard reads again
 _OF_CLOCKS = frozenset({"now", "today"})
 
 
@@ -91,35 +91,35 @@ def _is_of_library(function: Any) -> bool:
 
 
 def _writes(function: Any) -> bool:
-    """Whether a function of a library's writes into what it is given."""
-    return any(function is writer for writer in WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle")
+    """Return whether a library function writes into its arguments."""
+    return any(function is writer for writer in NUMPY_WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle")
 
 
 def _is_gone(reference: Any) -> bool:
     return reference() is None
 
 
-def _parts(function: Any) -> tuple[Any, ...]:
-    """What a partial function is made of."""
+def _partial_parts(function: Any) -> tuple[Any, ...]:
+    """Return the function and the arguments of a partial function."""
     return (function.func, *function.args, *[part for item in function.keywords.items() for part in item])
 
 
-def _consists_of(function: object, parts: tuple[object, ...]) -> bool:
-    now = _parts(function)
+def _has_parts(function: object, parts: tuple[object, ...]) -> bool:
+    now = _partial_parts(function)
     return len(now) == len(parts) and all([x is y for x, y in zip(now, parts, strict=True)])
 
 
-def _tells_apart(stack: Stack) -> bool:
-    """Whether code runs that only tells objects apart by ``id``."""
+def _compares_ids(stack: Stack) -> bool:
+    """Return whether the running code uses ``id`` only to compare objects."""
     module = module_of_code(stack.frame.f_code, stack.frame.f_globals)
     return module.startswith("chainrule.") or module in ("copy", "inspect")
 
 
 class Calls(Methods):
-    """A log of reads that knows what functions do."""
+    """A log with calls of functions and classes."""
 
     def note_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
-        """A call is about to happen."""
+        """Note a call that is about to happen, by the type of the callee."""
         kind = type(function)
         if kind is np.ufunc:
             for each in called_by(function):
@@ -136,9 +136,9 @@ class Calls(Methods):
         elif kind is FunctionType:
             module = module_of_code(function.__code__, function.__globals__)
             if module == "warnings":
-                self.refuse("it warns, or changes how warnings are shown, which no recording repeats")
+                self.refuse("it warns, or changes warning filters, which a replay cannot repeat")
             if function is number:
-                return  # which the recording reads in each call
+                return  # a value read, which the trace has as a branch
             if function is importlib.import_module and args:
                 self.guard_item(sys.modules, args[0])
             if function in ASKED:
@@ -153,7 +153,7 @@ class Calls(Methods):
             else:
                 self.expect(result_is_new=bool(function.__code__.co_flags & 0x20))
         elif isa(function, functools.partial):
-            self.guard_check(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
+            self.guard_check(function, functools.partial(_has_parts, parts=_partial_parts(function)), "parts")
             self.note_call(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
         elif isa(function, type):
             self._note_construction(stack, function, args, keywords)
@@ -170,8 +170,8 @@ class Calls(Methods):
             if args:
                 self.note_method_call(stack, function, args[0], function.__name__, args[1:], keywords)
         elif isa(function, weakref.ref):
-            self.drop_unreferenced()  # an object that only the log keeps is gone
-            self.guard_check(function, _is_gone, "referent")  # a guard that held it would keep it
+            self.drop_unreferenced()  # objects that only the log keeps alive count as gone
+            self.guard_check(function, _is_gone, "referent")  # a guard on the referent would keep it alive
         elif is_python(function, "__call__"):
             self.guard_attribute(function, "__call__")
         elif isa(lookup(kind, "__call__"), FunctionType):
@@ -183,14 +183,14 @@ class Calls(Methods):
         elif not keywords and self.note_special_method(function, "__call__", *args):
             return
         elif not is_lock(function):
-            self.refuse(f"it calls {called(function)}, of which it is not known what it depends on")
+            self.refuse(f"it calls {called(function)}, and compile does not know what that depends on")
 
     def _check_pure(self, function: object) -> None:
-        """Refuse functions of libraries that read files, write them, or change settings."""
+        """Refuse library functions that read or write files, or change settings."""
         self.unwatched = self.unwatched or module_of(function).partition(".")[0] not in ("numpy", "chainrule")
         name = getattr(function, "__name__", "")
         if is_impure(module_of(function), name) and function is not importlib.import_module:
-            self.refuse(f"it calls {called(function)}, which reads or changes what is outside of it: {INSTEAD}")
+            self.refuse(f"it calls {called(function)}, which reads or changes files or settings: {INSTEAD}")
 
     def _note_getter_call(self, stack: Stack, function: Any, args: Sequence[Any]) -> None:
         if isa(function, operator.methodcaller) and args:
@@ -217,19 +217,19 @@ class Calls(Methods):
     def _note_construction(self, stack: Stack, cls: type, args: Sequence[Any], keywords: Params) -> None:
         given = [*args, *keywords.values()]
         if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
-            self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
+            self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, state that compile cannot see")
         if issubclass(cls, weakref.ref) and len(args) > 1 and args[1] is not None:
-            self.refuse("it makes a weak reference that calls something later, when no recording sees it")
-        if cls in ITERATOR_MAKERS or cls.__module__ == "itertools":
+            self.refuse("it makes a weak reference with a callback, which may run after the trace")
+        if cls in ITERATOR_CONSTRUCTORS or cls.__module__ == "itertools":
             for x in given:
                 self.note_iteration(x)
-            if cls is filter or cls.__module__ == "itertools":  # which compare, or take apart, what is in there
+            if cls is filter or cls.__module__ == "itertools":  # these compare or unpack the elements
                 self.note_operands(stack, given[cls is filter :])
             self._note_applied(given)
             self.expect(result_is_new=True, receive=self.note_consumed)
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
             self._note_random(stack, given)
-        elif cls in MAKERS or (is_library_class(cls) and cls.__module__ in _OF_MAKERS):
+        elif cls in CONSTRUCTORS or (is_library_class(cls) and cls.__module__ in _CONSTRUCTOR_MODULES):
             if cls is type and len(args) == 1:
                 self.check_type(args[0], lambda stands_for: False)
                 return
@@ -247,12 +247,12 @@ class Calls(Methods):
         elif cls.__module__.partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):
             self.note_operands(stack, given, each=self.note_passed_to_library)
         elif not cls.__flags__ & HEAP_TYPE or (
-            is_library_class(cls) and takes_in_c(cls) and cls.__module__ != "_thread"  # locks
+            is_library_class(cls) and is_constructed_in_c(cls) and cls.__module__ != "_thread"  # locks
         ):
-            self.refuse(f"it makes a {cls.__name__}, of which it is not known what it depends on")
+            self.refuse(f"it makes a {cls.__name__}, and compile does not know what that depends on")
         elif not is_library_class(cls):
             if lookup(cls, "__del__") is not MISSING:
-                self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
+                self.refuse(f"it makes a {cls.__name__}, whose __del__ may run after the trace")
             if issubclass(cls, type):
                 self.expect(result_is_new=makes_classes(cls))
             if not keywords and self.note_special_method(cls, "__call__", *args):
@@ -261,13 +261,13 @@ class Calls(Methods):
                 found = self.guard_class_attribute(cls, name)
                 if is_named(cls, name) and getattr(found, "__objclass__", None) not in cls.__mro__:
                     self.note_possible_call(found)
-            if takes_in_c(cls):
+            if is_constructed_in_c(cls):
                 self.note_operands(stack, given, each=self.note_stored if issubclass(cls, CONTAINERS) else None)
         elif issubclass(cls, type):
             self.expect(result_is_new=makes_classes(cls))
 
     def _note_applied(self, given: Sequence[object]) -> None:
-        """Note the functions among what a function in C is given, which it calls with the rest, or with elements of the rest."""
+        """Note the functions among the arguments of a C function, which calls them with the other arguments or their elements."""
         functions = [x for x in given if callable(x) and not is_watched(x)]
         for x in functions:
             self.note_possible_call(x)
@@ -292,7 +292,7 @@ class Calls(Methods):
             self.note_int_conversion(sys.maxsize if function is int else 0)
             self._note_bound([] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver])
         elif isa(function, functools.partial):
-            self.guard_check(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
+            self.guard_check(function, functools.partial(_has_parts, parts=_partial_parts(function)), "parts")
             self.note_written([function.keywords.get("out")])
             self._note_forwarded_call(function.func, [*function.args, *function.keywords.values()])
         elif isa(function, MethodType):
@@ -314,17 +314,16 @@ class Calls(Methods):
         elif is_named(type(function), "__call__"):
             self.note_possible_call(lookup(type(function), "__call__"))
         else:
-            self.refuse(
-                f"it has C code call {called(function)}, of which no recording sees what it reads: write a loop"
-            )
+            self.refuse(f"it has C code call {called(function)}, and compile cannot see what that reads: write a loop")
 
     def _note_forwarded_call(self, function: object, args: Sequence[object]) -> None:
-        """Note a function that C code calls with these arguments, and others."""
+        """Note a function that C code calls with these arguments and more."""
         self.note_possible_call(function)
         if not is_watched(function):
             self._note_bound(args)
 
     def _note_bound(self, objects: Sequence[object]) -> None:
+        """Note objects that are bound to a function which C code calls."""
         arrays: list[Any] = []
         for x in objects:
             self.note_passed_to_library(x, arrays)
@@ -332,19 +331,17 @@ class Calls(Methods):
 
     def _note_random(self, stack: Stack, given: Sequence[object]) -> None:
         if not given or not all(isa(x, (int, np.integer)) for x in flat(given)):
-            self.refuse(DRAW)  # it starts from the system's entropy
+            self.refuse(DRAW)  # seeded by the system's entropy
         self.expect(result_is_new=True)
 
     def _note_library_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         self._check_pure(function)
         if function in SHARING and any(isa(x, VALUES) for x in args):
-            self.refuse("it asks whether its values share memory, which they may do in another call")
+            self.refuse("it checks whether its values share memory, which may differ in another call")
         if function is np.arange and any(isa(x, VALUES) for x in args):
-            self.refuse(
-                "it has np.arange take a value of its own, whose type is another one here: use int(n), float(x)"
-            )
+            self.refuse("it passes a traced value to np.arange, which reads its type: use int(n), float(x)")
         receiver = getattr(function, "__self__", None)
-        if args and isa(args[0], random_types()):  # a method of Cython's, which is not bound
+        if args and isa(args[0], random_types()):  # an unbound Cython method
             receiver = args[0]
         if isa(receiver, random_types()) or module_of(function).startswith("numpy.random"):
             if getattr(function, "__name__", "") == "default_rng":
@@ -363,7 +360,7 @@ class Calls(Methods):
             targets += args[function.nin :]
             for x in args:
                 for each in x.flat if type(x) is ndarray and x.dtype.hasobject else ():
-                    self.note_special_method(each, function.__name__)  # that NumPy calls
+                    self.note_special_method(each, function.__name__)  # NumPy calls a method of that name
         if _writes(function):
             targets.append(args[0] if args else keywords.get("a"))
         self.note_written(targets)
@@ -375,17 +372,17 @@ class Calls(Methods):
         self.note_operands(stack, [*inner, *args, *keywords.values()], each=self.note_passed_to_library)
 
     def _note_put(self, stack: Stack, function: object, args: list[Any]) -> None:
-        """A function of C's is about to write into its first argument, or one with a format into its second."""
+        """Note a C function that writes into its first argument, or into its second after a format (``struct.pack_into``)."""
         x = args[module_of(function) == "_struct"] if len(args) > 1 else args[0] if args else None
         if isa(x, BUFFERS):
-            self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats: use an array of NumPy's")
+            self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
         name = getattr(function, "__name__", "")
         always = module_of(function) != "_operator" or name.endswith("item")
         if name == "setitem" and len(args) == 3:
             self.note_item_write(*args)
         elif module_of(function) == "_operator" and self.note_special_method(x, f"__{name}__", *args[1:]):
             return
-        elif not isa(x, OURS) and (always or (isa(x, (*WRITTEN, ndarray)) and not isa(args[-1], OURS))):
+        elif not isa(x, OURS) and (always or (isa(x, (*MUTABLE_CONTAINERS, ndarray)) and not isa(args[-1], OURS))):
             self.note_container_change(x)
         self.note_operands(stack, args)
 
@@ -394,7 +391,7 @@ class Calls(Methods):
         if isa(function, functools._lru_cache_wrapper):
             if not any(isa(x, OURS) for x in flat([*args, *keywords.values()])):
                 again = functools.partial(called_again, args=tuple(args), keywords=keywords)
-                self.guard_check(function, again, repr((args, keywords)))  # which finds it there, as the function would
+                self.guard_check(function, again, repr((args, keywords)))  # a lookup in the cache
             return
         if receiver is not None and not isa(receiver, (ModuleType, type)):
             self.note_method_call(stack, function, receiver, name, args, keywords)
@@ -408,8 +405,8 @@ class Calls(Methods):
         if function in _SETTINGS:
             self.guard_check(function, operator.call, "setting")
             return
-        if not is_pure(function) and not (function is id and _tells_apart(stack)):
-            if puts(function):
+        if not is_pure(function) and not (function is id and _compares_ids(stack)):
+            if writes_argument(function):
                 self._note_put(stack, function, args)
                 return
             self.refuse(
@@ -436,7 +433,7 @@ class Calls(Methods):
         elif builtin and name in ("sorted", "min", "max"):
             self.note_operands(stack, args)
             if name != "sorted" and stack.pending is not None:
-                for x in stack.pending.arrays:  # which compare also the array that they return
+                for x in stack.pending.arrays:  # the result is one of the arrays that are compared
                     self.guard_array_values(x)
             self.note_applied_now(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
         elif name == "from_iterable" or module_of(function) == "itertools":
@@ -466,14 +463,14 @@ class Calls(Methods):
                 self.note_text(args, "__str__" if name == "format" else "__repr__")
             if builtin and name == "format" and len(args) > 1 and isa(args[1], str):
                 self.check_format_spec(args[1])
-            if name in _APPLYING:
+            if name in _CALLING_BUILTINS:
                 self._note_applied([*args, *keywords.values()])
             self.note_operands(stack, [*args, *keywords.values()])
 
     def _note_exception_info(self, function: Any) -> None:
-        """The exception that is handled is asked for: the function's own, or that of who called it."""
+        """Note a query of the exception that is being handled; refuse if it is handled outside of the function."""
         now = sys.exc_info()[1]
         if now is None:
             self.guard_check(function, operator.call, "setting")
         elif now is self.handled:
-            self.refuse("it asks which exception is handled where it is called")
+            self.refuse("it reads the exception that its caller handles")

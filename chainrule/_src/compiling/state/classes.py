@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 
 from chainrule._src.compiling.state.guards import MISSING, bases_of, mro_of, namespace_of, same_value, version_of
-from chainrule._src.compiling.state.known import CONTAINERS, is_fixed, is_library_class
+from chainrule._src.compiling.state.known import CONTAINERS, has_fixed_attributes, is_library_class
 
 
 class ClassContent:
@@ -29,7 +29,7 @@ class ClassContent:
     def __init__(self, cls: type) -> None:
         self.version = version_of(cls)
         self._mro, self._bases = mro_of(cls), bases_of(cls)
-        self._namespaces = [_Namespace(base) for base in self._mro if not is_fixed(base)]
+        self._namespaces = [_Namespace(base) for base in self._mro if not has_fixed_attributes(base)]
         self.names: set[str] = set()
         self.whole = False
 

@@ -1,10 +1,11 @@
-"""Watching Python run: every instruction of chosen functions, with what lies on the evaluation stack.
+"""Watch the instructions of Python functions, with access to the evaluation stack.
 
-Tracebacks, debuggers and coverage see lines; what an instruction is about to read (``LOAD_ATTR`` of which object?) is on the
-stack of the frame, which Python has no name for. Its place in memory is known for each version of CPython (``LAYOUTS``), and its
-height before each instruction follows from the code. The first use tries both (``why_not``).
+``watched`` calls a function and calls back before each instruction. The callback reads the operands of the instruction
+(``LOAD_ATTR`` of which object?) from the evaluation stack of the frame, which Python does not expose. Its offset in memory is
+listed for each version of CPython (``LAYOUTS``), and its height before each instruction is computed from the code. ``why_not``
+checks both at first use.
 
-Instructions are reported by ``sys.settrace`` before Python 3.12, and by ``sys.monitoring`` from there on.
+Instructions are reported by ``sys.settrace`` before Python 3.12, and by ``sys.monitoring`` since.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ try:
 except ImportError:  # a Python built without it
     ctypes = None  # type: ignore[assignment]
 
-#: called before an instruction; whether it need not be looked at again where the same function runs
+#: called before an instruction; returns whether the same function need not report this instruction again
 Look = Callable[["Stack", "Instruction"], object]
 
 _WORD = 8
-#: where a frame's function and its first local lie, in words from the beginning of its record
+#: offsets of a frame's function and of its first local, in words from the beginning of the interpreter frame
 LAYOUTS = {(3, 11): (0, 9), (3, 12): (2, 9), (3, 13): (2, 9), (3, 14): (2, 10)}
-_TAGS = 3 if sys.version_info >= (3, 14) else 0  # bits of a reference that are no part of the address
-COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})  # whose functions are made anew
+_TAGS = 3 if sys.version_info >= (3, 14) else 0  # tag bits of a reference
+COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})  # each run makes a new function
 _NULL: object = type("Null", (), {"__repr__": lambda self: "<NULL>"})()
 _ENDS = frozenset(
     {
@@ -45,8 +46,8 @@ class Instruction(NamedTuple):
     """One instruction of a code object.
 
     Attributes:
-        name, arg, value: as ``dis`` has them.
-        height: of the stack before it; None where no path leads.
+        name, arg, value: ``opname``, ``arg`` and ``argval`` of ``dis``.
+        height: the stack height before it; None for unreachable code.
         keywords: the names of the keyword arguments of a call.
     """
 
@@ -58,7 +59,7 @@ class Instruction(NamedTuple):
 
 
 class Stack:
-    """The locals and the evaluation stack of a frame that runs."""
+    """The locals and the evaluation stack of a running frame."""
 
     __slots__ = ("_base", "_objects", "_words", "frame", "height", "pending")
 
@@ -72,27 +73,27 @@ class Stack:
         self._words = _words(frame, LAYOUTS[sys.version_info[:2]][1], self._base + code.co_stacksize)
         self._objects = None if _TAGS else (ctypes.py_object * len(self._words)).from_buffer(self._words)
         self.height = 0
-        self.pending = None  # what an onlooker waits for
+        self.pending = None  # for the callback: the effects of the instruction that it expects
 
     def top(self, depth: int = 1) -> Any:
-        """What lies ``depth`` deep, 1 being the top; ``NULL`` where the interpreter has nothing."""
+        """Return the stack entry at a depth, 1 being the top; ``NULL`` for an empty one."""
         if self._objects is None:
             return self.slot(self._base + self.height - depth)
         try:
             return self._objects[self._base + self.height - depth]
-        except ValueError:  # no reference
+        except ValueError:  # a null reference
             return _NULL
 
     def cell(self, index: int) -> Any:
-        """The cell of a variable of an enclosing function."""
+        """Return the cell of a variable of an enclosing function."""
         return self.slot(self._base - len(self.frame.f_code.co_freevars) + index)
 
     def end(self) -> None:
-        """Let go of the frame, which refers to this as well."""
+        """Drop the reference to the frame, which refers to this object."""
         self.pending = self.frame = None  # type: ignore[assignment]
 
     def slot(self, index: int) -> Any:
-        """A local, a cell, or a place of the stack, counted from the first local."""
+        """Return a local, a cell or a stack entry, counted from the first local."""
         return _object(self._words[index])
 
     @staticmethod
@@ -101,20 +102,20 @@ class Stack:
 
 
 def function_of(frame: FrameType) -> Any:
-    """The function that a frame runs; None for what is no function's."""
+    """Return the function that a frame runs, or None."""
     found = _object(_words(frame, LAYOUTS[sys.version_info[:2]][0], 1)[0])
     return None if found is _NULL else found
 
 
 def _words(frame: FrameType, first: int, count: int) -> Any:
-    """The references in the record of a frame."""
+    """Return references in the interpreter frame of a frame, as a ctypes array."""
     record = ctypes.c_void_p.from_address(id(frame) + object.__basicsize__ + _WORD).value
     assert record is not None
     return (ctypes.c_void_p * count).from_address(record + first * _WORD)
 
 
 def _object(reference: int | None) -> Any:
-    """What a reference refers to; ``NULL`` for none, and for a number that is none."""
+    """Return the object of a reference; ``NULL`` for null and for tagged integers."""
     if reference is None or reference & _TAGS == 3:
         return _NULL
     address = reference & ~_TAGS
@@ -128,7 +129,7 @@ def _count_locals(code: CodeType) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def instructions(code: CodeType) -> dict[int, Instruction]:
-    """The instructions of a code object by their offsets; a prefix stands for what it belongs to."""
+    """Return the instructions of a code object by offset. The offset of an ``EXTENDED_ARG`` maps to its instruction."""
     found = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
     heights = _heights(code, found)
     table: dict[int, Instruction] = {}
@@ -150,7 +151,7 @@ def instructions(code: CodeType) -> dict[int, Instruction]:
 
 
 def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
-    """How high the stack is before each instruction that can be reached."""
+    """Return the stack height before each reachable instruction, by offset."""
     index = {i.offset: k for k, i in enumerate(found)}
     heights: dict[int, int] = {}
     handlers = [(e.target, e.depth + 1 + bool(e.lasti)) for e in dis._parse_exception_table(code)]  # type: ignore[attr-defined]
@@ -167,14 +168,14 @@ def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
             if i.opname in _ENDS:
                 break
             if i.opname == "RETURN_GENERATOR":
-                height = 1  # what the first next() sends; stack_effect has other things to say in each version
+                height = 1  # the value that the first next() sends; stack_effect differs between versions
             elif i.opname != "EXTENDED_ARG":
                 height += dis.stack_effect(i.opcode, arg, jump=False)
             k += 1
     return heights
 
 
-# -- being told ----------------------------------------------------------------------------------------------------------
+# -- callbacks -----------------------------------------------------------------------------------------------------------
 
 
 def watched(
@@ -182,20 +183,21 @@ def watched(
     enter: Callable[[FrameType], bool | None],
     look: Look,
     leave: Callable[[Stack], None],
-    looked_at: Callable[[str], bool] = lambda name: True,
+    is_watched_name: Callable[[str], bool] = lambda name: True,
 ) -> object:
-    """Call something, and be told what this thread does meanwhile.
+    """Call a function without arguments, and report the instructions of this thread meanwhile.
 
     Args:
-        enter: called with each frame that begins, or goes on; whether its instructions are to be looked at. None: those of its
-            code never are.
-        look: called before each instruction of such frames.
-        leave: called when such a frame ends, or waits.
-        looked_at: whether instructions of a name are to be looked at; others may be left out, unless something is pending.
+        call: the function.
+        enter: called with each frame that starts or resumes; returns whether to report its instructions, or None to never report
+            those of its code.
+        look: called before each instruction of reported frames.
+        leave: called when a reported frame returns, yields or raises.
+        is_watched_name: whether to report instructions of a name. Others may be left out unless the stack has a pending effect.
     """
     if hasattr(sys, "monitoring"):
         return _monitored(call, enter, look, leave)
-    return _traced(call, enter, look, leave, looked_at)
+    return _traced(call, enter, look, leave, is_watched_name)
 
 
 def _traced(
@@ -203,10 +205,10 @@ def _traced(
     enter: Callable[[FrameType], bool | None],
     look: Look,
     leave: Callable[[Stack], None],
-    looked_at: Callable[[str], bool],
+    is_watched_name: Callable[[str], bool],
 ) -> object:
     loops = native.LOOPS
-    tables: dict[tuple[CodeType, int], tuple[bytearray, object]] = {}  # by function, which is kept
+    tables: dict[tuple[CodeType, int], tuple[bytearray, object]] = {}  # by id of the function, which is kept alive
 
     def begin(frame: FrameType, event: str = "call", arg: object = None) -> Any:
         if event != "call":
@@ -220,9 +222,9 @@ def _traced(
         found = instructions(code)
         stack = Stack(frame)
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        if told:
+        if observed:
             function = None if code.co_name in COMPREHENSIONS else function_of(frame)
-            table, _ = tables.get((code, id(function))) or (_to_look_at(code, looked_at), None)
+            table, _ = tables.get((code, id(function))) or (_watch_table(code, is_watched_name), None)
             if function is not None:
                 tables[code, id(function)] = table, function
 
@@ -254,24 +256,24 @@ def _traced(
 
         return inside
 
-    told = loops is not None and loops.tell(begin)
-    if not told:
+    observed = loops is not None and loops.tell(begin)
+    if not observed:
         sys.settrace(begin)
-    quieter = loops is not None and loops.quieten(True)
+    silenced = loops is not None and loops.quieten(True)
     try:
         return call()
     finally:
         sys.settrace(None)
         tables.clear()
-        if quieter:
+        if silenced:
             loops.quieten(False)
 
 
-def _to_look_at(code: CodeType, looked_at: Callable[[str], bool]) -> bytearray:
-    """For each instruction of a code object whether it is to be looked at."""
+def _watch_table(code: CodeType, is_watched_name: Callable[[str], bool]) -> bytearray:
+    """Return for each instruction of a code object whether to report it."""
     table = bytearray(len(code.co_code) >> 1)
     for offset, instruction in instructions(code).items():
-        table[offset >> 1] = instruction.height is not None and looked_at(instruction.name)
+        table[offset >> 1] = instruction.height is not None and is_watched_name(instruction.name)
     return table
 
 
@@ -282,7 +284,7 @@ def _monitored(
     events = monitoring.events
     tool = next((n for n in (4, 3, 5) if monitoring.get_tool(n) is None), None)
     if tool is None:
-        raise RuntimeError("all numbers of sys.monitoring's tools are taken")
+        raise RuntimeError("all tool ids of sys.monitoring are in use")
     thread = threading.get_ident()
     stacks: dict[int, tuple[FrameType, Stack | None]] = {}
     codes: set[CodeType] = set()
@@ -302,7 +304,7 @@ def _monitored(
         return None
 
     def thrown(code: CodeType, offset: int, *_: object) -> None:
-        begin(code, offset)  # of such events no code can be left out
+        begin(code, offset)  # these events cannot be disabled per code object, so the result is ignored
 
     def inside(code: CodeType, offset: int) -> None:
         if threading.get_ident() != thread:
@@ -325,7 +327,7 @@ def _monitored(
         return None
 
     monitoring.use_tool_id(tool, "chainrule")
-    monitoring.restart_events()  # what was never to be looked at may be another's, by now
+    monitoring.restart_events()  # enables events of code objects that an earlier watch disabled
     handlers = {
         events.PY_START: begin, events.PY_RESUME: begin, events.PY_THROW: thrown, events.INSTRUCTION: inside,
         events.PY_RETURN: end, events.PY_YIELD: end, events.PY_UNWIND: end,
@@ -346,15 +348,15 @@ def _monitored(
 
 
 def occupied() -> bool:
-    """Whether a debugger, or what measures coverage, is told of this thread's instructions now."""
+    """Return whether a debugger or a coverage tool traces this thread now."""
     return not hasattr(sys, "monitoring") and sys.gettrace() is not None
 
 
-# -- whether it works ----------------------------------------------------------------------------------------------------
+# -- self-test -----------------------------------------------------------------------------------------------------------
 
 
 def _sample(things: Any, key: SupportsIndex) -> object:
-    """What is tried: a subscript, an attribute of a global, a call with a keyword, a loop."""
+    """Run the instructions of the self-test: a subscript, an attribute of a global, a call with a keyword, a loop."""
     try:
         return [[*sorted(x, reverse=True), things[key], Stack.top] for x in things[0]][5]
     except IndexError:
@@ -363,13 +365,13 @@ def _sample(things: Any, key: SupportsIndex) -> object:
 
 @functools.cache
 def why_not() -> str:
-    """Why instructions cannot be watched here; "" if they can."""
+    """Return the reason why instructions cannot be watched on this interpreter, or ""."""
     if ctypes is None or sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != _WORD:
-        return "it takes CPython of 64 bits, with ctypes"
+        return "it needs 64-bit CPython with ctypes"
     if sys.version_info[:2] not in LAYOUTS:
-        return f"the frames of Python {sys.version_info[0]}.{sys.version_info[1]} are not known"
+        return f"the frame layout of Python {sys.version_info[0]}.{sys.version_info[1]} is not known"
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return "Python runs without its lock"
+        return "Python runs without the GIL"
     things, seen, functions = ([[3, 4]], object()), [], []
 
     def enter(frame: FrameType) -> bool:

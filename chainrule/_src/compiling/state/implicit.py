@@ -14,14 +14,14 @@ from typing import Any
 from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.state.frames import Stack
 from chainrule._src.compiling.state.guards import MISSING, lookup
-from chainrule._src.compiling.state.known import HEAP_TYPE, is_library, is_library_class, module_of_code, words
+from chainrule._src.compiling.state.known import HEAP_TYPE, is_library, is_library_class, module_of_code, names_in
 from chainrule._src.compiling.state.log import Log
 from chainrule._src.compiling.state.objects import is_python, isa
 
 #: notes an object that C code gets, and appends plain arrays in it to a list
 Each = Callable[[Any, list[Any]], None]
 #: special methods that are noted with their arguments where they are called
-_NOTED_AT_CALL = words(
+_NOTED_AT_CALL = names_in(
     "__new__ __init__ __init_subclass__ __class_getitem__ __call__ __enter__ __exit__ __get__ __set__ __delete__ __setattr__ "
     "__delattr__ __setitem__ __delitem__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imatmul__ __imod__ __imul__ __ior__ "
     "__ipow__ __irshift__ __isub__ __itruediv__ __ixor__ __instancecheck__ __subclasscheck__ __del__"

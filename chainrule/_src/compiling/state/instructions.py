@@ -1,4 +1,7 @@
-"""What each instruction of Python's is about to read, change and call."""
+"""Handlers by name of a bytecode instruction: they note what the instruction is about to read, change and call.
+
+``watch`` calls ``HANDLERS[name](log, stack, instruction)`` before an instruction.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,14 @@ from chainrule._src.compiling.state.method_calls import text_method
 from chainrule._src.compiling.state.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
-#: looks at an instruction; whether it reads the same whenever the same function runs it, and so need not be looked at again
+#: handles an instruction; returns whether it reads the same state whenever the same function runs it, so that once is enough
 Handler = Callable[[Calls, Stack, Instruction], Any]
-_ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it is
+_ELEMENTS = 64  # maximum number of elements of an array that are guarded one by one; then the whole array is
 
 
-_SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
-_COLLECTIONS = 1 << 5 | 1 << 6  # flags of classes that patterns take for sequences and mappings
-_IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
+_SUBSCRIPT = 26  # the argument of BINARY_OP for a subscript, since Python 3.14
+_COLLECTIONS = 1 << 5 | 1 << 6  # class flags of sequences and mappings for pattern matching
+_IN_PLACE = 13  # the first argument of BINARY_OP for in-place operators
 _IN_PLACE_METHODS = (
     "__iadd__", "__iand__", "__ifloordiv__", "__ilshift__", "__imatmul__", "__imul__", "__imod__", "__ior__", "__ipow__",
     "__irshift__", "__isub__", "__itruediv__", "__ixor__",
@@ -51,7 +54,7 @@ def _load_global(reads: Calls, stack: Stack, i: Instruction) -> bool:
 def _load_name(reads: Calls, stack: Stack, i: Instruction) -> None:
     names = stack.frame.f_locals
     if names is not stack.frame.f_globals:
-        if not isa(names, dict):  # of eval()
+        if not isa(names, dict):  # a mapping passed to eval()
             reads.note_operand(names, [])
         else:
             reads.guard_element(names, i.value)
@@ -61,7 +64,7 @@ def _load_name(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def _free_cell(stack: Stack, i: Instruction) -> Any:
-    """The cell of a variable of an enclosing function; None for one of this function's."""
+    """Return the cell of a variable of an enclosing function; None for a variable of this function."""
     code = stack.frame.f_code
     if i.value not in code.co_freevars:
         return None
@@ -136,7 +139,7 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
     if i.arg >= _IN_PLACE and isa(x, BUFFERS):
-        reads.refuse(f"it writes into a {type(x).__name__}, which no recording repeats: use an array of NumPy's")
+        reads.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
     if writes and not isa(x, OURS):
         reads.note_container_change(x)
     reads.note_operands(stack, [x, y])
@@ -147,11 +150,13 @@ def _compare_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
     if x is not y and isa(x, VALUES) and isa(y, VALUES):
         frame = stack.frame
         if not is_constant_module(module_of_code(frame.f_code, frame.f_globals)):
-            reads.refuse("it asks whether two of its values are one (is), which they may be in another call")
+            reads.refuse(
+                "it checks whether two of its values are the same object (is), which may differ in another call"
+            )
 
 
 def _return_or_yield(reads: Calls, stack: Stack, i: Instruction) -> None:
-    """A function, or generator, gives something to C code, or to a library's."""
+    """Note a value that a function or generator returns or yields to C code or a library."""
     if not reads.receivers:
         return
     outer = stack.frame.f_back
@@ -169,7 +174,7 @@ def _is_foreign(frame: types.FrameType) -> bool:
 
 def _push_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
     if isa(stack.top(), RecursionError):
-        reads.refuse("it handles a RecursionError, which depends on where it is called")
+        reads.refuse("it handles a RecursionError, which depends on the depth of the caller")
     reads.recorder.handles(stack.top())
 
 
@@ -218,7 +223,7 @@ def _store_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
 def _store_global(reads: Calls, stack: Stack, i: Instruction) -> None:
     if i.name.endswith("GLOBAL") or stack.frame.f_locals is stack.frame.f_globals:
         reads.note_name_change(stack.frame.f_globals, i.value)
-    elif i.name == "STORE_NAME":  # in the body of a class, which asks its attributes for __set_name__
+    elif i.name == "STORE_NAME":  # in a class body: the class looks up __set_name__ of its attributes
         reads.guard_class_use(stack.top())
 
 
@@ -295,12 +300,12 @@ def _enter_context(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
     reads.guard_type(x)
     frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
-    # Made by contextmanager().
+    # a generator-based context manager
     of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
     in_python = is_python(x, "__enter__") and is_python(x, "__exit__")
     known = is_lock(x) or in_python or type(x).__module__.startswith(("numpy", "chainrule"))
     if of_library or not known:
-        reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
+        reads.refuse(f"it enters a {type(x).__name__}, and compile does not know what that changes")
 
 
 def _match_class(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -319,7 +324,7 @@ def _match_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _match_collection(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    if reads.guard_type(x):  # registering a class makes it a sequence, which is no other version of it
+    if reads.guard_type(x):  # registering a class as a sequence changes its flags, but not its version
         reads.guard_check(x, _flags, "flags")
 
 
@@ -328,7 +333,7 @@ def _flags(x: object) -> int:
 
 
 def _use_objects(step: int) -> Handler:
-    """Objects are raised, or put into a new set or, as keys, dictionary."""
+    """Return a handler for objects that are raised, or that are elements of a new set or keys of a new dictionary."""
 
     def look(reads: Calls, stack: Stack, i: Instruction) -> None:
         for k in range(step, step * i.arg + 1, step):
@@ -338,7 +343,7 @@ def _use_objects(step: int) -> Handler:
 
 
 def _add_key(depth: int) -> Handler:
-    """A key is put into a set or dictionary of a comprehension."""
+    """Return a handler for a key that is added to a set or dictionary of a comprehension."""
     return lambda reads, stack, i: reads.guard_class_use(stack.top(depth))
 
 
@@ -347,13 +352,13 @@ def _super_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def unknown(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.refuse(f"it runs the instruction {i.name}, of which it is not known what it reads")
+    reads.refuse(f"it runs the instruction {i.name}, and compile does not know what that reads")
 
 
 CALLS_TWICE = sys.version_info < (3, 12)  # PRECALL comes before CALL, and has all operands
 
 
-_KEYWORDS_ALWAYS = sys.version_info >= (3, 14)  # of CALL_FUNCTION_EX, though there be none
+_KEYWORDS_ALWAYS = sys.version_info >= (3, 14)  # CALL_FUNCTION_EX always has an operand for keywords
 _CALLABLE_FIRST = sys.version_info >= (3, 13)
 
 
@@ -378,7 +383,7 @@ _JUMPS = """
 """
 
 
-#: what is done before an instruction; None: nothing
+#: the handler of each instruction; None: the instruction needs none
 HANDLERS: dict[str, Handler | None] = {
     **dict.fromkeys(_HARMLESS.split()),
     **dict.fromkeys(_JUMPS.split(), _test_truth),

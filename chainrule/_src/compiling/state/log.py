@@ -34,11 +34,11 @@ from chainrule._src.compiling.state.guards import (
     lookup,
 )
 from chainrule._src.compiling.state.known import (
-    BY_C,
+    C_DESCRIPTORS,
     CONTAINERS,
     FLAGS,
+    has_fixed_attributes,
     is_constant_module,
-    is_fixed,
     is_library,
     is_library_class,
     module_of_code,
@@ -298,14 +298,14 @@ class Log:
     def guard_type(self, x: object) -> list[ClassContent]:
         """Guard the class of an object, and the content of that class."""
         kind = type(x)
-        if is_fixed(kind) or (isa(x, OURS) and is_library_class(kind)):
+        if has_fixed_attributes(kind) or (isa(x, OURS) and is_library_class(kind)):
             return []
         self.guard(GuardKind.CLASS, x, None, kind)
         return self.guard_class(kind)
 
     def guard_class(self, cls: type) -> list[ClassContent]:
         """Guard the content of a class, or of the bases of a class that the function made itself; return these contents."""
-        if is_fixed(cls):
+        if has_fixed_attributes(cls):
             return []
         if id(cls) in self.made:
             return [content for base in bases_of(cls) for content in self.guard_class(base)]
@@ -361,7 +361,7 @@ class Log:
         if isa(x, ModuleType):
             self.note_change(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
-            by_c = isa(vars(type).get(name), BY_C)  # __bases__, __name__
+            by_c = isa(vars(type).get(name), C_DESCRIPTORS)  # __bases__, __name__
             now = attribute_or_missing(x, name) if by_c else x.__dict__.get(name, MISSING)
             self.note_change(x, name, functools.partial(put_attribute, name=name, value=now))
         elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):

@@ -1,4 +1,4 @@
-"""What a call of a method in C is about to read and change."""
+"""Handle calls of C methods that a traced function is about to make: guard what they read, note what they change."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from chainrule._src.compiling.state.frames import Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, elements, lookup
 from chainrule._src.compiling.state.known import (
     BUFFERS,
-    BY_C,
+    C_DESCRIPTORS,
     CONSTANT,
     CONTAINERS,
     OF_CLASSES,
     ORDERED_VIEWS,
-    READING,
+    READ_ONLY_METHODS,
     VIEWS,
     changes,
     is_lock,
@@ -49,9 +49,9 @@ from chainrule._src.compiling.state.objects import (
 from chainrule._src.compiling.state.reads import Reads
 
 ndarray = np.ndarray
-_HANDING_ON = frozenset({"append", "appendleft", "insert", "__setitem__", "setdefault", "pop", "sort"})
-_OF_TEXTS = frozenset({"__repr__", "__str__", "__format__"})
-_OF_ALL_OBJECTS = frozenset({"__eq__", "__ne__", "__hash__"}) | _OF_TEXTS
+_STORING_METHODS = frozenset({"append", "appendleft", "insert", "__setitem__", "setdefault", "pop", "sort"})
+_TEXT_METHODS = frozenset({"__repr__", "__str__", "__format__"})
+_OBJECT_METHODS = frozenset({"__eq__", "__ne__", "__hash__"}) | _TEXT_METHODS
 _LOCAL_PARTS = re.compile("%[-#]?[aAbBcpxX]")  # of a date
 _OF_LOCAL_TIME = frozenset({"timestamp", "astimezone"})
 DRAW = (
@@ -61,44 +61,48 @@ DRAW = (
 
 
 def called(function: object) -> str:
-    """The name of a function, for a message."""
+    """Return the name of a function, for a message."""
     module = module_of(function)
     return f"{module + '.' if module and module != 'builtins' else ''}{getattr(function, '__name__', type(function).__name__)}"
 
 
 def makes_text(function: Any) -> bool:
-    """Whether a function makes texts of what it is given."""
+    """Return whether a function makes texts of its arguments."""
     if isa(getattr(function, "__self__", None), str):
         return function.__name__ in ("format", "format_map", "__mod__")
     return any(function is each for each in (str, repr, format, ascii))
 
 
 def text_method(text: str) -> str:
-    """The method that gives the texts which are put into another one."""
+    """Return the special method that makes the texts which a format string contains."""
     return "__repr__" if any(part in text for part in ("%r", "%a", "!r", "!a")) else "__str__"
 
 
-def _gone_through(x: Any) -> Sequence[object]:
-    """The elements of a container, of a dictionary the keys."""
+def _elements_of(x: Any) -> Sequence[object]:
+    """Return the elements of a container; of a dictionary the keys."""
     if isa(x, (*VIEWS, *ORDERED_VIEWS)):
         return list(x)
     return elements(x)[:: 2 if isa(x, (dict, types.MappingProxyType)) else 1]
 
 
-#: objects of which C calls no Python code
+#: types of objects whose Python code C code does not call
 _WITHOUT_CODE = (*CONSTANT, *OURS, *BUFFERS, ndarray)
 
 
 def _runs_code(x: object) -> bool:
-    """Whether C may call Python code of an object that it computes with."""
+    """Return whether C code that reads an object may call Python code of its class."""
     return not isa(x, _WITHOUT_CODE) or (isa(x, ndarray) and x.dtype.hasobject)  # type: ignore[attr-defined]
 
 
 class Methods(Reads):
-    """A log of reads that knows what methods in C do."""
+    """A log with calls of C methods."""
 
     def note_operands(self, stack: Stack, operands: Sequence[object], each: Any = None) -> None:
-        """An instruction is about to compute with these."""
+        """Note the operands that an instruction is about to read.
+
+        Args:
+            each: notes one operand; ``note_operand`` by default.
+        """
         if are_plain(operands):
             return
         arrays: list[Any] = []
@@ -106,39 +110,40 @@ class Methods(Reads):
         for x in operands:
             if type(x) not in IMMUTABLE:
                 each(x, arrays)
-        receive = any([_runs_code(x) for x in operands])
-        if arrays or receive:
+        runs_code = any([_runs_code(x) for x in operands])
+        if arrays or runs_code:
             mixed = any(isa(x, VALUES) for x in flat(operands))
-            taken = self.note_consumed if each == self.note_stored else self.note_returned_to_c
-            self.expect(arrays, mixed=mixed, receive=taken if receive else None)
+            receive = self.note_consumed if each == self.note_stored else self.note_returned_to_c
+            self.expect(arrays, mixed=mixed, receive=receive if runs_code else None)
 
     def note_applied_now(self, function: Any, each: object) -> None:
-        """Note a function that a function in C calls with each element of something, before anything else happens."""
+        """Note a function that a C function calls with each element of an iterable, before it returns."""
         self.note_iteration(each)
         if type(each) is types.GeneratorType:
             self.expect(receive=functools.partial(self._note_generated, function))
         else:
             known = isa(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
-            self.note_possible_call(function, [[x] for x in _gone_through(each)] if known else None)
+            self.note_possible_call(function, [[x] for x in _elements_of(each)] if known else None)
         if makes_text(function):
             self.note_text([each])
 
     def _note_generated(self, function: object, x: object, arrays: list[Any]) -> None:
-        """Something that a generator gives to a function in C, which calls another one with it."""
+        """Note an element of a generator on which a C function calls another function."""
         self.note_returned_to_c(x, arrays)
         self.note_possible_call(function, [[x]])
 
     def note_written(self, targets: Sequence[object]) -> None:
+        """Note the plain arrays that are about to be written."""
         for x in flat(targets):
             if type(x) is ndarray:
                 self.note_container_change(x)
 
     def guard_codec(self, args: Sequence[object], keywords: Params) -> None:
-        """Bytes are made a text, or a text bytes, by an encoding and an error handler, which programs register by name."""
+        """Guard the encoding and the error handler of a conversion, which programs can register by name."""
         names: Params = dict(zip(("encoding", "errors"), args, strict=False)) | keywords
         for find, name in ((codecs.lookup, "encoding"), (codecs.lookup_error, "errors")):
             if isa(names.get(name), str):
-                with contextlib.suppress(LookupError):  # which Python says itself
+                with contextlib.suppress(LookupError):  # the instruction raises it, too
                     again = functools.partial(called_again, args=(names[name],), keywords={})
                     self.guard_check(find, again, names[name])
                     handler: Any = find(names[name]) if name == "errors" else None
@@ -148,7 +153,7 @@ class Methods(Reads):
     def note_method_call(
         self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params
     ) -> None:
-        """A method of C's is about to be called."""
+        """Note a call of a C method that is about to happen, by the type of the object."""
         if name == "__call__":
             self.note_call(stack, x, args, keywords)
         elif type(x) is ndarray:
@@ -158,7 +163,7 @@ class Methods(Reads):
             self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
         elif isa(x, ndarray):
             if changes(x, name):
-                self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
+                self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
             self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
         elif isa(x, OURS):
             self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
@@ -185,14 +190,14 @@ class Methods(Reads):
         elif isa(x, (list, dict, set, collections.deque)):
             self._note_container_method(stack, x, name, args, keywords)
         elif isa(x, BUFFERS):
-            if name not in READING:
+            if name not in READ_ONLY_METHODS:
                 self.refuse(
-                    f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
+                    f"it may write into a {type(x).__name__} ({name}), which a replay cannot repeat: use a NumPy array"
                 )
             self.guard_mutable_content(x)
         elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
             if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
-                self.refuse(f"it asks for the local time ({name}), which no recording sees")
+                self.refuse(f"it reads the local time zone ({name}), which compile cannot guard")
             if isa(x, datetime.date) and (name == "strftime" or (name == "__format__" and any(args))):
                 self.check_format_spec(str(args[0]) if args else "")
             if isa(x, str) and name in ("format", "format_map", "__mod__"):
@@ -200,9 +205,9 @@ class Methods(Reads):
                 self.note_text([*args, *keywords.values()], text_method(x))
             if name in ("encode", "decode"):
                 self.guard_codec(args, keywords)
-            if isa(x, type) and name not in OF_CLASSES and name not in _OF_ALL_OBJECTS:
+            if isa(x, type) and name not in OF_CLASSES and name not in _OBJECT_METHODS:
                 self.refuse(f"it calls {called(function)}, which depends on more than its arguments: {INSTEAD}")
-            if name in _OF_TEXTS:
+            if name in _TEXT_METHODS:
                 self.note_text([x], name)
             if name in ("__iter__", "__reversed__"):
                 self.expect(result_is_new=True)
@@ -211,44 +216,44 @@ class Methods(Reads):
             self.check_iterator(x)
         elif isa(x, contextvars.ContextVar):
             if name != "get":
-                self.refuse("it sets a ContextVar, which no recording repeats")
+                self.refuse("it sets a ContextVar, which a replay cannot repeat")
             self.guard_check(x, context_value, "value")
-        elif name in _OF_TEXTS:
+        elif name in _TEXT_METHODS:
             self.note_text([x], name)
-        elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
+        elif (is_lock(x) and name != "locked") or name in _OBJECT_METHODS:
             return
         elif isa(x, random_types()):
             if id(x) not in self.made:
                 self.refuse(DRAW)
         else:
             self.refuse(
-                f"it calls {type(x).__name__}.{name}, which depends on, or changes, what no recording sees: {INSTEAD}"
+                f"it calls {type(x).__name__}.{name}, which depends on, or changes, state that compile cannot see: {INSTEAD}"
             )
 
     def check_fields(self, text: str, name: str) -> None:
-        """A text with fields is about to be filled."""
+        """Refuse a format string that reads attributes or depends on the locale."""
         try:
             fields = (
                 [] if name == "__mod__" else [part for part in _string.formatter_parser(text) if part[1] is not None]
             )
-        except ValueError:  # which Python says itself
+        except ValueError:  # the instruction raises it, too
             return
         for _, field, spec, _ in fields:
             if any([by_name for by_name, _ in _string.formatter_field_name_split(field)[1]]):
-                self.refuse(f"it has str.format read {{{field}}}, which no recording sees: use an f-string")
+                self.refuse(f"it has str.format read {{{field}}}, which compile cannot guard: use an f-string")
             self.check_format_spec(spec)
 
     def check_format_spec(self, spec: str) -> None:
-        """A number, or a date, is about to be written as this says."""
+        """Refuse a format specification that depends on the locale."""
         if spec.endswith("n") or _LOCAL_PARTS.search(spec):
-            self.refuse("it formats a number, or a date, as the locale has it, which no recording sees")
+            self.refuse("it formats a number or a date by the locale, which compile cannot guard")
 
     def _note_descriptor_call(self, x: Any, name: str, args: Sequence[Any]) -> None:
-        """A descriptor of Python's in C is asked for the value of an attribute, or sets it."""
+        """Note a call of a C descriptor that reads, sets or deletes an attribute."""
         if name != "__get__":
             if not self.note_descriptor_set(x, *args):
                 self.note_attribute_change(args[0], x.__name__)
-        elif isa(x, BY_C):
+        elif isa(x, C_DESCRIPTORS):
             if x.__name__ == "__dict__":
                 self.guard_attribute(args[0], "__dict__")
             elif args[0] is not None:
@@ -261,14 +266,14 @@ class Methods(Reads):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
                 self.guard_elements(x)
                 if isa(x, set) and name == "pop":
-                    self.refuse("it takes any element out of a set (pop), and no recording could put it back as it was")
+                    self.refuse("it removes an arbitrary element of a set (pop), which compile cannot undo")
             elif name == "sort":
                 self.note_operands(stack, [x])
                 self.note_applied_now(keywords.get("key"), x)
             if name == "__setitem__" and len(args) == 2:
                 self.note_item_write(x, *args)
             self.note_container_change(x)
-            if name not in _HANDING_ON:
+            if name not in _STORING_METHODS:
                 self.note_operands(stack, [*args, *keywords.values()], each=self.note_stored)
             return
         if isa(x, dict) and name in ("get", "__contains__") and args:

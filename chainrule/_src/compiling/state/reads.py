@@ -1,4 +1,7 @@
-"""What becomes of each read of an object: a guard, nothing, or a refusal."""
+"""Handle reads of Python objects: add guards, or refuse the trace.
+
+Methods ``guard_…`` add guards on an object. Methods ``note_…`` handle an object that an operator or C code uses, and choose its guards.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,9 @@ from chainrule._src.compiling.state.known import (
     CONTAINERS,
     FUNCTIONS,
     HEAP_TYPE,
+    has_fixed_attributes,
     has_numbers,
     is_constant_module,
-    is_fixed,
     is_library,
     is_library_class,
     is_lock,
@@ -70,51 +73,54 @@ from chainrule._src.compiling.state.snapshots import Unknown, snapshot
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
-_HELD_WHILE_RECORDING = frozenset({"filters", "onceregistry", "defaultaction"})
+_CHANGED_BY_TRACING = frozenset({"filters", "onceregistry", "defaultaction"})
 
 
-#: attributes of an array that give C its numbers
+#: attributes of an array through which C code reads its numbers
 _SHOWING_NUMBERS = frozenset({"data", "flat", "ctypes", "__array_interface__", "__array_struct__"})
-_OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
+_LAYOUT_ATTRIBUTES = frozenset(
+    {"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"}
+)
 
 
-#: how NumPy asks where numbers are
+#: attributes by which objects give NumPy access to their memory
 _MEMORY = ("__array_interface__", "__array_struct__")
-#: whose text is a name
-_NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
-#: whose text has those of its parts
+#: types whose text contains a name
+_SHOWN_BY_NAME = (FunctionType, BuiltinFunctionType, ModuleType)
+#: types whose text contains the texts of their parts
 _COMPOSITE = (slice, types.SimpleNamespace, MethodType, functools.partial, types.GenericAlias)
 
 
-def _is_of_objects(method: object) -> bool:
-    """Whether a method that makes texts is the one that all objects have."""
+def _is_default(method: object) -> bool:
+    """Return whether a method that makes texts is the default of all objects."""
     return any(method is each for each in (object.__repr__, object.__str__, object.__format__))
 
 
 class Reads(ImplicitCalls):
-    """A log of reads, by what Python does: attributes, elements, operands, arguments of code that is not looked into."""
+    """A log with reads of attributes, elements, operands, and arguments of unwatched code."""
 
     def guard_item(self, x: dict[Any, Any], key: object) -> Any:
-        """What a dictionary has under a key."""
+        """Guard and return the value of a key of a dictionary, or MISSING."""
         found = dict.get(x, key, MISSING)
         self.guard(GuardKind.ITEM, x, key, found, (GuardKind.ITEM, type(key), key))
         return found
 
     def guard_key(self, x: dict[Any, Any], key: object) -> Any:
-        """What a dictionary has under a key that code looks for."""
+        """Guard and return the value of a key that user code looks up."""
         try:
             hash(key)
-        except TypeError:  # which Python says itself
+        except TypeError:  # the instruction raises it, too
             return None
         return self.guard_item(x, key)
 
     def guard_elements(self, x: object) -> None:
-        """All elements of a container."""
+        """Guard all elements of a container."""
         x = shown_by(x)
         if type(x) is not tuple:
             self.guard(GuardKind.ELEMENTS, x, None, elements(x))
 
     def guard_length(self, x: Any) -> None:
+        """Guard the length of a container or array."""
         x = shown_by(x)
         self.guard_class_use(x)
         if isa(x, ndarray):
@@ -123,13 +129,13 @@ class Reads(ImplicitCalls):
             self.guard(GuardKind.LENGTH, x, None, len(x))
 
     def guard_class_attribute(self, cls: type, name: str) -> Any:
-        """What a class, or one of its bases, has under a name."""
+        """Guard and return an attribute of a class or its bases, unbound."""
         for content in self.guard_class(cls):
             content.read(name)
         return lookup(cls, name)
 
     def guard_class_use(self, x: object) -> None:
-        """An operator, or code in C, is about to use an object: what it does depends on the object's class, or on the class itself."""
+        """Guard the class of an object that an operator or C code uses; for a class also the class itself."""
         if type(x) not in PLAIN:
             self.guard_type(x)
             self.note_special_functions(x)
@@ -137,7 +143,7 @@ class Reads(ImplicitCalls):
                 self.guard_class(x)  # type: ignore[arg-type]
 
     def guard_isinstance(self, x: object, cls: Any) -> None:
-        """Whether something is of a class."""
+        """Guard the result of ``isinstance``."""
         self.guard_type(x)
         self.guard_issubclass(type(x), cls)
         if isa(x, OURS):
@@ -149,26 +155,26 @@ class Reads(ImplicitCalls):
                     self.guard_attribute(x, name)
 
     def guard_issubclass(self, kind: type, cls: Any) -> None:
-        """Whether a class is one of another's, which that of abstract classes may be later."""
+        """Guard the result of ``issubclass``, which registrations with abstract classes may change."""
         for each in classes_in(cls):
             self.note_special_method(each, "__subclasscheck__", kind)
             if type(each) is not type:
                 self.guard_class_use(each)
             if not isa(each, type):
                 self.guard_registrations()
-            if isa(each, ABCMeta) and not (is_fixed(kind) and issubclass(kind, each)):
+            if isa(each, ABCMeta) and not (has_fixed_attributes(kind) and issubclass(kind, each)):
                 found = registration(each, kind)
                 self.guard(GuardKind.REGISTERED, each, kind, found, (GuardKind.REGISTERED, id(kind)))
 
     def note_text(self, operands: Iterable[Any], method: str = "__str__", seen: set[int] | None = None) -> None:
-        """A text is made of each of some objects: by ``__str__``, or by ``__repr__``."""
+        """Guard the texts of objects, made by ``__str__`` or ``__repr__``."""
         seen = set() if seen is None else seen
         x: Any
         for x in map(shown_by, operands):
             if id(x) in seen:
                 continue
             seen.add(id(x))
-            if isa(x, (np.generic, *CONTAINERS)):  # numbers of NumPy's go by its setting, and do not say so
+            if isa(x, (np.generic, *CONTAINERS)):  # texts of NumPy scalars depend on the print options
                 self.guard_check(np.get_printoptions, printing_of_arrays, "printing")
             if isa(x, int):
                 self.note_int_conversion(x.bit_length() // 3)
@@ -180,26 +186,26 @@ class Reads(ImplicitCalls):
                 self.note_text(gc.get_referents(x), "__repr__", seen)
             elif isa(x, type):
                 self._guard_name_text(x)
-            elif isa(x, _NAMED) or all(_is_of_objects(lookup(type(x), name)) for name in (method, "__repr__")):
+            elif isa(x, _SHOWN_BY_NAME) or all(_is_default(lookup(type(x), name)) for name in (method, "__repr__")):
                 self._guard_name_text(x)
                 self._guard_name_text(type(x))
 
     def _guard_name_text(self, x: Any) -> None:
-        """The text of an object is its name, or that of its class."""
+        """Guard a text that consists of the name of an object or its class."""
         if not isa(lookup(type(x), "__repr__"), FunctionType):
             self.guard_check(x, repr, "repr")
 
     def note_int_conversion(self, digits: int) -> None:
-        """An integer of at most so many digits is made a text, or made of one."""
+        """Guard the limit of digits, if an integer of so many digits is converted to or from a text."""
         if digits > sys.int_info.str_digits_check_threshold:
             self.guard_check(sys.get_int_max_str_digits, operator.call, "digits")
 
     def guard_check(self, x: object, key: Callable[[Any], Any], name: str) -> None:
-        """What a function without effects says of an object."""
+        """Guard the result of a function without effects on an object."""
         self.guard(GuardKind.CHECK, x, key, key(x), (GuardKind.CHECK, name))
 
     def guard_mutable_content(self, x: Any) -> bool:
-        """Guard what C lets change in place, if `x` is of that kind: the content of a buffer, the field names of a dtype."""
+        """Guard the mutable content of a buffer, dtype or flags object; return whether `x` is one."""
         if not isa(x, CHANGED_IN_PLACE):
             return False
         if content_in_place(x) != ():
@@ -207,7 +213,7 @@ class Reads(ImplicitCalls):
         return True
 
     def guard_attribute(self, x: Any, name: str) -> None:
-        """An attribute that code asks for."""
+        """Guard an attribute that user code reads."""
         kind = type(x)
         self.guard_mutable_content(x)
         if isa(x, ModuleType):
@@ -220,7 +226,7 @@ class Reads(ImplicitCalls):
             self._guard_super_attribute(x, name)
         elif isa(x, VALUES):
             if name in ("base", "data_ptr"):
-                self.refuse(f"it asks where a value lies ({name}), which has memory of its own here")
+                self.refuse(f"it reads the memory location of a value ({name}), which differs in each call")
             self.check_type(x, lambda stands_for: has_attribute(name) == hasattr(stands_for, name))
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
@@ -228,29 +234,29 @@ class Reads(ImplicitCalls):
             self.guard_type(x)
             if isa(x, Tensor):
                 self.guard_class_attribute(kind, name)
-                if name in _OF_TENSORS:
-                    self.recorder.bring(x)  # its layout and history are looked at then
+                if name in _LAYOUT_ATTRIBUTES:
+                    self.recorder.bring(x)  # then its layout and history are guarded
                 if name == "_version":
                     self._guard_computed_attribute(x, name)
         elif isa(x, ndarray):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
-                self.check_holder(x, "asks how numbers are kept in")
+                self.check_holder(x, "reads the layout of")
             self.guard_array(x, name in _SHOWING_NUMBERS)
             if lookup(kind, name) is vars(ndarray).get(name) and isa(vars(ndarray)[name], types.GetSetDescriptorType):
                 self.guard_class_attribute(kind, name)
             elif attributes_of(x) or not is_library_class(kind):
                 self._guard_instance_attribute(x, kind, name)
-        elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0 and is_fixed(kind)):
+        elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0 and has_fixed_attributes(kind)):
             self._guard_instance_attribute(x, kind, name)
 
     def _guard_module_attribute(self, x: ModuleType, name: str) -> None:
-        """A name in a module: also one of a library's, which tests replace."""
-        if x is warnings and name in _HELD_WHILE_RECORDING:
-            self.refuse(f"it looks at warnings.{name}, which is another one while a function is recorded: {INSTEAD}")
+        """Guard a name in a module, also in library modules, which tests may patch."""
+        if x is warnings and name in _CHANGED_BY_TRACING:
+            self.refuse(f"it reads warnings.{name}, which differs while a function is traced: {INSTEAD}")
         if is_constant_module(x.__name__) and name not in vars(x):
             with warnings.catch_warnings(), contextlib.suppress(Exception):
                 warnings.simplefilter("ignore")
-                getattr(x, name)  # libraries load parts of theirs when they are asked for
+                getattr(x, name)  # libraries import submodules lazily
         found = self.guard_item(vars(x), name)
         if not is_constant_module(x.__name__):
             self.guard(GuardKind.CLASS, x, None, type(x))
@@ -293,13 +299,13 @@ class Reads(ImplicitCalls):
     def _guard_instance_attribute(self, x: object, kind: type, name: str) -> None:
         if isa(x, random_types()):
             if name == "state" and id(x) not in self.made:
-                self.refuse("it looks at the state of a generator of random numbers")
-            return  # of which every call is looked at
+                self.refuse("it reads the state of a random number generator")
+            return  # calls of its methods are refused
         if has_numbers(kind):
-            self.note_passed_to_library(x, [])  # whose attributes come about in code that is not looked into
+            self.note_passed_to_library(x, [])  # unwatched code computes its attributes
             return
         if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
-            return  # contexts of backward functions, handles
+            return  # for example contexts of backward functions, or handles
         found = self.guard_class_attribute(kind, name)
         self.guard_type(x)
         self.guard_type(found)
@@ -312,7 +318,7 @@ class Reads(ImplicitCalls):
         if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
             x, (FunctionType, BuiltinFunctionType, functools.partial, *CONTAINERS)
         ):
-            if not is_python(x, "__getattribute__"):  # whose instructions are looked at
+            if not is_python(x, "__getattribute__"):  # else its instructions are watched
                 self._guard_computed_attribute(x, name)
             self.note_special_method(x, "__getattr__", name)
             return
@@ -339,13 +345,13 @@ class Reads(ImplicitCalls):
             self._guard_computed_attribute(x, name)
 
     def _guard_computed_attribute(self, x: object, name: str) -> None:
-        """An attribute that C computes: it is asked for again, if that has a meaning."""
+        """Guard an attribute that C code computes, by reading it again."""
         self.guard(
             GuardKind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
         )
 
     def note_operand(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
-        """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
+        """Guard an operand of an operator or builtin function; append the plain arrays in it to ``arrays``."""
         x = shown_by(x)
         self.guard_class_use(x)
         if type(x) is ndarray:
@@ -371,18 +377,18 @@ class Reads(ImplicitCalls):
             self.note_passed_to_library(x, arrays, seen)
 
     def note_stored(self, x: object, arrays: list[object]) -> None:
-        """Something whose elements are put into a container as they are."""
+        """Note an object whose elements are copied into a container."""
         if is_iterator(x):
             self.note_consumed(x, arrays)
         else:
             self.note_operand(x, arrays)
             inside = attributes_of(x)
-            if isa(inside, dict) and "keys" in inside:  # which dictionaries look for
+            if isa(inside, dict) and "keys" in inside:  # ``dict(x)`` looks it up
                 self.guard_attribute(x, "keys")
                 self.note_possible_call(inside["keys"])
 
     def note_consumed(self, x: object, arrays: list[object]) -> None:
-        """An iterator whose elements code goes through; anything else is handed on."""
+        """Note an object that C code receives: an iterator is consumed, anything else is passed on."""
         if self.texts:
             self.note_text([x], "__repr__")
         if is_iterator(x):
@@ -390,7 +396,7 @@ class Reads(ImplicitCalls):
             arrays += given_by(x, computed=True)
 
     def note_returned_to_c(self, x: object, arrays: list[object]) -> None:
-        """Something that a Python function returns to C code, which computes with it, or calls it."""
+        """Note an object that a Python function returns to C code, which computes with it or calls it."""
         if self.texts:
             self.note_text([x], "__repr__")
         if isa(x, FUNCTIONS) or is_named(type(x), "__call__"):
@@ -398,7 +404,7 @@ class Reads(ImplicitCalls):
         self.note_operand(x, arrays)
 
     def note_passed_to_library(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
-        """Something that code is given which is not looked into."""
+        """Guard an object that is passed to unwatched code."""
         x = shown_by(x)
         self._guard_whole_class(x)
         self.note_special_functions(x)
@@ -412,7 +418,7 @@ class Reads(ImplicitCalls):
             and any(lookup(type(x), name) is not MISSING for name in _MEMORY)
         ):
             self.refuse(
-                f"it has NumPy read the memory of a {type(x).__name__}, which no recording sees: use np.asarray"
+                f"it has NumPy read the memory of a {type(x).__name__}, which compile cannot guard: use np.asarray"
             )
         if isa(x, FUNCTIONS):
             self.note_possible_call(x)
@@ -430,7 +436,7 @@ class Reads(ImplicitCalls):
             self.guard_whole_object(x)
 
     def guard_whole_object(self, x: object) -> None:
-        """All attributes of an object, and of the objects in it."""
+        """Guard all attributes of an object, and of the objects in it, by a snapshot."""
         try:
             parts: list[Any] = []
             self.guard(GuardKind.CHECK, x, snapshot, snapshot(x, parts), "whole")
@@ -438,16 +444,18 @@ class Reads(ImplicitCalls):
                 self._guard_whole_class(part)
         except Unknown as unknown:
             a = "an" if str(unknown)[:1] in "aeiou" else "a"
-            self.refuse(f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers")
+            self.refuse(
+                f"it uses {a} {unknown}, whose state compile cannot read: pass its content as arrays and numbers"
+            )
 
     def _guard_whole_class(self, x: object) -> None:
-        """Code that is not looked into may read any attribute that an object, or class, has from its class."""
+        """Guard all attributes of an object's class: unwatched code may read any of them."""
         for content in (*self.guard_type(x), *(self.guard_class(x) if isa(x, type) else ())):  # type: ignore[arg-type]
             content.whole = True
             self.guard_registrations()
 
     def guard_registrations(self) -> None:
-        """Code that is not looked into may look whether an object is of an abstract class."""
+        """Guard registrations with abstract classes: unwatched code may call ``isinstance``."""
         self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
 
     def _note_array(self, x: ndarray, arrays: list[object], each: Callable[..., None], seen: set[int] | None) -> None:
@@ -471,14 +479,12 @@ class Reads(ImplicitCalls):
                     each(part, arrays, seen)
 
     def check_iterator(self, x: object) -> None:
-        """Something that is used up."""
+        """Refuse an iterator that was made outside of the function, since a call consumes it."""
         if id(x) not in self.made and not isa(x, OURS):
-            self.refuse(
-                "it goes on with an iterator that was made outside of it: pass a list, or make the iterator inside"
-            )
+            self.refuse("it consumes an iterator that was made outside of it: pass a list, or make the iterator inside")
 
     def guard_array_values(self, x: Any) -> None:
-        """A plain array whose numbers code computed with, unrecorded."""
+        """Guard the numbers of a plain array that untraced code has read."""
         self.check_not_written(x)
         if self.guard_array(x, with_numbers=True) and x.dtype.hasobject:
             arrays: list[object] = []
@@ -488,14 +494,15 @@ class Reads(ImplicitCalls):
                 self.guard_array_values(each)
 
     def check_not_written(self, x: object) -> None:
+        """Refuse a plain array that shares memory with an array that the trace writes."""
         for _, var in self.recorder.written.values():
             if np.may_share_memory(var.array, x):
                 self.refuse(
-                    "it writes memory, and reads it as an array that is none of its values: use one name for both"
+                    "it writes memory of an array that it reads under another name, untraced: use one name for both"
                 )
 
     def note_iteration(self, x: object) -> None:
-        """Something whose elements code goes through."""
+        """Guard an object that is iterated over."""
         x = shown_by(x)
         self.guard_class_use(x)
         if isa(x, CONTAINERS):
@@ -515,7 +522,7 @@ class Reads(ImplicitCalls):
             self.note_passed_to_library(x, [])
 
     def stored_attribute(self, x: Any, name: str) -> Any:
-        """The value of an attribute, where Python finds it without running code; the function is refused otherwise."""
+        """Return an attribute that is found without running code; refuse the trace if code computes it."""
         kind = type(x)
         found = lookup(kind, name)
         if not kind.__flags__ & HEAP_TYPE and not isa(x, (type, ModuleType)):
@@ -529,11 +536,11 @@ class Reads(ImplicitCalls):
         if isa(found, (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)):
             return attribute_or_missing(x, name)
         if found is MISSING or hasattr(type(found), "__get__"):
-            self.refuse(f"it has C code read {name} of a {kind.__name__}, which code makes: read it in Python")
+            self.refuse(f"it has C code read {name} of a {kind.__name__}, which code computes: read it in Python")
         return found
 
     def note_item_write(self, x: Any, key: object, value: object) -> None:
-        """An element, or several, are about to be set."""
+        """Note that one or several elements are about to be set."""
         if self.note_special_method(x, "__setitem__", key, value):
             return
         self.note_container_change(x)
@@ -547,17 +554,17 @@ class Reads(ImplicitCalls):
             self.guard_array_values(each)
 
     def note_attribute_write(self, x: object, name: str, *value: object) -> None:
-        """An attribute is about to be set; without a value, deleted."""
+        """Note that an attribute is about to be set, or deleted if there is no value."""
         method = "__setattr__" if value else "__delattr__"
         if not isa(x, OURS):
             if self.note_special_method(x, method, name, *value) or is_python(x, method):
-                return  # whose instructions are looked at
+                return  # its instructions are watched
             if not has_numbers(type(x)) and self.note_descriptor_set(lookup(type(x), name), x, *value):
                 return
         self.note_attribute_change(x, name)
 
     def guard_element(self, x: Any, key: object) -> None:
-        """An element is read."""
+        """Guard an element that is read."""
         x = shown_by(x)
         self.note_special_functions(x)
         if isa(x, dict):

@@ -1,12 +1,13 @@
-"""What a function reads of Python's state while it is recorded, seen instruction by instruction.
+"""Watch the Python state that a function reads during a trace, instruction by instruction.
 
-Each read is one of three. It can be *looked at again*: it becomes a :class:`~chainrule._src.compiling.state.guards.Guard`. It *cannot
-change*: numbers, code, what a library defines. Or it is *not known to be either*, and then the function is not recorded.
+``recording`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
+:class:`~chainrule._src.compiling.state.guards.Guard`. It cannot change: numbers, code, definitions of libraries. Otherwise the
+function is refused.
 
-What the function itself makes, and nobody else has when it ends, is looked at by nobody: it is made again in each call. That is
-told by counting references once the function has returned.
+Objects that the function makes itself need no guards: each call makes them again. They are recognized by their reference counts
+after the function has returned.
 
-The Python of NumPy, SciPy and of ours is not looked into. What it is handed is looked at as a whole instead.
+Python code of NumPy, SciPy and chainrule is not watched. Objects that are passed to it are guarded as a whole.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from chainrule._src.compiling.state.classes import ClassContent
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import GuardKind, function_parts
 from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
-from chainrule._src.compiling.state.known import is_constant_module, is_fixed, is_library, module_of_code
+from chainrule._src.compiling.state.known import has_fixed_attributes, is_constant_module, is_library, module_of_code
 from chainrule._src.compiling.state.objects import containers_in, isa
 from chainrule._src.compiling.state.settings import PRINTERS
 from chainrule._src.interpreters.recorded import RowCallable
@@ -39,19 +40,19 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
-_ASIDE = frozenset(
+_IGNORED_CODE = frozenset(
     {("warnings", "_showwarnmsg"), ("importlib._bootstrap", "_find_and_load"), ("_frozen_importlib", "_find_and_load")}
 )
 
 
-_DEEP = 32  # frames from which Python's recursion limit matters
-#: what a plan calls again in each call
+_DEEP = 32  # a depth of frames above which the recursion limit is guarded
+#: code that a plan runs in each call
 _STEPS = frozenset({RowCallable.__call__.__code__})
 
 
-def _goes_aside(code: types.CodeType, module: str) -> bool:
-    """Whether what a frame of this code does, and all that it calls, is nothing that the function reads."""
-    return (module, code.co_name) in _ASIDE or code in _STEPS or code in map(_code_of, gc.callbacks)
+def _is_ignored_code(code: types.CodeType, module: str) -> bool:
+    """Return whether a frame of this code, and all frames that it calls, read nothing for the function."""
+    return (module, code.co_name) in _IGNORED_CODE or code in _STEPS or code in map(_code_of, gc.callbacks)
 
 
 def _code_of(callback: object) -> types.CodeType | None:
@@ -59,7 +60,7 @@ def _code_of(callback: object) -> types.CodeType | None:
 
 
 def _names_of(code: types.CodeType, cls: type) -> list[str]:
-    """The attributes of a class that are functions of this code."""
+    """Return the names of a class's attributes that are functions of this code."""
     return [
         name
         for name, found in cls.__dict__.items()
@@ -68,18 +69,18 @@ def _names_of(code: types.CodeType, cls: type) -> list[str]:
 
 
 class StateWatch(Calls):
-    """Sees what a function does with Python's objects, from its call on until it ends."""
+    """Notes what a function does with Python objects, from its call to its end."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._depth = self._deepest = 0  # of the frames that are looked at
-        #: by class and code that has run, under which names the class has it
+        self._depth = self._deepest = 0  # the number of watched frames
+        #: by id of a class and code that has run: the class, and the names of its attributes with this code
         self._methods: dict[tuple[int, types.CodeType], tuple[type, list[str]]] = {}
-        #: the number and the code of a frame that goes aside: the frame itself would keep its operands
-        self._aside: tuple[int, types.CodeType] | None = None
+        #: the id and the code of the ignored frame; a reference to the frame would keep its operands alive
+        self._ignored_frame: tuple[int, types.CodeType] | None = None
 
     def call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
-        """Call a function, and see what it does."""
+        """Call a function under watch."""
         self.handled = sys.exc_info()[1]
         self.given = {id(x) for x in containers_in((*args, kwargs))}
         call = functools.partial(function, *args, **kwargs)
@@ -90,7 +91,7 @@ class StateWatch(Calls):
 
     @staticmethod
     def _looks_at(name: str) -> bool:
-        return name not in _PASSED and HANDLERS.get(name, unknown) is not None
+        return name not in _SKIPPED and HANDLERS.get(name, unknown) is not None
 
     def _enter(self, frame: FrameType) -> bool | None:
         wanted = self._wants(frame)
@@ -102,17 +103,17 @@ class StateWatch(Calls):
     def _wants(self, frame: FrameType) -> bool | None:
         code = frame.f_code
         module = module_of_code(code, frame.f_globals)
-        aside = _goes_aside(code, module)
+        aside = _is_ignored_code(code, module)
         if not aside and is_library(module):
             return self._library_frame(module)
-        if self._is_aside(frame):
+        if self._is_in_ignored_code(frame):
             return False
         if aside:
-            self._aside = id(frame), code
+            self._ignored_frame = id(frame), code
             return False
         if code.co_name == "wrapper" and module in ("dataclasses", "reprlib"):
-            return False  # it tells objects apart whose text is being made
-        if (is_constant_module(module) or module.startswith("namedtuple_")) and self._within_library(frame):
+            return False  # recursion guards of ``repr``
+        if (is_constant_module(module) or module.startswith("namedtuple_")) and self._is_called_by_library(frame):
             return False
         if code.co_name in frames.COMPREHENSIONS:
             return True
@@ -127,20 +128,20 @@ class StateWatch(Calls):
         return True
 
     def _library_frame(self, module: str) -> bool | None:
-        """What is done about a frame of a library's: None, but for code that prints, which goes by settings."""
+        """Return None, so that a library frame is not watched. For code that prints, guard the print options and return False."""
         if module not in PRINTERS:
             return None
         if self.reason is None:
             holder, read = PRINTERS[module]
             if holder is None or np.get_printoptions()["formatter"]:
-                self.refuse("it prints numbers in a way that no recording looks at (pd.set_option, formatter=)")
+                self.refuse("it prints numbers with options that compile cannot guard (pd.set_option, formatter=)")
             self.guard_check(holder, read, "printing")
         return False
 
     def _note_method_run(self, receiver: Any, code: types.CodeType) -> None:
-        """A function has begun with this first argument: it may be a method that an operator found there."""
+        """Note that a function starts, which may be a method that an operator looked up on its first argument."""
         cls: type = receiver if isa(receiver, type) else type(receiver)
-        if is_fixed(cls):
+        if has_fixed_attributes(cls):
             return
         if (id(cls), code) not in self._methods:
             self._methods[id(cls), code] = cls, [name for base in cls.__mro__ for name in _names_of(code, base)]
@@ -150,18 +151,18 @@ class StateWatch(Calls):
         for name in names:
             self.guard_class_attribute(cls, name)
 
-    def _is_aside(self, frame: FrameType | None) -> bool:
-        """Whether a frame belongs to what shows a warning, loads a module, watches the collector, or is called again in each call."""
-        while self._aside is not None and frame is not None:
-            if (id(frame), frame.f_code) == self._aside:
+    def _is_in_ignored_code(self, frame: FrameType | None) -> bool:
+        """Return whether a frame runs within ignored code: warnings, imports, callbacks of the collector, steps of plans."""
+        while self._ignored_frame is not None and frame is not None:
+            if (id(frame), frame.f_code) == self._ignored_frame:
                 return True
             frame = frame.f_back
-        self._aside = None
+        self._ignored_frame = None
         return False
 
     @staticmethod
-    def _within_library(frame: FrameType) -> bool:
-        """Whether Python's own code works for a library."""
+    def _is_called_by_library(frame: FrameType) -> bool:
+        """Return whether a frame of the standard library is called by a library."""
         outer = frame.f_back
         while outer is not None:
             module = module_of_code(outer.f_code, outer.f_globals)
@@ -182,18 +183,18 @@ class StateWatch(Calls):
         handler: Handler | None = HANDLERS.get(i.name, unknown)
         try:
             return None if handler is None else handler(self, stack, i)
-        except Exception as error:  # which would end the watch, while the function goes on
-            self.refuse(f"looking at what it does failed: {type(error).__name__}: {error}")
+        except Exception as error:  # it would end the watch while the function runs on
+            self.refuse(f"watching it failed: {type(error).__name__}: {error}")
 
     def finish_instruction(self, stack: Stack, result: object) -> None:
-        """What became of the last instruction's plain arrays: what gave a view of them was not computed with."""
+        """Note the effects of the last instruction: new objects, and plain arrays that it read without returning a view of them."""
         pending, stack.pending = stack.pending, None
         if pending is None:
             return
         self.receivers.pop(id(stack.frame), None)
         parts = (
             [x for x in result if not isa(x, type)] if type(result) is tuple else []
-        )  # a class in it was there before
+        )  # a class in a tuple is not new
         for x in [result, *parts] if pending.result_is_new else ():
             if x is not None:
                 self.note_made(x)
@@ -202,41 +203,41 @@ class StateWatch(Calls):
             self.guard_array(x)
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
-            data = pending.mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
+            data = pending.mixed and x.dtype.kind in "fc"  # of indices and masks the values matter to rules
             if data and (self.recorder.reads(x) or (LOCAL.recorder is not None and LOCAL.recorder.reads(x))):
-                continue  # an operand of what is recorded, which reads it where it lies
+                continue  # an operand of a traced call, which reads the array in place in each call
             self.guard_array_values(x)
 
 
 class TypeWatch(StateWatch):
-    """Sees only what a function asks of the types of values, of which no word of the caller's can make something else."""
+    """Watches only queries of the types of traced values, which ``pure=True`` must not get wrong."""
 
     def _enter(self, frame: FrameType) -> bool | None:
         module = module_of_code(frame.f_code, frame.f_globals)
         if is_library(module):
-            heard = module in PRINTERS or _goes_aside(frame.f_code, module)  # by other recordings
-            return False if heard else None
+            needed = module in PRINTERS or _is_ignored_code(frame.f_code, module)  # by other traces
+            return False if needed else None
         return not is_constant_module(module) and self.reason is None
 
     @staticmethod
     def _looks_at(name: str) -> bool:
-        return name in _ASKING and name not in _PASSED
+        return name in _TYPE_QUERIES and name not in _SKIPPED
 
     def _look(self, stack: Stack, i: Instruction) -> Any:
-        if self.reason is None and i.name in _ASKING:
+        if self.reason is None and i.name in _TYPE_QUERIES:
             self.now = stack
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
 
     def arrays(self) -> list[Any]:
         for x in self.recorder.met.values():
-            self.guard_array(owner(x))  # the instruction that made a view of it was not looked at
+            self.guard_array(owner(x))  # the instruction that made a view of it was not watched
         return super().arrays()
 
     def note_call(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         if (
             args
             and type(args[0]) is Array
-            and any(function is asking for asking in (type, isinstance, getattr, hasattr, np.arange, *SHARING))
+            and any(function is query for query in (type, isinstance, getattr, hasattr, np.arange, *SHARING))
         ):
             super().note_call(stack, function, args, keywords)
 
@@ -244,7 +245,7 @@ class TypeWatch(StateWatch):
         return self.guard_class(type(x))
 
     def guard_class(self, cls: type) -> list[ClassContent]:
-        return []  # classes do not change: that is the caller's word
+        return []  # the caller promises that classes do not change
 
     def guard_issubclass(self, kind: type, cls: Any) -> None:
         return
@@ -254,6 +255,6 @@ class TypeWatch(StateWatch):
             super().guard_attribute(x, name)
 
 
-#: what is looked at as another instruction
-_PASSED = frozenset({"CALL"} if CALLS_TWICE else ())
-_ASKING = frozenset({"PUSH_EXC_INFO", "IS_OP", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
+#: instructions that are handled with the one before them
+_SKIPPED = frozenset({"CALL"} if CALLS_TWICE else ())
+_TYPE_QUERIES = frozenset({"PUSH_EXC_INFO", "IS_OP", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
