@@ -164,8 +164,8 @@ class KnownArrays:
 
     def element(self, source: Any, number: NumpyArray) -> Traced:
         """Return a value for a number in a container, which is read again in each call."""
-        for var, known in self.elements.items():
-            if all([x is y for x, y in zip(known, source, strict=True)]):
+        for var, known_source in self.elements.items():
+            if all([x is y for x, y in zip(known_source, source, strict=True)]):
                 return Traced(var, self.level)
         var = self.arrays[id(number)] = self.new(number)
         self.elements[var] = source
@@ -211,10 +211,10 @@ class KnownArrays:
     def lend(self, tensor: Tensor, array: NumpyArray) -> NumpyArray:
         """Return a plain array of a tensor's memory for code that is not recorded, and register it in ``lent``."""
         view = tensor._view
-        own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
-        if array.strides != own.strides:
-            array = with_strides(own, own.strides)
-        array.flags.writeable = own.flags.writeable
+        data = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
+        if array.strides != data.strides:
+            array = with_strides(data, data.strides)
+        array.flags.writeable = data.flags.writeable
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 

@@ -115,9 +115,8 @@ class Recorder(KnownArrays):
         var = self.parts.get(key)
         if var is None:
             whole = self.bases.get(id(base)) or self.arrays.get(id(base))
-            if whole is None or any(
-                [entry.var is whole for entry in self.lifted.values()]
-            ):  # a tensor's data may change
+            # the Var of a lifted tensor cannot be the base: the tensor may get other data
+            if whole is None or any([entry.var is whole for entry in self.lifted.values()]):
                 whole = self.bases[id(base)] = self.new(base)
             offset = key[0][0] - base.__array_interface__["data"][0]
             args = Traced(whole, self.level), offset, array.shape, array.strides
@@ -721,7 +720,7 @@ class Recorder(KnownArrays):
         """Register a generator before its use. Raise if the draw is not recorded."""
         if not self._drawing:
             raise Unrecordable("it draws random numbers that depend on values")
-        if not any(source is known for known, _ in self.sources):
+        if not any(source is registered for registered, _ in self.sources):
             self.sources.append((source, source._get_state()))
 
 

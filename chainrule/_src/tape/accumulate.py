@@ -93,7 +93,7 @@ def write_grads(
                 leaf.passes = (freed,)
                 owners.append(leaf)
                 fresh.append(tensor)
-                fresh_grads.append(_own(g, escaped))
+                fresh_grads.append(_unshared_tensor(g, escaped))
                 continue
             leaf.added += 1
             leaf.passes = (*leaf.passes[-_PASSES:], freed)
@@ -110,7 +110,7 @@ def write_grads(
                 fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))
         for tensor, g in retained:
             fresh.append(tensor)
-            fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
+            fresh_grads.append(_unshared_tensor(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
         writes = [
             *zip(repeat(np.add), sums, addends, sums),
             *zip(repeat(setattr), owners, repeat("grad"), map(grad_array, fresh_grads)),
@@ -149,7 +149,7 @@ def _raw(g: AnyArray) -> AnyArray:
     return g._raw if isinstance(g, Tensor) else g
 
 
-def _own(g: Any, escaped: set[int]) -> Tensor:
+def _unshared_tensor(g: Any, escaped: set[int]) -> Tensor:
     """Return a tensor for ``.grad`` that shares its memory with no other object."""
     if type(g) is ndarray:
         if g.base is not None or id(g) in escaped:

@@ -55,11 +55,11 @@ def reachable(roots: Iterable[Edge], leaves: bool = True) -> list[Edge]:
     return found
 
 
-def reaches_outside(roots: list[Edge], began: int, own: list[Edge]) -> bool:
-    """Return whether the roots depend on a leaf that is older than sequence number ``began`` and is not in ``own``."""
-    found = None if LOOPS is None else LOOPS.reaches_outside(roots, began, own)
+def reaches_outside(roots: list[Edge], start_seq: int, excluded: list[Edge]) -> bool:
+    """Return whether the roots depend on a leaf that is older than sequence number ``start_seq`` and is not in ``excluded``."""
+    found = None if LOOPS is None else LOOPS.reaches_outside(roots, start_seq, excluded)
     if found is None:
-        found = any([type(edge) is Leaf and edge.seq < began and edge not in own for edge in reachable(roots)])
+        found = any([type(edge) is Leaf and edge.seq < start_seq and edge not in excluded for edge in reachable(roots)])
     return found
 
 

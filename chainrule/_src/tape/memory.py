@@ -45,7 +45,7 @@ class Memory:
     def join(self, tensor: Any, steps: tuple[Any, ...]) -> None:
         """Add the family of a base, whose part of the values the steps lead to."""
         tensor._memory = (self, steps)
-        self.holders = [(weakref.ref(base), at) for base, at in self.families() if base is not tensor]
+        self.holders = [(weakref.ref(base), base_steps) for base, base_steps in self.families() if base is not tensor]
         self.holders.append((weakref.ref(tensor), steps))
 
 

@@ -65,10 +65,10 @@ ASKED = (part, nonzero)
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
 def of_numbers(
-    *given: object, function: AnyFunction, items: int, constants: tuple[float, ...], dtype: NumpyDType
+    *arrays: object, function: AnyFunction, items: int, constants: tuple[float, ...], dtype: NumpyDType
 ) -> Any:
     """Call a function of Python numbers on 0-d arrays and return its results as 0-d arrays."""
-    numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, given))]
+    numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, arrays))]
     return tuple([np.asarray(x, dtype) for x in function(*numbers, *constants)])
 
 
@@ -91,7 +91,7 @@ def numbers(
     """
     if not SPECIAL or LOCAL.recorder is None:
         return function(*[x.item() for x in items], *others, *constants)
-    given = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
+    operands = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
     params = {"function": function, "items": len(items), "constants": constants, "dtype": beside(like)}
-    found: tuple[Any, ...] = bind(of_numbers, given, params)
+    found: tuple[Any, ...] = bind(of_numbers, operands, params)
     return found

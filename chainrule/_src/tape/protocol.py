@@ -303,14 +303,16 @@ def check_out(name: str, target: Any, result: AnyArray, casting: Casting, fixed:
     Args:
         fixed: see ``fixed_axes``.
     """
-    shape, wanted = shape_of(result), shape_of(target)
-    pairs = enumerate(zip(shape[::-1], wanted[::-1], strict=False))
-    stretches = len(shape) <= len(wanted) and all(n == m or (n == 1 and k >= fixed) for k, (n, m) in pairs)
-    if shape != wanted and (fixed < 0 or not stretches):
-        raise errors.array_output_shape(f"np.{name}(out=)", tuple(wanted), tuple(shape))
-    have, want = dtype_of(result), dtype_of(target)
-    if not np.can_cast(have, want, casting):
-        raise TypeError(f"Cannot cast ufunc {name!r} output from {have!r} to {want!r} with casting rule {casting!r}")
+    shape, target_shape = shape_of(result), shape_of(target)
+    pairs = enumerate(zip(shape[::-1], target_shape[::-1], strict=False))
+    broadcasts = len(shape) <= len(target_shape) and all(n == m or (n == 1 and k >= fixed) for k, (n, m) in pairs)
+    if shape != target_shape and (fixed < 0 or not broadcasts):
+        raise errors.array_output_shape(f"np.{name}(out=)", tuple(target_shape), tuple(shape))
+    dtype, target_dtype = dtype_of(result), dtype_of(target)
+    if not np.can_cast(dtype, target_dtype, casting):
+        raise TypeError(
+            f"Cannot cast ufunc {name!r} output from {dtype!r} to {target_dtype!r} with casting rule {casting!r}"
+        )
 
 
 def plain(x: Any) -> Any:

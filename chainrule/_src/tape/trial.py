@@ -40,7 +40,10 @@ def _leaves() -> list[Any]:
     for edge in edges:
         if type(edge) is not Leaf:
             notes += [edge.prim.name, edge.params, edge.in_avals, edge.hooks, edge.seq - first, edge.code, edge.lasti]
-            notes += [[_bits(value) for value in edge.saved], [type(below).__name__ for below in edge.edges]]
+            notes += [
+                [_bits(value) for value in edge.saved],
+                [type(operand_edge).__name__ for operand_edge in edge.edges],
+            ]
             edges += edge.edges
     engine.sweep([end._edge], [np.ones(())], retain_graph=False, create_graph=False)
     return [*notes, _bits(x._grad), _bits(y._grad), x._edge.added]
