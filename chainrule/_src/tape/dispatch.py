@@ -48,10 +48,10 @@ def rank(x: Any) -> int:
     if kind in INTERPRETERS or isinstance(x, ArrayLike):
         level: int = x.level
         return 2 * level
-    return _IS_ARRAY if hasattr(kind, "_tensor") else 0
+    return _ARRAY_RANK if hasattr(kind, "_tensor") else 0
 
 
-_IS_ARRAY = -1  # the rank of an ``Array``: ``bind`` replaces it with its tensor
+_ARRAY_RANK = -1  # the rank of an ``Array``: ``bind`` replaces it with its tensor
 
 
 @overload
@@ -80,7 +80,7 @@ def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any
             r = rank(x)
         if r > highest_rank:
             highest_rank, highest_operand = r, x
-        elif r == _IS_ARRAY:
+        elif r == _ARRAY_RANK:
             return bind(prim, [getattr(y, "_tensor", y) for y in operands], params)
     if foreign:
         operands = on_one_device(operands)
