@@ -24,7 +24,7 @@ from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place
 from chainrule._src.interpreters.recorded import AsArray, ByValue, RowCallable, TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.traced import Traced, arrays_in, scalar_square
-from chainrule._src.interpreters.treatment import FLOATING_POINT, Treatment, is_tried
+from chainrule._src.interpreters.treatment import FLOATING_POINT, ErrorState, is_tried
 from chainrule._src.messages.places import note_frame
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import warned
@@ -75,8 +75,8 @@ class Recorder(KnownArrays):
         self.numpy_error: Exception | None = None
         self.written_array: weakref.ref[Tensor] | None = None
         self.unviewed = ""
-        self._viewed: AnyFunction | None = None
-        self._around = Treatment()
+        self._view_function: AnyFunction | None = None  # its result is a view in eager code
+        self._around = ErrorState()
         self.depth = 0
         self.with_arrays = False
         self.scalars: set[int] = set()
@@ -189,7 +189,7 @@ class Recorder(KnownArrays):
 
     def check_view(self, function: AnyFunction, result: object) -> None:
         """Set ``unviewed`` if the result of the function is a view in eager code but not in the trace."""
-        expected, self._viewed = self._viewed, None
+        expected, self._view_function = self._view_function, None
         if expected is function and isinstance(result, Tensor) and result._view is None:
             self.unviewed = self.unviewed or f"np.{function.__name__}"
 
@@ -544,7 +544,7 @@ class Recorder(KnownArrays):
             found, self.refusal = None, refusal
             if isinstance(error, (TypeError, ValueError, LookupError)):
                 self.numpy_error = error
-        self._viewed = None
+        self._view_function = None
         if type(found) in (bool, int, float, complex):  # a value that was read and is guarded
             return found
         parts = found if type(found) is tuple else (found,)
@@ -558,7 +558,7 @@ class Recorder(KnownArrays):
             self.drop(begin)
             del self.guards[guard_count:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
-            self._viewed = None if found is None or same else function
+            self._view_function = None if found is None or same else function
             return None
         return found
 
@@ -728,7 +728,7 @@ def _connect_trace() -> Any:
     """Connect the C implementation of recording and return its function for ufuncs; None without the extension."""
     if LOOPS is None:
         return None
-    LOOPS.connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), warned.VARIABLE, is_tried, np.add)
+    LOOPS.connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), warned.VARIABLE, is_tried, np.add)
     for name, ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
         for reflected in (False, True):
             method = f"__r{name}__" if reflected else f"__{name}__"

@@ -14,7 +14,7 @@ from chainrule._src.tape import warned
 FLOATING_POINT = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 
 
-class Treatment:
+class ErrorState:
     """The floating-point error state at the start of a trace, to compare with the current one.
 
     Attributes:
