@@ -39,20 +39,20 @@ def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
         return LOOPS.write_plain(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped)
 
 
-def leaf_gradients(this: Any, leaf_cotangents: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:
+def leaf_gradients(state: Any, leaf_cotangents: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:
     """Run the hooks of the leaves. Return the gradients to add to their ``.grad``."""
-    wanted, create_graph = this.wanted, this.create_graph
+    wanted, create_graph = state.wanted, state.create_graph
     leaves: list[tuple[Leaf, AnyArray]] = []
     for leaf, g in leaf_cotangents.items():
         if g is None:
             continue
         hooks = leaf.hooks
         if hooks is not None:
-            g = tensor_hooks(leaf, g, hooks, this.retained, create_graph)
+            g = tensor_hooks(leaf, g, hooks, state.retained, create_graph)
         if wanted is not None:
             if leaf not in wanted:
                 continue
-            this.captured[leaf] = g
+            state.captured[leaf] = g
         if accumulate:
             if hooks is not None and hooks.pre:
                 g = pre_hooks(g, hooks, create_graph)
