@@ -122,7 +122,7 @@ class Methods:
     def as_strided_scatter(self, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """A copy in which what :func:`as_strided` shows is ``src``."""
     def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
-        """The same elements and history in a tensor of a subclass."""
+        """Return a tensor of a subclass with the same elements and history."""
     def asin(self, *, out: Any = ...) -> Any:
         """Inverse sine, in radians."""
     def asin_(self, *, out: Any = ...) -> Any:
