@@ -191,7 +191,7 @@ def test_the_trial_finds_what_differs(monkeypatch):
     monkeypatch.setattr(native, "why_not", "")
     try:
         trial.start()
-        assert native.why_not.startswith("operations run in Python, because in C they leave")
+        assert native.why_not.startswith("operations run in Python, because in C they record")
         assert LOOPS.switch_on(False) is False
         x, z = leaves(2)
         (x * z).sum().backward()

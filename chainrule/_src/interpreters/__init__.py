@@ -1,1 +1,1 @@
-"""Array-likes that stand for data: dual numbers, batches, recordings, Jacobians."""
+"""The array-likes of transformations: dual numbers, batches, traced values, Jacobian values."""

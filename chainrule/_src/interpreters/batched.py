@@ -1,11 +1,11 @@
-"""Vectorization: an array-like that hides one axis.
+"""Vectorization: an array-like that hides the mapped axis of ``vmap``.
 
-``Batched(payload, level)`` looks like one example while its payload holds all of them along axis 0. An operation on it
-runs once, on the payload, by the row's batching rule. The payload may be an array, a tensor or another array-like of
-a lower level.
+``Batched(payload, level)`` has the shape of one example; its payload has all examples along axis 0. ``_handle`` runs each
+operation once, on the payload, by the primitive's batching rule. The payload can be an array, a tensor or another
+array-like of a lower level.
 
-A value of the level that is the same for all examples has the payload without the axis, and is ``shared``: operations
-on shared values alone run once, not once for each example.
+A value that all examples share is ``shared``: its payload has no mapped axis. Operations on shared values run once,
+without a batching rule.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ndarray = np.ndarray
 
 
 class Batched(ArrayLike):
-    """An array-like with the payload's shape and dtype, less the leading axis."""
+    """An array-like with the payload's dtype, and its shape without the leading axis."""
 
     __slots__ = ("dtype", "level", "payload", "shape", "shared")
     wraps = True
@@ -46,7 +46,7 @@ class Batched(ArrayLike):
 
     @classmethod
     def constant(cls, data: AnyArray, level: int) -> Batched:
-        """What all examples share."""
+        """Return a value that all examples share."""
         return cls(data, level, True)
 
     @property
@@ -61,9 +61,9 @@ class Batched(ArrayLike):
         steps = strides_of(self.payload)
         if self.shared:
             return steps
-        between, size = abs(steps[0]), shape_of(self.payload)[0]
+        example_step, size = abs(steps[0]), shape_of(self.payload)[0]
         return tuple(
-            [step // size if size and 0 < between < abs(step) and not step % size else step for step in steps[1:]]
+            [step // size if size and 0 < example_step < abs(step) and not step % size else step for step in steps[1:]]
         )
 
     def on_numbers(self, function: Callable[[Any], object]) -> Batched:
@@ -95,13 +95,13 @@ class Batched(ArrayLike):
         return data.readable if isinstance(data, ArrayLike) else data is not None
 
     def _shared_data(self) -> Any:
-        """The data that all examples share; None where each has its own."""
+        """Return the data that all examples share; None if each example has its own."""
         if not self.shared:
             return None
         return self.payload._raw if isinstance(self.payload, Tensor) else self.payload
 
     def materialize(self, size: int) -> Any:
-        """The payload with the mapped axis, also where all examples share it."""
+        """Return the payload with the mapped axis, broadcast if all examples share it."""
         return np.broadcast_to(self.payload, (size, *self.shape)) if self.shared else self.payload
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ class Batched(ArrayLike):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, out: object = None, **kwargs: object
     ) -> Any:
-        """Arithmetic of two arrays needs no table: NumPy's function is applied to the payloads."""
+        """Apply simple arithmetic directly to the payloads, as a fast path without the op table."""
         if out is None and not kwargs and method == "__call__" and ufunc in _DIRECT and len(inputs) == 2:
             x, y = inputs
             direct = _direct(ufunc, x, y)
@@ -120,13 +120,13 @@ class Batched(ArrayLike):
 
     def __getitem__(self, index: Any) -> Any:
         payload = self.payload
-        if type(payload) is ndarray and not self.shared and _from_the_end(index):
+        if type(payload) is ndarray and not self.shared and _indexes_trailing_axes(index):
             return Batched(payload[index], self.level)
         return super().__getitem__(index)
 
 
-def _from_the_end(index: object) -> bool:
-    """Whether an index is an ellipsis and then new axes, slices and numbers: one more axis in front changes nothing."""
+def _indexes_trailing_axes(index: object) -> bool:
+    """Return whether an index is an ellipsis followed by new axes, slices and integers, so that it keeps leading axes."""
     if type(index) is not tuple or not index or index[0] is not Ellipsis:
         return False
     return all(item is None or type(item) is slice or type(item) is int for item in index[1:])
@@ -136,7 +136,7 @@ _DIRECT = frozenset({np.add, np.subtract, np.multiply, np.true_divide})
 
 
 def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
-    """The result where one payload is an array and the other operand is an array, a number, or the same; else None."""
+    """Return the result if one payload is an array and the other operand a number, an array or such a payload; else None."""
     a: Any
     b: Any
     if type(x) is Batched:
@@ -167,13 +167,13 @@ def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
         return None
     if type(level) is Level and not level.alive:
         return None
-    if ufunc is np.multiply and type(a) is ndarray and a.ndim == 3 and _are_columns_and_rows(a, b):
+    if ufunc is np.multiply and type(a) is ndarray and a.ndim == 3 and _are_outer_products(a, b):
         return Batched(np.einsum("bi,bj->bij", a[:, :, 0], b[:, 0]), level)
     return Batched(ufunc(a, b), level)
 
 
-def _are_columns_and_rows(a: AnyArray, b: TensorLike) -> bool:
-    """Whether a product is of large outer products, one for each example."""
+def _are_outer_products(a: AnyArray, b: TensorLike) -> bool:
+    """Return whether a product consists of one large outer product for each example."""
     return (
         type(b) is ndarray
         and b.ndim == 3
@@ -183,11 +183,11 @@ def _are_columns_and_rows(a: AnyArray, b: TensorLike) -> bool:
     )
 
 
-_LARGE = 4096  # elements from which einsum's loops beat those of a broadcast product
+_LARGE = 4096  # number of elements above which einsum is faster than a broadcast product
 
 
 class _BatchedCall:
-    """An operation on all examples at once, as a watch sees it."""
+    """A primitive's batching rule in the form of a primitive, for watches."""
 
     __slots__ = ("batched", "prim", "size")
     kind = "batched"
@@ -205,6 +205,7 @@ class _BatchedCall:
 
 
 def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
+    """Apply a primitive to operands of which at least one is a Batched of ``level``."""
     payloads = []
     batched = []
     size = -1
@@ -218,29 +219,29 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
                 if size < 0:
                     payload = x.payload
                     size = payload.shape[0] if type(payload) is ndarray else shape_of(payload)[0]
-            own = x.level
+            own_level = x.level
         else:
             payloads.append(x)
             batched.append(False)
-    if type(own) is Level and not own.alive:
-        raise errors.escaped_tensor(own, prim.name)
+    if type(own_level) is Level and not own_level.alive:
+        raise errors.escaped_tensor(own_level, prim.name)
     if size < 0:
         out = bind(prim, payloads, params)
     elif prim.kind == "function":
-        out = params["call"].batch(payloads, batched, size, own)
+        out = params["call"].batch(payloads, batched, size, own_level)
     elif SPECIAL and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
         out = LOCAL.watch.forward(_BatchedCall(prim, batched, size), payloads, params)
     else:
         out = prim.batch(prim, payloads, batched, size, params)
     if type(out) is ndarray:
-        return Batched(out, own, size < 0)
+        return Batched(out, own_level, size < 0)
     if isinstance(out, tuple):
-        return tuple(_batched(o, own, size < 0) for o in out)
-    return _batched(out, own, size < 0)
+        return tuple(_batched(o, own_level, size < 0) for o in out)
+    return _batched(out, own_level, size < 0)
 
 
 def _batched(x: Any, level: Any, shared: bool) -> Batched:
-    if type(x) is Batched and x.level == level:  # a custom Function says itself which of its outputs are shared
+    if type(x) is Batched and x.level == level:  # a custom Function decides which of its outputs are shared
         return x
     return Batched(unscalar(x), level, shared)
 

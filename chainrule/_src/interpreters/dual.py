@@ -1,7 +1,8 @@
 """Forward mode: a value together with its tangent.
 
-``Dual(primal, tangent, level)`` follows NumPy code and carries the derivative along, with each row's JVP. Primal and
-tangent may be arrays, tensors or other array-likes of lower levels. The tangent is None where it is known to be zero.
+``Dual(primal, tangent, level)`` passes through NumPy code, and ``_handle`` computes the tangent of each result by the
+primitive's JVP rule. Primal and tangent can be arrays, tensors or other array-likes of lower levels. A tangent of None
+is zero.
 """
 
 from __future__ import annotations
@@ -79,39 +80,41 @@ class Dual(WithPrimal):
 
 
 class _Forward(threading.local):
-    """What ``autograd.forward_ad`` has entered in this thread: its level, 0 outside of it.
+    """The state of ``autograd.forward_ad`` in this thread.
 
     Attributes:
-        enabled: whether tangents are computed at all, at this level.
-        tensors: the tensors whose data is a Dual of the level, weakly; they become ordinary ones when it ends.
+        level: the current level; 0 outside of ``dual_level``.
+        enabled: whether tangents are computed at this level.
+        tensors: weak references to the tensors whose data is a Dual of the level; at its end they get their primals.
     """
 
     def __init__(self) -> None:
         self.level: Any = 0
         self.enabled = True
         self.tensors: list[weakref.ref[Tensor]] = []
-        self._forget_at = 64
+        self._purge_size = 64
 
     def hold(self, tensor: Tensor) -> None:
         self.tensors.append(weakref.ref(tensor))
-        if len(self.tensors) > self._forget_at:
+        if len(self.tensors) > self._purge_size:
             self.tensors = [ref for ref in self.tensors if ref() is not None]
-            self._forget_at = max(64, 2 * len(self.tensors))
+            self._purge_size = max(64, 2 * len(self.tensors))
 
     def end(self) -> None:
-        """Leave the level: every tensor of it becomes its primal."""
+        """End the level and replace the data of its tensors by their primals."""
         number, self.level = self.level, 0
         tensors, self.tensors = self.tensors, []
         for ref in tensors:
             tensor = ref()
             if tensor is not None and type(tensor._raw) is Dual and tensor._raw.level == number:
-                _become(tensor, tensor._raw.primal)
+                _replace_by_primal(tensor, tensor._raw.primal)
 
 
 FORWARD = _Forward()
 
 
-def _become(tensor: Tensor, primal: AnyArray) -> None:
+def _replace_by_primal(tensor: Tensor, primal: AnyArray) -> None:
+    """Give a tensor the data and the history of its primal."""
     if not isinstance(primal, Tensor):
         tensor._raw = primal
         return
@@ -122,40 +125,41 @@ def _become(tensor: Tensor, primal: AnyArray) -> None:
     if type(edge) is Leaf and edge.tensor() is primal:
         edge.tensor = weakref.ref(tensor)
     elif edge is not None and edge.hooks is not None:
-        kept = edge.hooks.retain
-        if kept is not None and kept() is primal:
+        retaining = edge.hooks.retain
+        if retaining is not None and retaining() is primal:
             edge.hooks.retain = weakref.ref(tensor)
 
 
 def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
+    """Apply a primitive to operands of which at least one is a Dual of ``level``."""
     primals = []
     tangents = []
-    moves = False
+    has_tangent = False
     for x in operands:
         if type(x) is Dual and x.level == level:
             primals.append(x.primal)
             tangents.append(x.tangent)
-            moves = moves or x.tangent is not None
-            own = x.level
+            has_tangent = has_tangent or x.tangent is not None
+            own_level = x.level
         else:
             primals.append(x)
             tangents.append(None)
     out = bind(prim, primals, params)
-    if type(own) is Level and not own.alive:
+    if type(own_level) is Level and not own_level.alive:
         if any(isinstance(part, Tensor) for part in (out if isinstance(out, tuple) else (out,))):
-            raise errors.escaped_tangent(own, prim.name)
-        return out  # its transformation has ended: all that is left is the value
+            raise errors.escaped_tangent(own_level, prim.name)
+        return out  # the transformation has ended: return the value without a tangent
     if (
         not prim.differentiable
-        or not moves
+        or not has_tangent
         or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference))
     ):
-        return _dual(prim, out, None, own)
+        return _dual(prim, out, None, own_level)
     if SPECIAL and LOCAL.watch is not None:
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:
         tangent = prim.jvp(primals, tangents, out, params)
-    return _dual(prim, out, tangent, own)
+    return _dual(prim, out, tangent, own_level)
 
 
 def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
@@ -173,7 +177,7 @@ def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
 
 
 def like_value(tangent: Any, out: Any) -> Any:
-    """A tangent as an array of the value's dtype."""
+    """Return a tangent as an array of the value's dtype."""
     if type(tangent) is not ndarray:
         tangent = unscalar(tangent)
     if tangent.dtype != out.dtype and out.dtype.kind != "c":

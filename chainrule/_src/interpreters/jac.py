@@ -1,8 +1,8 @@
-"""Structured Jacobians: a value together with where its Jacobian comes from.
+"""Structured Jacobians: a value together with the origin of its Jacobian.
 
-``Jac(primal, origin, level)`` is a Dual whose tangent is every direction at once, and not computed yet: each operation on it
-computes its value and leaves a :class:`JacStep`. ``chainrule.jacobians`` walks the steps afterwards, when it is known what is
-made of each value, and carries the Jacobian's terms along.
+``Jac(primal, origin, level)`` passes through NumPy code like a ``Dual``, but its Jacobian is computed later. Each operation
+computes its value and records a :class:`JacStep`. ``chainrule._src.jacobians`` walks the steps when all are recorded, and
+propagates the terms of the Jacobian.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class JacStep:
     """One operation on values that have a Jacobian.
 
     Attributes:
-        prim, params: the row, and its static parameters.
-        operands: the values it was given, without their Jacobians.
-        origins: where each operand's Jacobian comes from; None for a constant.
-        outs: the values it gave, as a tuple.
-        seq: its time; a step's operands come from earlier ones.
-        code, lasti: the place in the user's program.
+        prim, params: the primitive and its static parameters.
+        operands: the values of the operands, without their Jacobians.
+        origins: the origin of each operand's Jacobian; None for a constant.
+        outs: the values of the results, as a tuple.
+        seq: the sequence number; operands have origins with smaller ones.
+        code, lasti: the source location in the user's program.
     """
 
     __slots__ = ("code", "lasti", "operands", "origins", "outs", "params", "prim", "seq")
@@ -61,14 +61,14 @@ class JacStep:
             LOCAL.watch.jacobian_step(self)
 
     def out(self) -> Any:
-        """What the row's rules know as its result."""
+        """Return the result in the form that the primitive's rules get: a value, or a tuple for several outputs."""
         return self.outs if len(self.prim.outputs) > 1 else self.outs[0]
 
     def check_unwritten(self) -> None:
-        """Raise if a constant operand's memory was written since: its values are not those that were used.
+        """Raise if the memory of a constant operand has been written since.
 
         Raises:
-            RuntimeError: it was.
+            RuntimeError: it has been written, so its values are not the ones that the step used.
         """
         if self.seq > CLOCK.latest:
             return
@@ -82,7 +82,7 @@ class JacStep:
 
 @functools.cache
 def _unread(prim: Primitive) -> frozenset[str]:
-    """The operands whose values no derivative of a row depends on."""
+    """Return the names of the operands on whose values no derivative of the primitive depends."""
     if prim.kind == "linear":
         return frozenset(prim.vjps)
     if prim.kind == "elementwise":
@@ -96,7 +96,7 @@ class Jac(WithPrimal):
     """An array-like of the primal's shape and dtype.
 
     Attributes:
-        origin: a variable that Jacobians are taken with respect to; or a step, and which of its outputs; None for a constant.
+        origin: a variable of the Jacobian; or a pair (step, index of its output); or None for a constant.
     """
 
     __slots__ = ("origin",)
@@ -114,6 +114,7 @@ class Jac(WithPrimal):
 
 
 def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
+    """Apply a primitive to operands of which at least one is a Jac of ``level``."""
     primals: list[Any] = []
     origins: list[Any] = []
     constants: list[int] = []
@@ -122,7 +123,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     for x in operands:
         kind = type(x)
         if kind is Jac and x.level == level:
-            own = x.level
+            own_level = x.level
             origins.append(x.origin)
             depends = depends or x.origin is not None
             x = x.primal
@@ -135,21 +136,24 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
                 arrays = False
         primals.append(x)
     out = prim.value(*primals, **params) if arrays else bind(prim, primals, params)
-    if type(own) is not int and not own.alive:
-        raise errors.escaped_tensor(own, prim.name)
-    moves = depends and prim.differentiable
-    if moves:
-        for i in constants:  # not before: a copy may lie otherwise in memory, and so would the value
+    if type(own_level) is not int and not own_level.alive:
+        raise errors.escaped_tensor(own_level, prim.name)
+    has_jacobian = depends and prim.differentiable
+    if has_jacobian:
+        for i in constants:  # after computing ``out``: a copy may have other strides, and so would the result
             primals[i] = protected(primals[i])
     if not isinstance(out, tuple):
         if type(out) is not ndarray:
             out = unscalar(out)
-        step = JacStep(prim, primals, origins, (out,), params) if moves and dtype_of(out).kind in "fc" else None
-        return Jac(out, None if step is None else (step, 0), own)
+        step = JacStep(prim, primals, origins, (out,), params) if has_jacobian and dtype_of(out).kind in "fc" else None
+        return Jac(out, None if step is None else (step, 0), own_level)
     outs = tuple([x if type(x) is ndarray else unscalar(x) for x in out])
-    step = JacStep(prim, primals, origins, outs, params) if moves else None
+    step = JacStep(prim, primals, origins, outs, params) if has_jacobian else None
     return tuple(
-        [Jac(x, None if step is None or dtype_of(x).kind not in "fc" else (step, i), own) for i, x in enumerate(outs)]
+        [
+            Jac(x, None if step is None or dtype_of(x).kind not in "fc" else (step, i), own_level)
+            for i, x in enumerate(outs)
+        ]
     )
 
 

@@ -1,7 +1,8 @@
-"""The arrays and tensors that a recording has met, and what is written into them.
+"""The arrays and tensors of a trace, and the writes into them: the base class of ``Recorder``.
 
-Tensors of the surrounding program that the recorded function meets are brought to the level of the recording, so that operations
-on them are recorded, too; when it ends they have their arrays again. What no replay can write rightly is refused here.
+A traced function may use tensors of the surrounding program. ``bring`` lifts them to the trace's level, so that operations
+on them are recorded. At the end of the trace they get their arrays back. Writes that a replay cannot repeat raise
+``Unrecordable`` here. *Eager code* below is the same function without ``compile``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ndarray = np.ndarray
 
 
 def hooks_of(edge: Any) -> tuple[Any, ...]:
-    """The hooks of a place on the tape, by the numbers of their handles."""
+    """Return pairs (number of the handle, id of the hook) for the hooks of an edge."""
     hooks = getattr(edge, "hooks", None)
     if hooks is None:
         return ()
@@ -41,12 +42,13 @@ def hooks_of(edge: Any) -> tuple[Any, ...]:
 
 
 class Lifted:
-    """A tensor of the surrounding program that was brought to the level, and how it was before.
+    """A tensor of the surrounding program that was lifted to the trace's level, and its previous state.
 
     Attributes:
-        raw, edge, grad, hooks: what it had; ``here``: its edge while it is recorded.
-        var: the array that it stands for; None for a view of another tensor.
-        moved: whether its history changed meanwhile.
+        raw, edge, grad, hooks: the state of the tensor before the trace.
+        here: its edge during the trace.
+        var: the Var of its array; None for a view of another tensor.
+        moved: whether the trace changed its history.
     """
 
     __slots__ = ("edge", "grad", "here", "hooks", "moved", "raw", "ref", "var")
@@ -62,26 +64,30 @@ class Lifted:
 
 
 class KnownArrays:
-    """What a recorder knows of arrays and tensors.
+    """The arrays and tensors of a trace.
 
     Attributes:
-        calls, guards: what was recorded.
-        arrays: the plain arrays that were met, by identity: arguments, arrays of the program, constants.
-        bases: those that others are views of, by identity; parts: the views, by how they lie in memory.
-        lifted: the tensors that were brought to the level.
-        written: tensors whose memory is one of ``arrays`` and that were given new values.
-        rebound: tensors whose ``data`` was assigned.
-        sharing: the tensors (and arrays that Python reads), weakly, that were made on one memory, by the number of its owner.
-        looked_at: the tensors whose ``.grad`` was asked for.
-        starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
-            was made for the recording.
-        hooked: where tensors from outside are on the tape, before and while they are recorded, and the hooks that they had.
-        lent: plain arrays that stand for the memory of a tensor, with their content.
-        boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects; holders: these arrays.
-        narrow: whether there are numbers that floats of Python's are narrowed to.
+        calls, guards: the recorded calls and the guards.
+        arrays: id of a plain array from outside (an argument, global or constant) -> its Var.
+        views: memory key of a view from outside -> its Var.
+        bases: id of an array from outside of which parts are used -> its Var.
+        parts: memory key of a view of a base -> its Var, the result of a call on the base's Var.
+        contents: the Vars of arrays from outside, with checksums of their contents.
+        cells: id of a tensor -> a weak reference to it, and the Var of its memory.
+        lifted: id of a tensor from outside -> its previous state.
+        written: the tensors with memory in ``arrays`` that got new values.
+        rebound: the tensors whose ``data`` was assigned.
+        sharing: id of the owner of memory -> weak references to the tensors, and arrays read by Python, on that memory.
+        looked_at: the tensors whose ``.grad`` was read.
+        starts: for each tensor from outside that requires grad, its Leaf, and whether the trace made that Leaf.
+        hooked: the edges of tensors from outside, before and during the trace, with their hooks before the trace.
+        lent: plain arrays that ``np.asarray`` returned for tensors, with their checksums and the tensors.
+        boxed: id of a tensor -> the tensor, for Arrays that NumPy put into an object array.
+        holders: these object arrays, with copies of them.
+        narrow: whether the trace has arrays of a dtype below float64 (float32, float16, complex64).
         given: numbers of the Vars of arguments.
-        met: the plain arrays of the program, by identity.
-        elements: for the Vars of numbers that lie in containers, where they are found.
+        met: id of a plain array of the program -> the array.
+        elements: the Var of a number in a container -> its source.
     """
 
     def __init__(self) -> None:
@@ -89,7 +95,7 @@ class KnownArrays:
         self.calls: list[TracedCall] = []
         self.guards: list[ValueRead] = []
         self.arrays: dict[int, Var] = {}
-        self.views: dict[Any, Var] = {}  # of these, by how they lie in memory
+        self.views: dict[Any, Var] = {}
         self.bases: dict[int, Var] = {}
         self.parts: dict[Any, Var] = {}
         self.met: dict[int, NumpyArray] = {}
@@ -117,60 +123,60 @@ class KnownArrays:
         return Var(self._count, array)
 
     def var_of(self, array: NumpyArray) -> Var:
-        """The array of a tensor as one of the program. Views of one memory that lie alike, as ``M.T`` and ``M.T``, are one."""
+        """Return the Var of an array from outside. Views with the same memory key (``M.T`` and ``M.T``) have one Var."""
         var = self.arrays.get(id(array))
         if var is not None:
             return var
-        lies = None
+        key = None
         if isinstance(array.base, ndarray) and not array.dtype.hasobject:
-            lies = memory_key(array)
-            if lies in self.views:
-                return self.views[lies]
+            key = memory_key(array)
+            if key in self.views:
+                return self.views[key]
         var = self.arrays[id(array)] = self.new(array)
-        if lies is not None:
-            self.views[lies] = var
+        if key is not None:
+            self.views[key] = var
         self.contents.append((var, digest(array)))
         return var
 
-    def _set_apart(self, var: Var) -> None:
-        """Have an array that is written as one that the program starts from, though it is a part of another one."""
-        lies = memory_key(var.array)
-        if self.parts.get(lies) is not var:
+    def _make_root(self, var: Var) -> None:
+        """Make a part of another array an input of the program, because it is written."""
+        key = memory_key(var.array)
+        if self.parts.get(key) is not var:
             return
-        del self.parts[lies]
+        del self.parts[key]
         self.arrays[id(var.array)] = var
-        at = next(i for i, call in enumerate(self.calls) if call.results == (var,))
-        del self.calls[at]
+        index = next(i for i, call in enumerate(self.calls) if call.results == (var,))
+        del self.calls[index]
         for guard in self.guards:
-            guard.at -= guard.at > at
+            guard.at -= guard.at > index
 
     def reads(self, array: NumpyArray) -> bool:
-        """Whether the recorded calls have an array among their operands, or one of the same memory."""
+        """Return whether the recorded calls have an array, or an array that shares its memory, among their operands."""
         if id(array) in self.arrays or (array.base is not None and memory_key(array) in self.parts):
             return True
         return any([np.may_share_memory(var.array, array) for var in (*self.arrays.values(), *self.parts.values())])
 
     def memory_of(self, var: Var) -> list[NumpyArray]:
-        """What is read of an array that the program starts from."""
+        """Return the arrays that the program reads of an input: the input itself, or the used parts of it."""
         if id(var.array) in self.arrays or self.bases.get(id(var.array)) is not var:
             return [var.array]
         return [part.array for part in self.parts.values() if part.array.base is var.array]
 
     def element(self, source: Any, number: NumpyArray) -> Traced:
-        """A number that lies in a container, which is looked at again in each call."""
-        for var, known in self.elements.items():
-            if all([x is y for x, y in zip(known, source, strict=True)]):
+        """Return a value for a number in a container, which is read again in each call."""
+        for var, known_source in self.elements.items():
+            if all([x is y for x, y in zip(known_source, source, strict=True)]):
                 return Traced(var, self.level)
         var = self.arrays[id(number)] = self.new(number)
         self.elements[var] = source
         return Traced(var, self.level)
 
     def roots(self) -> list[Var]:
-        """The plain arrays that were met, and what those are views of that are views."""
+        """Return the Vars of the inputs: the arrays from outside, and the bases of used views."""
         return list({**dict.fromkeys(self.arrays.values()), **dict.fromkeys(self.bases.values())})
 
     def forget(self) -> None:
-        """Let go of the tensors."""
+        """Drop the references to tensors."""
         for table in (self.lifted, self.cells, self.written, self.sharing):
             table.clear()
         self.rebound.clear()
@@ -181,12 +187,12 @@ class KnownArrays:
         self.hooked.clear()
 
     def end(self) -> None:
-        """Let go of what was recorded: values of the level may outlive it."""
+        """Drop the trace: values of the level may keep the recorder alive."""
         self.calls, self.guards, self.arrays, self.contents, self.lent = [], [], {}, [], []
         self.views, self.bases, self.parts = {}, {}, {}
 
     def check_arrays(self) -> None:
-        """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
+        """Raise if code that is not recorded has written into an input of the program."""
         for var, content in self.contents:
             if digest(var.array) != content:
                 raise Unrecordable(
@@ -194,28 +200,26 @@ class KnownArrays:
                     "with operations on values of the function"
                 )
         if any(x is not y for holder, before in self.holders for x, y in zip(holder.flat, before.flat, strict=True)):
-            raise Unrecordable(
-                "what np.asarray gives for an array without axes is written: write into the array itself"
-            )
+            raise Unrecordable("the result of np.asarray for a 0-d array is written: write into the array itself")
         for array, content, _ in self.lent:
             if digest(array) != content:
                 raise Unrecordable(
-                    f"what np.asarray gives for an array of shape {array.shape} is written by code that is not recorded: "
-                    "write into the array itself"
+                    f"the result of np.asarray for an array of shape {array.shape} is written by code that is not "
+                    "recorded: write into the array itself"
                 )
 
     def lend(self, tensor: Tensor, array: NumpyArray) -> NumpyArray:
-        """Note that a plain array stands for the memory of a tensor, in code that is not recorded."""
+        """Return a plain array of a tensor's memory for code that is not recorded, and register it in ``lent``."""
         view = tensor._view
-        own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
-        if array.strides != own.strides:
-            array = with_strides(own, own.strides)
-        array.flags.writeable = own.flags.writeable
+        data = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
+        if array.strides != data.strides:
+            array = with_strides(data, data.strides)
+        array.flags.writeable = data.flags.writeable
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 
     def bring(self, tensor: Tensor) -> None:
-        """Have a tensor of the surrounding program at this level, with all that shares its history of writes."""
+        """Lift a tensor of the surrounding program to this level, with its base and all views of the base."""
         if type(tensor._raw) is not ndarray:
             return
         view = tensor._view
@@ -230,7 +234,7 @@ class KnownArrays:
         for each in {id(t): t for t in (*views_of(base), tensor)}.values():
             if type(each._raw) is ndarray:
                 if passes_through(each._view.steps):
-                    raise Unrecordable("it uses a view that is no row of the table")
+                    raise Unrecordable("it uses a view that no recorded operation takes")
                 entry = self.lifted[id(each)] = Lifted(each, None)
                 each._raw = replay_view(base._raw, each._view.steps)
                 if type(each._edge) is Leaf:
@@ -239,53 +243,55 @@ class KnownArrays:
                     each._edge = entry.here = edge_through(base, each._view.steps)
 
     def start(self, tensor: Tensor) -> Any:
-        """Where a tensor from outside is on the tape of the recording: gradients go no further than to it."""
+        """Return the Leaf of a tensor from outside during the trace, where gradients end; None if it requires no grad."""
         edge = tensor._edge
         if edge is None:
             return None
-        if any(edge is known for _, known, _ in self.starts):
-            raise Unrecordable("it uses a tensor that is an argument as well")
+        if any(edge is leaf for _, leaf, _ in self.starts):
+            raise Unrecordable("it uses a tensor both as an argument and from outside")
         fresh = type(edge) is not Leaf
         start = Leaf(tensor) if fresh else edge
-        self.hooked += {id(place): (place, hooks_of(place)) for place in (edge, start)}.values()
+        self.hooked += {id(each): (each, hooks_of(each)) for each in (edge, start)}.values()
         self.starts.append((tensor, start, fresh))
         return start
 
     def check_hooks(self) -> None:
-        """Raise if hooks of tensors from outside were registered, or taken away."""
+        """Raise if hooks of tensors from outside were registered or removed."""
         if any([hooks_of(edge) != hooks for edge, hooks in self.hooked]):
-            raise Unrecordable("it registers a hook of a tensor from outside: do that once, before it is called")
+            raise Unrecordable("it registers a hook on a tensor from outside: register it once, before the call")
 
     def drop_hooks(self) -> None:
-        """Take the hooks away that were registered of tensors from outside: the function runs again, as it is."""
+        """Remove the hooks that the trace registered on tensors from outside, because the function runs again eagerly."""
         edge: Any
-        for edge, kept in self.hooked:
-            if hooks_of(edge) != kept:
-                numbers = {key for key, _ in kept}
+        for edge, before in self.hooked:
+            if hooks_of(edge) != before:
+                numbers = {key for key, _ in before}
                 for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):
                     for key in [key for key in table if key not in numbers]:
                         del table[key]
 
     def grad_read(self, tensor: Tensor) -> None:
-        """Note that the program looks whether a tensor has a ``.grad``."""
+        """Note that the program reads a tensor's ``.grad``."""
         self.bring(tensor)
         self.looked_at.append(tensor)
 
     def check_writable(self, data: AnyArray) -> None:
-        """Raise where eager may not write: into what is read-only, or has elements that share memory."""
+        """Raise for a write that fails in eager code: into a read-only array, or one whose elements share memory."""
         if type(data) is not Traced:
             return
-        array, given = data.var.array, data.var.number in self.given
-        if (given and not array.flags.writeable) or ((given or 0 in array.strides) and overlaps_itself(array)):
-            raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
+        array, is_argument = data.var.array, data.var.number in self.given
+        if (is_argument and not array.flags.writeable) or (
+            (is_argument or 0 in array.strides) and overlaps_itself(array)
+        ):
+            raise Unrecordable("it writes into an array that is read-only, or whose elements share memory")
 
     def check_whole(self, data: object) -> None:
-        """Raise where it is not known whether an array is a view: calls with either are one kind of call."""
+        """Raise if the program depends on whether an argument is a view, which its signature does not include."""
         if type(data) is Traced and (data.var.number in self.given or data.is_view):
-            raise Unrecordable("it asks for the base of an array that it was given")
+            raise Unrecordable("it reads the base of an array argument")
 
     def note_holder(self, tensor: Tensor, data: AnyArray) -> None:
-        """Note whose memory a tensor has, be it inside a value of a transformation."""
+        """Register the memory of a tensor in ``sharing``, also if it is inside a value of a transformation."""
         if type(data) is Traced:
             array = data.var.array
             self.sharing[id(array if array.base is None else owner(array))].append(weakref.ref(tensor))
@@ -294,9 +300,9 @@ class KnownArrays:
                 self.note_holder(tensor, value)
 
     def check_shared(self, tensor: Tensor) -> None:
-        """Raise if memory that is written is that of a tensor, too, which will not be given the new values.
+        """Raise if a tensor that is being written shares memory with another tensor that will not get the new values.
 
-        A transformation hands on the arrays that it was given, in other tensors.
+        A transformation may return arrays that it got, in other tensors.
         """
         whole = whole_of(tensor)
         if type(whole._raw) is not Traced:
@@ -307,18 +313,18 @@ class KnownArrays:
             other = ref()
             if type(other) is ndarray:
                 raise Unrecordable(
-                    "it writes into a tensor whose numbers Python has in an array (as by np.asarray): copy them"
+                    "it writes into a tensor of which it has an array (as by np.asarray): copy that array"
                 )
             if other is None or any([whole_of(other) is base for base in joined]):
                 continue
             if any([owner(value.var.array) is memory for value in _lowest(other._raw)]):
                 raise Unrecordable(
-                    "it writes into a tensor whose memory another tensor has that was handed through a transformation (as by "
+                    "it writes into a tensor that shares memory with a result of a transformation (as of "
                     "vmap(lambda a: a)(x)): write into a copy, x.clone()"
                 )
 
     def check_reshaped(self, tensor: Tensor) -> None:
-        """Raise if a tensor that is to have another shape, and has views, stands for an array of the program."""
+        """Raise if a tensor of the program that has views is given another shape."""
         cell = self.cells.get(id(tensor))
         if cell is not None and cell[0]() is tensor:
             raise Unrecordable("it changes the shape of a tensor that has views")
@@ -328,26 +334,26 @@ class KnownArrays:
         self.bring(tensor)
         self.bring(value)
         if tensor._view is not None or tensor._views is not None:
-            raise Unrecordable("the data of a tensor with views is assigned")
+            raise Unrecordable("it assigns the data of a tensor that has views")
         if id(tensor) in self.lifted and not any(tensor is other for other in self.rebound):
             self.rebound.append(tensor)
 
     def check_unboxed(self, tensor: Tensor) -> None:
-        """Raise for an element of an array of objects.
+        """Raise for an element of an object array.
 
-        NumPy computes with that element by element, where without recording it has an array of numbers, and other loops.
+        NumPy computes with an object array element by element. Eager code has a numeric array there, with other inner loops.
         """
         if self.boxed and id(tensor) in self.boxed:
             raise Unrecordable("it computes with np.array([...]) of its values: np.stack([...]) has them in one array")
 
 
 def whole_of(tensor: Tensor) -> Tensor:
-    """The tensor that this is a view of, or itself."""
+    """Return the base of a view, or the tensor itself."""
     return tensor if tensor._view is None else tensor._view.base
 
 
 def _lowest(data: AnyArray | None) -> list[Traced]:
-    """The values of the recording that a value of any transformation is made of, but for those in tensors of their own."""
+    """Return the traced values inside a value of any transformation, except those in inner tensors."""
     if type(data) is Traced:
         return [data]
     if not isinstance(data, ArrayLike):
@@ -356,5 +362,5 @@ def _lowest(data: AnyArray | None) -> list[Traced]:
 
 
 def memory_key(array: NumpyArray) -> tuple[Any, ...]:
-    """How an array lies in memory."""
+    """Return a key of an array's memory layout: address, shape, strides and dtype."""
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype

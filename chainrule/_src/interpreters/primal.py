@@ -1,4 +1,4 @@
-"""What forward mode and structured Jacobians share: a value, with something beside it that says how it changes."""
+"""The base class of ``Dual`` and ``Jac``: a value, with information about its derivative."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ndarray = np.ndarray
 class WithPrimal(ArrayLike):
     """An array-like of the primal's shape and dtype.
 
-    A kind is made by ``kind(primal, change, level)``, where ``change`` is None for a constant.
+    A subclass has the constructor ``cls(primal, change, level)``, where ``change`` is None for a constant.
     """
 
     __slots__ = ("dtype", "level", "primal", "shape")
@@ -37,12 +37,12 @@ class WithPrimal(ArrayLike):
 
     @property
     def change(self) -> Any:
-        """What is beside the primal; None for a constant."""
+        """The tangent, or the origin of the Jacobian; None for a constant."""
         raise NotImplementedError
 
     @classmethod
     def constant(cls, data: AnyArray, level: int) -> Self:
-        """What does not change."""
+        """Return a value without a derivative."""
         return cls(data, None, level)
 
     @property

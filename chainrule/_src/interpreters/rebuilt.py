@@ -1,6 +1,6 @@
-"""NumPy calls that are more than a function of arrays: Python's floats stand in them, or memory that they write.
+"""Traced NumPy calls with operands that are no arrays in eager code: Python floats, NumPy scalars, memory to write into.
 
-A recording has them as functions of arrays alone, which put all else in its place in each call.
+In a trace they are functions of arrays only (``Rebuilt``, ``OnFloats``), which convert the operands back in each call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ndarray = np.ndarray
 
 
 class Place:
-    """Stands among arguments for the array at an index."""
+    """A placeholder among arguments for the array at an index."""
 
     __slots__ = ("at",)
 
@@ -32,9 +32,10 @@ class Rebuilt:
     """A call as a function of its arrays.
 
     Attributes:
-        function: what is called, with ``args`` and ``kwargs``, where Places stand for arrays.
-        floats: the indices of those that stand for floats of Python's; scalars: for scalars of NumPy's.
-        written: the indices of those that are written: the call gets copies of them, which are its results.
+        function, args, kwargs: the function and its arguments, with a ``Place`` for each array.
+        floats: the indices of arrays that are Python floats in eager code.
+        scalars: the indices of arrays that are NumPy scalars in eager code.
+        written: the indices of arrays that the function writes into: it gets copies of them, which are the results.
     """
 
     __slots__ = ("__name__", "args", "floats", "function", "kwargs", "scalars", "written")
@@ -67,7 +68,7 @@ class Rebuilt:
 
 
 def _filled(x: Any, parts: list[AnyArray]) -> Any:
-    """Arguments with arrays in the place of Places."""
+    """Return arguments with each ``Place`` replaced by its array."""
     kind = type(x)
     if kind is Place:
         return parts[x.at]
@@ -79,7 +80,7 @@ def _filled(x: Any, parts: list[AnyArray]) -> Any:
 
 
 class OnFloats:
-    """An operation of Python's on floats, as a function of arrays."""
+    """A Python operator on floats, as a function of arrays."""
 
     __slots__ = ("__name__", "operation")
 
@@ -109,11 +110,11 @@ _OPERATORS = [
     "gt",
     "ge",
 ]
-#: what operators of Python's do with floats
+#: Python operator -> its function of arrays that computes on floats
 ARITHMETIC: dict[Any, OnFloats] = {
     operation: OnFloats(operation) for operation in (*[getattr(operator, name) for name in _OPERATORS], round)
 }
-#: operators that give, of floats, what a ufunc gives
+#: Python operators whose results for floats have the bits of a ufunc's results
 SAME_AS_UFUNC: dict[Any, np.ufunc] = {
     operator.add: np.add,
     operator.sub: np.subtract,

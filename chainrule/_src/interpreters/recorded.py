@@ -1,4 +1,7 @@
-"""What a recording is made of: arrays (``Var``), the NumPy calls on them, and the values that Python read."""
+"""The data structures of a trace: arrays (``Var``), NumPy calls on them (``TracedCall``), and guards (``ValueRead``).
+
+``recorder.Recorder`` makes them and ``compiling`` reads them.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from chainrule._src.tape.modes import LOCAL
 
 
 class Var:
-    """One array of a recorded program.
+    """One array of a traced program.
 
     Attributes:
-        number: its place among all arrays of the recording.
-        shape, dtype: those of the array.
-        array: the recorded value; None once it is not needed.
+        number: its number among the arrays of the trace.
+        shape, dtype: the shape and dtype of the array.
+        array: the value during tracing; None after ``forget``.
     """
 
     __slots__ = ("array", "dtype", "number", "shape")
@@ -29,7 +32,7 @@ class Var:
         self.dtype = array.dtype
 
     def forget(self) -> None:
-        """Let go of the recorded value."""
+        """Drop the value."""
         self.array = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -37,16 +40,16 @@ class Var:
 
 
 class TracedCall:
-    """One NumPy call of a recorded program.
+    """One NumPy call of a traced program.
 
     Attributes:
         function, method: a ufunc and its method ("__call__", "reduce" ...), or any function and "".
-        args, kwargs: what it is called with: Vars, numbers and other constants, nested in tuples, lists and slices.
+        args, kwargs: the arguments: Vars, numbers and other constants, nested in tuples, lists and slices.
         results: a Var for each array that it returns.
-        row: the operation of ours that it belongs to; "" if none.
-        code, lasti: the place in the user's program.
-        pure: whether nothing but its results matters; random draws and functions of the user's are not.
-        kept: whether it is to be made though nobody needs its results: an exception that it meets may be handled.
+        row: the name of the primitive that it belongs to; "" if none.
+        code, lasti: the source location in the user's program.
+        pure: whether it has no side effects; random draws and user functions may have some.
+        kept: whether it must run even if its results are unused, because the program may handle its exception.
     """
 
     __slots__ = ("args", "code", "function", "kept", "kwargs", "lasti", "method", "pure", "results", "row")
@@ -68,14 +71,14 @@ class TracedCall:
 
 
 class Program(NamedTuple):
-    """What a plan is made of.
+    """The program that a plan compiles.
 
     Attributes:
-        inputs: the arrays that are known when it is called.
-        constants: arrays that never change; their content is the Vars'.
+        inputs: the arrays that are passed in each call.
+        constants: arrays that never change; their values are in the Vars.
         calls: the NumPy calls.
-        outputs: the arrays that it makes.
-        writes: (input, value): when all is computed, the value is written to the input's memory.
+        outputs: the resulting arrays.
+        writes: pairs (input, value): at the end, the value is written to the input's memory.
     """
 
     inputs: list[Var]
@@ -86,12 +89,12 @@ class Program(NamedTuple):
 
 
 class ValueRead:
-    """What Python read of a value, and so what a recording relies on.
+    """A guard: a value that Python read, for which the trace is valid.
 
     Attributes:
-        at: how many calls were recorded before it.
+        at: the number of calls that were recorded before the read.
         var: the array that was read.
-        code, lasti: where.
+        code, lasti: the source location.
     """
 
     __slots__ = ("at", "code", "lasti", "var")
@@ -105,10 +108,10 @@ class ValueRead:
 
 
 class Unrecordable(Exception):
-    """The function does something that no recording can repeat; the text says what.
+    """Raised if the function does something that a replay cannot repeat. The message is the reason.
 
     Attributes:
-        perhaps_later: whether it may do so in its first calls alone.
+        perhaps_later: whether the reason may apply to the first calls only.
     """
 
     perhaps_later = False
@@ -121,11 +124,14 @@ class Unrecordable(Exception):
 
 
 class ByValue(Unrecordable):
-    """A float of Python's takes part in what is not known to take it as one: it has to be itself, and not an array."""
+    """Raised if a Python float is an operand of a function that may treat it differently from an array.
+
+    The float must then be a constant of the trace, with a guard on its value.
+    """
 
 
 class AsArray:
-    """A function that returns a Python number, as one that returns an array."""
+    """A wrapper of a function that returns a Python number: it returns a 0-d array."""
 
     def __init__(self, function: AnyFunction) -> None:
         self.function = function
@@ -136,7 +142,7 @@ class AsArray:
 
 
 class RowCallable:
-    """A row's value with its parameters, as a function of the operands."""
+    """A primitive's value function with its parameters, as a function of the operands."""
 
     __slots__ = ("__name__", "params", "prim")
 

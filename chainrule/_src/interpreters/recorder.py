@@ -1,4 +1,10 @@
-"""Writing down the NumPy calls on the values of one level, as the function that makes them runs."""
+"""The recorder: appends the NumPy calls on the values of one level to a trace while the traced function runs.
+
+``compile`` opens a level with a ``Recorder`` and calls the user's function on ``Traced`` values. Their operators and NumPy
+functions arrive at ``Recorder.call``, which computes the result and appends a ``TracedCall``. Operations of this package
+arrive at ``Recorder.row``. The ``calls``, ``guards`` and ``arrays`` of the recorder form the trace that is compiled.
+*Eager code* below is the same function without ``compile``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,7 @@ from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place
 from chainrule._src.interpreters.recorded import AsArray, ByValue, RowCallable, TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.traced import Traced, arrays_in, scalar_square
-from chainrule._src.interpreters.treatment import FLOATING_POINT, Treatment, is_tried
+from chainrule._src.interpreters.treatment import FLOATING_POINT, ErrorState, is_tried
 from chainrule._src.messages.places import note_frame
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import warned
@@ -34,27 +40,28 @@ ndarray = np.ndarray
 _new = object.__new__
 
 
-class _ReadInRow(Exception):
-    """A row's value looked at numbers: it can only be called whole."""
+class _ValueReadInPrimitive(Exception):
+    """The value function of a primitive read values: it must be recorded as one call."""
 
 
 class Recorder(KnownArrays):
-    """Writes down the calls on the values of one level. It is this thread's ``LOCAL.recorder`` while it does.
+    """Record the calls on the values of one level. Between enter and exit it is the thread's ``LOCAL.recorder``.
 
     Attributes:
-        sources: generators that random numbers were drawn from, and their states before.
+        sources: the generators that random numbers were drawn from, and their states before.
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
-        handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
-        refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
-        failed: the type of what the last such call raised, be it only because of the shapes.
-        written_array: the tensor of the Array that is written into, by NumPy's rules.
-        numpy_error: what NumPy's own function raised, where ours is tried instead.
-        unviewed: a function whose result is a view in plain code, and here is none.
-        depth: how many transformations the code that runs is inside of, of those without a level.
-        with_arrays: whether Arrays are among the arguments.
-        scalars: numbers of Vars that plain code has as scalars of NumPy's.
-        weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
-        created: numbers of Vars that are the data of tensors or Arrays which the program creates (``np.zeros_like(x)``).
+        handled: the kinds for which a part of the function changes ``np.errstate``, so that it may detect them.
+        refusal: why the function cannot be recorded; None so far.
+        raised: an exception that depends on values, raised by a NumPy call.
+        failed: the type of the exception of the last NumPy call, also if it depends on shapes only.
+        written_array: the tensor of the Array that is being written into, by NumPy's rules.
+        numpy_error: the exception of the NumPy function, if this package's implementation is tried instead.
+        unviewed: the name of a function whose result is a view in eager code but not in the trace.
+        depth: the number of surrounding transformations that have no level.
+        with_arrays: whether the arguments include Arrays.
+        scalars: numbers of the Vars that are NumPy scalars in eager code.
+        weak: numbers of the Vars that are Python floats in eager code: their dtype follows from the other operands.
+        created: numbers of the Vars that hold the data of tensors or Arrays that the function creates.
     """
 
     def __init__(self) -> None:
@@ -68,17 +75,17 @@ class Recorder(KnownArrays):
         self.numpy_error: Exception | None = None
         self.written_array: weakref.ref[Tensor] | None = None
         self.unviewed = ""
-        self._viewed: AnyFunction | None = None
-        self._around = Treatment()
+        self._view_function: AnyFunction | None = None  # its result is a view in eager code
+        self._around = ErrorState()
         self.depth = 0
         self.with_arrays = False
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
         self.created: set[int] = set()
         self._row: str = ""
-        self._inside_row = 0
+        self._primitive_depth = 0
         self._drawing = False
-        self._read: set[int] = set()
+        self._read_vars: set[int] = set()
 
     def __enter__(self) -> Recorder:
         set_watched()
@@ -98,35 +105,36 @@ class Recorder(KnownArrays):
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     def var_of_plain(self, array: NumpyArray) -> Var:
-        """A plain array as an array of the program: a view, as a row of data, is one there, too."""
+        """Return the Var of a plain array. A view (such as a row of data) becomes a view of its base's Var in the trace."""
         self.met[id(array)] = array
         var = self.arrays.get(id(array))
         base: Any = array.base
         if var is not None or not _is_part(array, base):
             return var or self.bases.get(id(array)) or self.var_of(array)
-        lies = memory_key(array)
-        var = self.parts.get(lies)
+        key = memory_key(array)
+        var = self.parts.get(key)
         if var is None:
             whole = self.bases.get(id(base)) or self.arrays.get(id(base))
-            if whole is None or any([entry.var is whole for entry in self.lifted.values()]):  # that may get other data
+            # the Var of a lifted tensor cannot be the base: the tensor may get other data
+            if whole is None or any([entry.var is whole for entry in self.lifted.values()]):
                 whole = self.bases[id(base)] = self.new(base)
-            place = lies[0][0] - base.__array_interface__["data"][0], array.shape, array.strides
-            given = Traced(whole, self.level), *place
-            var = self.parts[lies] = self.note(lying_at, "", given, {}, (array,), False).var
+            offset = key[0][0] - base.__array_interface__["data"][0]
+            args = Traced(whole, self.level), offset, array.shape, array.strides
+            var = self.parts[key] = self.note(lying_at, "", args, {}, (array,), False).var
             self.contents.append((var, digest(array)))
         return var
 
     def drop(self, begin: int) -> None:
-        """Forget the calls from here on, but for views of arrays from outside, which may be used again."""
+        """Remove the calls from index ``begin`` on, except views of arrays from outside, which may be used again."""
         self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
 
     def traced(self, data: object) -> Traced:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level, plain=True)
 
     def bring_all(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """Bring the tensors among operands to the level of the recording; return the operands.
+        """Lift the tensors among the operands to the trace's level. Return the operands.
 
-        Arrays that stand beside tensors become values of the level: derivatives compute with what the tape saves.
+        Plain arrays next to tensors become values of the level, because the tape saves them for VJP rules.
         """
         plain = others = False
         for x in operands:
@@ -143,7 +151,7 @@ class Recorder(KnownArrays):
         return [self.traced(x) if type(x) is ndarray and x.dtype.kind in "fc" else x for x in operands]
 
     def made(self, tensor: Tensor, data: NumpyArray) -> Traced | NumpyArray:
-        """What a tensor that is made while recording holds in the place of an array."""
+        """Return the data for a tensor that is made during tracing: a ``Traced`` value of its array."""
         if self._drawing:
             return data
         var = self.var_of_plain(data)
@@ -154,32 +162,34 @@ class Recorder(KnownArrays):
         return value
 
     def held(self, tensor: Tensor, data: AnyArray) -> Any:
-        """Note that a tensor is given other values: if its memory is an array of the program, that is to change.
+        """Record that a tensor gets new data: if its memory is a Var of the trace, the program writes to it at its end.
 
         Returns:
-            What it is to hold.
+            The data that the tensor must get.
         """
         view = tensor._view
         base = tensor if view is None else view.base
-        if self.lent and any(ref() is base and sys.getrefcount(array) > _LENT for array, _, ref in self.lent):
-            raise Unrecordable("it writes into an array that np.asarray was called with before")
+        if self.lent and any(ref() is base and sys.getrefcount(array) > _UNSHARED_COUNT for array, _, ref in self.lent):
+            raise Unrecordable("it writes into an array after np.asarray returned its memory")
         if self.unviewed:
-            raise Unrecordable(f"it writes into arrays, and {self.unviewed} gives a view that is not recorded as one")
+            raise Unrecordable(
+                f"it writes into arrays, and {self.unviewed} returns a view that is not recorded as a view"
+            )
         cell = self.cells.get(id(base))
         if cell is not None and cell[0]() is base:
             if not cell[1].array.flags.writeable:
                 self.raised = ValueError("assignment destination is read-only")
                 raise self.raised
-            self._set_apart(cell[1])
+            self._make_root(cell[1])
             self.written[cell[1].number] = (base, cell[1])
         old = getattr(tensor, "_raw", None)
         if type(data) is Traced and not data.shape and self.is_array(old) and not self.is_array(data):
-            return self.call(np.copy, "", (data.as_array(),), {})  # an array that a number is written into is still one
+            return self.call(np.copy, "", (data.as_array(),), {})  # a 0-d array stays an array after a write
         return data
 
     def check_view(self, function: AnyFunction, result: object) -> None:
-        """Look whether what is a view in plain code is one here."""
-        expected, self._viewed = self._viewed, None
+        """Set ``unviewed`` if the result of the function is a view in eager code but not in the trace."""
+        expected, self._view_function = self._view_function, None
         if expected is function and isinstance(result, Tensor) and result._view is None:
             self.unviewed = self.unviewed or f"np.{function.__name__}"
 
@@ -194,14 +204,14 @@ class Recorder(KnownArrays):
         pure: bool = True,
         row: str = "",
     ) -> Any:
-        """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
-        strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
-        if not strong and any(map(self._is_weak, _flat(args))):
-            raise ByValue("a float of Python's takes part in what is not NumPy's")
+        """Call a function of NumPy arrays and append the call to the trace. Array results are values of this level."""
+        accepts_floats = not (self.weak and self.narrow) or function in _TAKES_FLOATS or type(function) is Rebuilt
+        if not accepts_floats and any(map(self._is_weak, _flat(args))):
+            raise ByValue("a Python float is an operand of a function that is not NumPy's")
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = scalar_square, ""
         elif type(function) is not np.ufunc:
-            if function in _TELL_SCALARS and type(args[0]) is Traced and args[0].scalar:
+            if function in _DISTINGUISH_SCALARS and type(args[0]) is Traced and args[0].scalar:
                 function, method, args, kwargs = self.rebuilt(function, args, kwargs)
             if function in _DOTS and len(args) == 2 and not kwargs and multiplies_alike(function, *arrays_in(args)):
                 function, method = np.matmul, "__call__"
@@ -210,96 +220,96 @@ class Recorder(KnownArrays):
                 found = _TRACE_UFUNC(self, function, args, row or self._row)
                 if found is not NotImplemented:
                     return found
-            given = tuple([x.var.array if type(x) is Traced and not x.scalar else arrays_in(x) for x in args])
-            out = self._called(function, given, kwargs)
+            values = tuple([x.var.array if type(x) is Traced and not x.scalar else arrays_in(x) for x in args])
+            out = self._run(function, values, kwargs)
             if type(out) is ndarray:
                 return self.note(function, method, args, kwargs, (out,), False, pure, row)
         else:
-            given = arrays_in(
-                _without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args
+            values = arrays_in(
+                _without_scalars(args) if function in _VIEWS_OF_SCALARS and not _drops_axes(function, args) else args
             )
             named = arrays_in(kwargs) if kwargs else kwargs
-            out = self._called(getattr(function, method) if method else function, given, named)
+            out = self._run(getattr(function, method) if method else function, values, named)
         several = type(out) is not ndarray and isinstance(out, (tuple, list))
         parts = tuple(out) if several else (out,)
         if type(out) is ndarray:
-            for x, y in zip(args, given, strict=False):
+            for x, y in zip(args, values, strict=False):
                 if y is out:
                     return x if type(x) is Traced else self.traced(x)
         elif not all([isinstance(part, (ndarray, np.generic)) for part in parts]):
             return self._plain_result(function, method, args, kwargs, out)
         if not isinstance(function, np.ufunc):
-            parts = tuple([_spread(part, given) for part in parts])
+            parts = tuple([_without_overlap(part, values) for part in parts])
         return self.note(function, method, args, kwargs, parts, several, pure, row)
 
-    def _called(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
-        """What a function gives. The program may handle what it raises, and then goes another way than with other numbers."""
+    def _run(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
+        """Call a function on arrays. Note exceptions that depend on values: the program may handle them and branch."""
         self._around.looked_at = False
         if self._around.changed():
-            self._look_for_exceptions(function, args, kwargs)
+            self._check_fp_exceptions(function, args, kwargs)
         self.failed = None
         try:
             return function(*args, **kwargs)
-        except (TypeError, np.exceptions.AxisError) as error:  # follows from shapes and dtypes
+        except (TypeError, np.exceptions.AxisError) as error:  # depends on shapes and dtypes only
             self.failed = type(error)
             raise
         except Exception as error:
             self.failed = type(error)
             if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
-                self.raised = self.raised or error  # one array has no element beyond its shape
+                self.raised = self.raised or error  # an IndexError of one array depends on its shape only
             raise
 
-    def _look_for_exceptions(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
-        """Note how floating-point exceptions are treated here, and refuse if one comes that the program may look at."""
+    def _check_fp_exceptions(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
+        """Note the current floating-point error state. Refuse to record if the call raises a flag that the program handles."""
         ignored, handled = self._around.differences()
         self.ignored |= ignored
         self.handled |= handled
         self._around.looked_at = bool(handled)
         if not handled or self._drawing or (type(function) is RowCallable and not function.prim.listed):
             return
-        met: list[str] = []
-        with np.errstate(all="call", call=lambda kind, flag: met.append(kind)):
+        kinds: list[str] = []
+        with np.errstate(all="call", call=lambda kind, flag: kinds.append(kind)):
             try:
                 function(*args, **kwargs)
-            except Exception:  # it will be raised again
+            except Exception:  # ``_run`` calls the function again, which raises again
                 return
-        if any(FLOATING_POINT[kind] in handled for kind in met):
-            self.refuse_for_now("it handles a floating-point exception itself")
+        if any(FLOATING_POINT[kind] in handled for kind in kinds):
+            self.refuse_for_now("it handles a floating-point exception")
 
     def handles(self, error: Exception) -> None:
-        """Note that the program is about to handle an exception: one of ours may be another one in plain code."""
+        """Note that the program handles an exception. One raised by this package may be a different one in eager code."""
         modules, trace = set(), error.__traceback__
         while trace is not None:
-            if trace.tb_frame.f_code is Recorder._called.__code__:
-                return  # it is NumPy's
+            if trace.tb_frame.f_code is Recorder._run.__code__:
+                return  # raised by NumPy
             modules.add(trace.tb_frame.f_globals.get("__name__"))
             trace = trace.tb_next
         alike = isinstance(error, (TypeError, AttributeError)) if self.failed is None else type(error) is self.failed
-        if not alike and not modules.isdisjoint(_FACES):
+        if not alike and not modules.isdisjoint(_ARRAY_MODULES):
             self.raised = self.raised or error
 
     def refuse_for_now(self, reason: str) -> None:
-        """Have the function not recorded this time."""
+        """Do not record the function this time; a later call may be recorded."""
         if self.refusal is None:
             self.refusal = Unrecordable(reason)
             self.refusal.perhaps_later = True
 
     def check_refused(self) -> None:
-        """Raise if the function did, and perhaps caught, what cannot be recorded."""
+        """Raise if an operation cannot be recorded, even if the function caught its exception."""
         if self.raised is not None:
-            self.refuse_for_now(f"it handles an exception ({type(self.raised).__name__}) itself")
+            self.refuse_for_now(f"it handles an exception ({type(self.raised).__name__})")
         if self.refusal is not None:
             raise self.refusal
 
-    # -- floats of Python's --------------------------------------------------------------------------------------------
+    # -- Python floats -------------------------------------------------------------------------------------------------
 
     def on_floats(self, operation: AnyFunction, *operands: TensorLike) -> Any:
-        """An operator on floats of Python's alone, which gives one of Python's; None: it is something else."""
-        known = ARITHMETIC.get(operation)
-        if known is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
+        """Record an operator whose operands are all Python numbers, with a Python result; None if they are not."""
+        on_arrays = ARITHMETIC.get(operation)
+        if on_arrays is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
             return None
-        out = self._called(known, arrays_in(operands), {})
-        function: AnyFunction = known
+        out = self._run(on_arrays, arrays_in(operands), {})
+        function: AnyFunction = on_arrays
         method = ""
         if operation in SAME_AS_UFUNC and all([type(x) is not int or abs(x) < 1 << 53 for x in operands]):
             function, method = SAME_AS_UFUNC[operation], "__call__"
@@ -310,33 +320,33 @@ class Recorder(KnownArrays):
         return traced
 
     def _as_strong(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands of a ufunc with Python's floats as arrays of the dtype that they take among the others."""
+        """Return the operands of a ufunc with Python floats converted to the dtype to which NumPy promotes them."""
         if not any(map(self._is_weak, args)):
             return args
         target = self._dtype_of_floats(args)
         strong = [x.astype(target, copy=True) if self._is_weak(x) else x for x in args]
-        self.scalars.update([x.var.number for x, given in zip(strong, args, strict=True) if x is not given])
-        return tuple([self._plain_value(x) if type(x) is Traced else x for x in strong])
+        self.scalars.update([x.var.number for x, arg in zip(strong, args, strict=True) if x is not arg])
+        return tuple([self._mark_scalar(x) if type(x) is Traced else x for x in strong])
 
     def _dtype_of_floats(self, args: Sequence[TensorLike]) -> NumpyDType:
-        """The dtype that Python's floats take among the operands of a ufunc."""
+        """Return the dtype to which NumPy promotes the Python floats among the operands of a ufunc."""
         others = [x.dtype for x in args if hasattr(x, "dtype") and not self._is_weak(x)]
         return np.zeros(0, np.result_type(*others, 0.0)).real.dtype
 
     def strong(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> list[Any]:
-        """Operands of a ufunc of any values, with Python's floats as arrays of the dtype that they take among the others."""
+        """Do the same as ``_as_strong`` for operands of any level, without marking the results as scalars."""
         weak = [self._is_weak(x) for x in args]
         if all(weak) or not any(weak):
             return list(args)
         if ufunc is np.power and weak[1]:
-            raise ByValue("a float of Python's is an exponent where a derivative is taken")
+            raise ByValue("a Python float is an exponent where a derivative is taken")
         target = self._dtype_of_floats(args)
         return [x.astype(target, copy=False) if k else x for x, k in zip(args, weak, strict=True)]
 
     def _with_floats(
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
     ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
-        """A call in which Python's floats are what they are for the function."""
+        """Return a call in which Python floats have the dtype, or are the floats, that they are for the function."""
         if not self.weak or not any(map(self._is_weak, _flat((args, kwargs)))):
             return function, method, args, kwargs
         if method == "__call__" and not kwargs:
@@ -350,30 +360,34 @@ class Recorder(KnownArrays):
     def rebuilt(
         self, function: AnyFunction, args: tuple[object, ...], kwargs: Params, written: tuple[Traced, ...] = ()
     ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
-        """A call as one of arrays alone, for ``call``."""
+        """Return a call, as arguments of ``Recorder.call``, whose only arguments are arrays (see ``Rebuilt``).
+
+        Args:
+            written: the values among the arguments that the function writes into.
+        """
         arrays: list[Traced] = []
 
-        args, kwargs = self._places(args, arrays), self._places(kwargs, arrays)
+        args, kwargs = self._with_places(args, arrays), self._with_places(kwargs, arrays)
         floats = tuple([i for i, x in enumerate(arrays) if self._is_weak(x)])
         scalars = tuple([i for i, x in enumerate(arrays) if self.is_scalar(x) and i not in floats])
-        places = tuple([self._places(x, arrays).at for x in written])
-        return Rebuilt(function, args, kwargs, floats, scalars, places), "", tuple(arrays), {}
+        written_indices = tuple([self._with_places(x, arrays).at for x in written])
+        return Rebuilt(function, args, kwargs, floats, scalars, written_indices), "", tuple(arrays), {}
 
-    def _places(self, x: Any, arrays: list[Traced]) -> Any:
-        """An argument with places in ``arrays`` instead of its arrays, which are put there."""
+    def _with_places(self, x: Any, arrays: list[Traced]) -> Any:
+        """Return an argument with each array replaced by its ``Place``, an index in ``arrays``; append new arrays."""
         kind = type(x)
         if kind is ndarray:
             x, kind = self.traced(x), Traced
         if kind is Traced:
-            known = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
-            if known is None:
+            index = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
+            if index is None:
                 arrays.append(x)
-            return Place(len(arrays) - 1 if known is None else known)
+            return Place(len(arrays) - 1 if index is None else index)
         if kind is tuple or kind is list:
-            return kind([self._places(item, arrays) for item in x])
+            return kind([self._with_places(item, arrays) for item in x])
         if kind is dict:
-            return {name: self._places(item, arrays) for name, item in x.items()}
-        return slice(*[self._places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
+            return {name: self._with_places(item, arrays) for name, item in x.items()}
+        return slice(*[self._with_places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
 
     def _is_weak(self, x: object) -> bool:
         return type(x) is Traced and x.var.number in self.weak
@@ -389,7 +403,7 @@ class Recorder(KnownArrays):
         pure: bool = True,
         row: str = "",
     ) -> Any:
-        """Note a call whose results are known."""
+        """Append a call with its computed results ``parts`` to the trace. Return the results as values of the level."""
         call = _new(TracedCall)
         call.function = function
         call.method = method
@@ -410,7 +424,7 @@ class Recorder(KnownArrays):
             result = Traced(var, self.level, alike)
             if not var.shape:
                 result.scalar = isinstance(part, np.generic)
-                if alike and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
+                if alike and (result.scalar or function in _SCALAR_RESULTS or type(function) is RowCallable):
                     self.scalars.add(var.number)
             variables.append(var)
             results.append(result)
@@ -420,18 +434,18 @@ class Recorder(KnownArrays):
     def _plain_result(
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params, out: Any
     ) -> Any:
-        """What a call returned that is no array: it follows from shapes and dtypes, or it is a value that Python reads."""
-        if function in _OF_SHAPES:
+        """Return a result that is no array: one that depends on shapes and dtypes only, or a number that Python reads."""
+        if function in _SHAPE_FUNCTIONS:
             return out
         if not isinstance(out, (bool, int, float, complex)):
-            kind = type(getattr(out, "payload", out))  # another library's array
+            kind = type(getattr(out, "payload", out))  # ``payload``: another library's array
             raise Unrecordable(f"{getattr(function, '__name__', function)} returns {kind.__module__}.{kind.__name__}")
         function = getattr(function, method) if method else function
         traced = self.note(AsArray(function), "", args, kwargs, (np.asarray(out),), False)
         return type(out)(self.read(traced).item())
 
     def _vars(self, x: Any) -> Any:
-        """Arguments with Vars in the place of arrays."""
+        """Return arguments with each array and each traced value replaced by its Var."""
         kind = type(x)
         if kind is Traced:
             return x.var
@@ -442,17 +456,17 @@ class Recorder(KnownArrays):
         if kind is dict:
             return {key: self._vars(item) for key, item in x.items()}
         if kind is slice and x.start.__class__ is Traced:
-            raise Unrecordable("a slice between traced numbers")
+            raise Unrecordable("it slices with traced numbers as bounds")
         return x
 
     @property
     def plain(self) -> bool:
-        """Whether the code that runs would compute with plain arrays if nothing was recorded."""
-        nothing_around = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
-        return nothing_around and not self.with_arrays
+        """Whether the running code computes with plain arrays in eager mode."""
+        no_transformation = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
+        return no_transformation and not self.with_arrays
 
     def are_plain(self, operands: Any) -> bool:
-        """Whether what is recorded among operands are arrays in plain code, though derivatives of others may be taken."""
+        """Return whether the traced values among the operands are plain arrays in eager code."""
         if self.plain:
             return True
         if self.with_arrays or LOCAL.sweep is not None:
@@ -471,7 +485,7 @@ class Recorder(KnownArrays):
         return found
 
     def stands_for(self, data: AnyArray | None) -> type | None:
-        """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
+        """Return the type of a value in eager code: ``float``, a NumPy scalar type or ``ndarray``; None for other types."""
         if type(data) is not Traced or not self.are_plain((data,)):
             return None
         if data.var.number in self.weak:
@@ -479,7 +493,7 @@ class Recorder(KnownArrays):
         return data.dtype.type if data.var.number in self.scalars else ndarray
 
     def is_buffer(self, tensor: Tensor) -> bool:
-        """Whether an Array is written into that is a plain array in plain code, which carries no derivatives."""
+        """Return whether the tensor is that of an Array being written into that is a plain array in eager code."""
         base = base_of(tensor)
         written = None if self.written_array is None else self.written_array()
         if written is None or not (written is tensor or written is base):
@@ -490,11 +504,11 @@ class Recorder(KnownArrays):
         return (tensor if base is None else base)._edge is None and self.stands_for(tensor._raw) is not None
 
     def is_array(self, data: AnyArray | None) -> bool:
-        """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
+        """Return whether a 0-d value is an array in eager code, rather than a NumPy scalar or a Python float."""
         return self.stands_for(data) is ndarray
 
     def keep_scalar(self, data: AnyArray) -> None:
-        """Note that what has no dimension is a scalar: a method of one gave it."""
+        """Mark a 0-d value as a NumPy scalar, because a method of a scalar returned it."""
         if type(data) is Traced and not data.shape:
             self.scalars.add(data.var.number)
 
@@ -502,36 +516,36 @@ class Recorder(KnownArrays):
         return type(data) is Traced and data.var.number in self.scalars and self.are_plain((data,))
 
     def check_not_scalar(self, data: AnyArray) -> None:
-        """Raise if a function is to write into a scalar of NumPy's, which some refuse and others copy."""
+        """Raise if a function writes into a NumPy scalar: some functions refuse scalars and others copy them."""
         if self.stands_for(data) not in (None, ndarray):
-            raise Unrecordable("it has NumPy write into a scalar")
+            raise Unrecordable("it passes a scalar to a NumPy function that writes into it")
 
     def as_array(self, data: AnyArray) -> AnyArray:
-        """The same number in an array without axes, where it is a scalar of NumPy's."""
+        """Return a scalar or Python float as a 0-d array; any other value unchanged."""
         if type(data) is Traced and (data.var.number in self.scalars or data.var.number in self.weak):
             return self.call(np.copy, "", (data.as_array(),), {})
         return data
 
     def keep_array(self, data: AnyArray) -> None:
-        """Note that an element is an array without axes: it was asked for with an Ellipsis."""
+        """Mark an element as a 0-d array, because it was indexed with an Ellipsis."""
         if type(data) is Traced:
             self.scalars.discard(data.var.number)
 
     def as_numpy(self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params) -> Any:
-        """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, read-only, or no arrays."""
-        begin, read, refusal = len(self.calls), len(self.guards), self.refusal
+        """Record a NumPy function itself. Return None if it fails, or its results are views, read-only, or no arrays."""
+        begin, guard_count, refusal = len(self.calls), len(self.guards), self.refusal
         self.numpy_error = None
         try:
             function, method, args, kwargs = self._with_floats(function, method, args, kwargs)
-            found = self.call(function, method, self._plain_values(args), kwargs)
+            found = self.call(function, method, self._mark_scalars(args), kwargs)
         except ByValue:
             raise
-        except Exception as error:  # ours says why
+        except Exception as error:  # this package's implementation is tried next and raises with an explanation
             found, self.refusal = None, refusal
             if isinstance(error, (TypeError, ValueError, LookupError)):
                 self.numpy_error = error
-        self._viewed = None
-        if type(found) in (bool, int, float, complex):  # which was read
+        self._view_function = None
+        if type(found) in (bool, int, float, complex):  # a value that was read and is guarded
             return found
         parts = found if type(found) is tuple else (found,)
         memory = [x for x in _flat(arrays_in((args, kwargs))) if type(x) is ndarray]
@@ -542,172 +556,179 @@ class Recorder(KnownArrays):
             for p in parts
         ):
             self.drop(begin)
-            del self.guards[read:]
+            del self.guards[guard_count:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
-            self._viewed = None if found is None or same else function
+            self._view_function = None if found is None or same else function
             return None
         return found
 
     def written_by(
         self, function: AnyFunction, args: tuple[TensorLike, ...], kwargs: Params, targets: tuple[Traced, ...]
     ) -> Any:
-        """What is in arrays that a function of NumPy's wrote into (``out=``, ``**=``), as its other operands are."""
+        """Record a NumPy function that writes into ``targets`` (``out=``, ``**=``). Return the written values."""
         operands = [x for x in _flat((args, kwargs)) if type(x) in (Traced, ndarray)]
         for target in targets:
             for x in operands:
-                apart = x is target or (type(x) is Traced and x.var is target.var)
-                if not apart and np.may_share_memory(arrays_in(x), target.var.array):
-                    raise Unrecordable("it has NumPy write into an operand that overlaps another one")
+                same = x is target or (type(x) is Traced and x.var is target.var)
+                if not same and np.may_share_memory(arrays_in(x), target.var.array):
+                    raise Unrecordable("a NumPy function writes into an operand that overlaps another operand")
             if overlaps_itself(target.var.array):
-                raise Unrecordable("it has NumPy write into an array whose elements share memory")
+                raise Unrecordable("a NumPy function writes into an array whose elements share memory")
         return self.call(*self.rebuilt(function, args, kwargs, targets))
 
     def computes_alike(self, ufunc: np.ufunc, operands: tuple[TensorLike, ...], targets: Sequence[AnyArray]) -> bool:
-        """Whether a ufunc that writes into an array gives what it gives in an array of its own."""
-        if len(targets) != 1 or ufunc.signature is not None or ufunc not in _EXACT:
+        """Return whether a ufunc that writes into an operand computes the same bits as with a new output array."""
+        if len(targets) != 1 or ufunc.signature is not None or ufunc not in _CORRECTLY_ROUNDED:
             return False
         (target,) = targets
         dtypes = [x.dtype for x in (*operands, target) if not self._is_weak(x) and hasattr(x, "dtype")]
         return target.dtype.kind in "fiub" and all([dtype == target.dtype for dtype in dtypes])
 
     def as_operator(self, operation: AnyFunction, x: TensorLike, *other: TensorLike) -> Any:
-        """Have an operator recorded as plain code computes it, with scalars and floats where that has some."""
+        """Record an operator as eager code computes it, with scalars and Python floats where eager code has them."""
         if not other:
-            return operation(self._plain_value(x))
+            return operation(self._mark_scalar(x))
         (y,) = other
         is_array = type(x) is ndarray or (type(x) is Traced and x.var.number not in self.scalars)
         if operation is operator.pow and self._is_weak(y) and is_array:
             return self.call(_power_by_float, "", (x, y), {})
         x, y = self._as_strong((x, y))
-        return operation(self._plain_value(x), self._plain_value(y))
+        return operation(self._mark_scalar(x), self._mark_scalar(y))
 
     def are_integers(self, operands: tuple[TensorLike, ...]) -> bool:
-        """Whether these are scalars of NumPy's and integers alone: of these, unlike of arrays, overflows are warned of."""
+        """Return whether all operands are integer scalars: NumPy warns of their overflows, unlike those of arrays."""
         return all(
             [self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]
         ) and all([x.dtype.kind in "iub" for x in operands if type(x) is Traced])
 
     def of_integers(self, operation: AnyFunction, operands: tuple[TensorLike, ...]) -> Any:
-        """Have an operator on integers recorded as it is."""
+        """Record an operator on integer scalars."""
         found = self.call(*self.rebuilt(operation, operands, {}, ()))
         self.keep_scalar(found)
         return found
 
-    def _plain_values(self, x: Any) -> Any:
-        """Arguments with scalars where plain code has some."""
+    def _mark_scalars(self, x: Any) -> Any:
+        """Return arguments in which the values that are NumPy scalars in eager code have ``scalar`` set."""
         kind = type(x)
         if kind is tuple or kind is list:
-            return kind([self._plain_values(item) for item in x])
-        return self._plain_value(x)
+            return kind([self._mark_scalars(item) for item in x])
+        return self._mark_scalar(x)
 
-    def _plain_value(self, x: TensorLike) -> Any:
+    def _mark_scalar(self, x: TensorLike) -> Any:
         if type(x) is Traced and x.var.number in self.scalars:
             x = Traced(x.var, x.level, x.plain)
             x.scalar = True
         return x
 
-    # -- rows ----------------------------------------------------------------------------------------------------------
+    # -- primitives ----------------------------------------------------------------------------------------------------
 
     def row(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
-        """An operation of ours: the NumPy calls that compute it, or one call of its value."""
+        """Record a primitive: as the NumPy calls of its value function, or as one call of the value function."""
         value = prim.value
         if isinstance(value, np.ufunc) and not params:
             return self.call(value, "__call__", tuple(operands), {}, row=prim.name)
         if not prim.listed and prim.kind != "function":
-            return self._whole(prim, operands, params, pure=False)
+            return self._record_opaquely(prim, operands, params, pure=False)
         if prim.kind == "function":
             return value(*operands, **params)
-        key = _key(prim, operands, params)
-        known = _AS_CALLS.get(key)
-        if known is False:
-            return self._whole(prim, operands, params)
+        key = _cache_key(prim, operands, params)
+        transparent = _TRANSPARENT.get(key)
+        if transparent is False:
+            return self._record_opaquely(prim, operands, params)
         try:
-            found = self._as_calls(prim, operands, params)
-        except np.linalg.LinAlgError:  # these numbers say nothing about others
-            return self._whole(prim, operands, params)
-        if known is None and not self._inside_row:
-            if len(_AS_CALLS) > _MOST:
-                _AS_CALLS.clear()
-            _AS_CALLS[key] = known = found is not None and _same(found, value(*arrays_in(operands), **params))
-            if not known and found is not None:
+            found = self._record_calls(prim, operands, params)
+        except np.linalg.LinAlgError:  # other values may not raise: do not cache
+            return self._record_opaquely(prim, operands, params)
+        if transparent is None and not self._primitive_depth:
+            if len(_TRANSPARENT) > _MAX_ENTRIES:
+                _TRANSPARENT.clear()
+            _TRANSPARENT[key] = transparent = found is not None and _has_bits_of(
+                found[0], value(*arrays_in(operands), **params)
+            )
+            if not transparent and found is not None:
                 self.drop(found[1])
-        if found is None or known is False:
-            return self._whole(prim, operands, params)
+        if found is None or transparent is False:
+            return self._record_opaquely(prim, operands, params)
         return found[0]
 
-    def _as_calls(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
-        """Compute a row's value on the values of this level; the result, and where its calls begin. None: it is not possible."""
+    def _record_calls(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
+        """Run a primitive's value function on traced values. Return the result and the index of its first call, or None."""
         begin, outer = len(self.calls), self._row
         refusal, raised = self.refusal, self.raised
         self._row = outer or prim.name
-        self._inside_row += 1
+        self._primitive_depth += 1
         try:
             out = prim.value(*operands, **params)
         except ByValue:
             raise
-        except Exception as error:  # whatever it was: calling it whole says it again, if it is the user's
+        except (
+            Exception
+        ) as error:  # an error in the operands is raised again when the primitive is recorded as one call
             self.drop(begin)
             first = self.raised or error
             self.refusal, self.raised = refusal, raised
             if isinstance(first, np.linalg.LinAlgError):
                 raise first from None
-            del first  # whose frames, this one among them, hold the operands
+            del first  # the frames of its traceback, this one included, refer to the operands
             return None
         finally:
             self._row = outer
-            self._inside_row -= 1
+            self._primitive_depth -= 1
         parts = out if isinstance(out, tuple) else (out,)
-        if not all(type(part) is Traced for part in parts):  # it went by the numbers, by another way
+        if not all(type(part) is Traced for part in parts):  # the value function converted to plain arrays
             self.drop(begin)
             return None
         return out, begin
 
-    def _whole(self, prim: Primitive, operands: Iterable[TensorLike], params: Params, pure: bool = True) -> Any:
+    def _record_opaquely(
+        self, prim: Primitive, operands: Iterable[TensorLike], params: Params, pure: bool = True
+    ) -> Any:
+        """Record a primitive as one call of its value function."""
         return self.call(RowCallable(prim, params), "", tuple(operands), {}, pure, row=prim.name)
 
     # -- reading, drawing ----------------------------------------------------------------------------------------------
 
     def read(self, traced: Traced) -> NumpyArray:
-        """The numbers, for Python: the recording relies on them from here on."""
-        if self._inside_row:
-            raise _ReadInRow
+        """Return the values for Python code and add a guard: the trace is valid only for these values."""
+        if self._primitive_depth:
+            raise _ValueReadInPrimitive
         var = traced.var
-        if var.number not in self._read:
-            self._read.add(var.number)
+        if var.number not in self._read_vars:
+            self._read_vars.add(var.number)
             guard = ValueRead(len(self.calls), var)
             note_frame(guard, sys._getframe(1))
             self.guards.append(guard)
-        values = with_strides(var.array, var.array.strides)  # a sum of them depends on it
+        values = with_strides(var.array, var.array.strides)  # the rounding of a sum depends on the strides
         values.flags.writeable = False
-        self.sharing[id(owner(var.array))].append(weakref.ref(values))  # in eager it is that memory
+        self.sharing[id(owner(var.array))].append(weakref.ref(values))  # in eager code it is the same memory
         return values
 
     @property
     def draws(self) -> bool:
-        """Whether random numbers are being drawn, by a call that is repeated."""
+        """Whether a recorded draw of random numbers is running."""
         return self._drawing
 
-    def drawn(self, draw: AnyFunction, *given: object) -> Any:
-        """Random numbers of a shape, or of arrays: drawn anew whenever the recording is replayed."""
+    def drawn(self, draw: AnyFunction, *args: object) -> Any:
+        """Record a draw of random numbers, which each replay repeats."""
         self._drawing = True
         try:
-            return self.call(draw, "", given, {}, pure=False, row="random")
+            return self.call(draw, "", args, {}, pure=False, row="random")
         finally:
             self._drawing = False
 
     def drawing_from(self, source: Any) -> None:
-        """Called when a generator is about to be used."""
+        """Register a generator before its use. Raise if the draw is not recorded."""
         if not self._drawing:
-            raise Unrecordable("random numbers are drawn that depend on values")
-        if not any(source is known for known, _ in self.sources):
+            raise Unrecordable("it draws random numbers that depend on values")
+        if not any(source is registered for registered, _ in self.sources):
             self.sources.append((source, source._get_state()))
 
 
 def _connect_trace() -> Any:
-    """Have calls of ufuncs appended in C; return the function that does so, or None without the extension."""
+    """Connect the C implementation of recording and return its function for ufuncs; None without the extension."""
     if LOOPS is None:
         return None
-    LOOPS.connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), warned.VARIABLE, is_tried, np.add)
+    LOOPS.connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), warned.VARIABLE, is_tried, np.add)
     for name, ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
         for reflected in (False, True):
             method = f"__r{name}__" if reflected else f"__{name}__"
@@ -719,55 +740,55 @@ def _connect_trace() -> Any:
 _TRACE_UFUNC = _connect_trace()
 
 
-def _references_of_lent() -> int:
-    """What ``sys.getrefcount`` says of a lent array that nobody else has."""
+def _unshared_count() -> int:
+    """Return the value of ``sys.getrefcount`` for an array in ``lent`` that has no other references."""
     (count,) = [sys.getrefcount(array) for array, _ in [(np.empty(1), 0)]]
     return count
 
 
-_LENT = _references_of_lent()
+_UNSHARED_COUNT = _unshared_count()
 
 
 def _power_by_float(x: AnyArray, exponent: object) -> AnyArray:
-    """``x ** exponent`` by a float of Python's, for some of which NumPy has functions of their own."""
+    """Return ``x ** exponent`` for a Python float. NumPy computes some exponents by special functions (``np.sqrt``)."""
     return x ** (exponent.item() if isinstance(exponent, (ndarray, np.generic)) else exponent)
 
 
-#: ufuncs that give the one right result for each element, wherever the elements lie
-_EXACT = frozenset(
+#: ufuncs with correctly rounded results, which do not depend on the memory layout
+_CORRECTLY_ROUNDED = frozenset(
     [np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute, np.sqrt, np.square]
 )
-#: what takes floats of Python's as such, or makes arrays of them
-_OF_FLOATS = frozenset({np.astype, _power_by_float})
-#: functions whose results of no dimension are scalars of NumPy's in plain code, though they are arrays here
-_OF_ELEMENTS = frozenset({operator.getitem})
-#: functions that give for a scalar of NumPy's (if not to be without axes again) what they give for an array, which is a view
-_OF_ARRAYS = frozenset(
+#: functions that take Python floats, or convert them to arrays
+_TAKES_FLOATS = frozenset({np.astype, _power_by_float})
+#: functions whose 0-d results are NumPy scalars in eager code, though they are arrays in the trace
+_SCALAR_RESULTS = frozenset({operator.getitem})
+#: functions whose result for a NumPy scalar, unless it is 0-d again, is the view that they return for a 0-d array
+_VIEWS_OF_SCALARS = frozenset(
     {
         operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
     }
 )  # fmt: skip
-#: functions that are `np.dot` of two vectors of numbers that are not complex
+#: functions that equal ``np.dot`` for two real vectors
 _DOTS = frozenset({np.dot, np.inner, np.vdot})
-#: where Arrays do what plain arrays do
-_FACES = frozenset({"chainrule._src.api.array", "chainrule._src.ops.array"})
-#: functions that give another result for a scalar of NumPy's than for an array
-_TELL_SCALARS = frozenset({np.nanmax, np.nanmin})
-#: functions whose result follows from shapes and dtypes
-_OF_SHAPES = frozenset(
+#: modules that implement Arrays, which behave like ndarrays
+_ARRAY_MODULES = frozenset({"chainrule._src.api.array", "chainrule._src.ops.array"})
+#: functions whose result for a NumPy scalar differs from that for a 0-d array
+_DISTINGUISH_SCALARS = frozenset({np.nanmax, np.nanmin})
+#: functions whose result depends on shapes and dtypes only
+_SHAPE_FUNCTIONS = frozenset(
     {
         np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
         np.may_share_memory, np.shares_memory, np.min_scalar_type,
     }
 )  # fmt: skip
-#: types of arguments that have no arrays in them
+#: types of arguments that contain no arrays
 _SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)})
-#: whether a row at operands of certain shapes and dtypes can be recorded as the NumPy calls that its value makes
-_AS_CALLS: dict[object, bool] = {}
-_MOST = 4096
+#: cache key -> whether a primitive can be recorded as the NumPy calls of its value function, with the same bits
+_TRANSPARENT: dict[object, bool] = {}
+_MAX_ENTRIES = 4096
 
 
-def _key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> tuple[object, ...]:
+def _cache_key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> tuple[object, ...]:
     parts: list[object] = [prim.name]
     for x in operands:
         if type(x) is Traced:
@@ -781,9 +802,9 @@ def _key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> tup
     return tuple(parts)
 
 
-def _same(found: Any, expected: AnyArray) -> bool:
-    """Whether a recorded result has the bits of what the row's value gives for arrays."""
-    results = found[0] if isinstance(found[0], tuple) else (found[0],)
+def _has_bits_of(result: Any, expected: AnyArray) -> bool:
+    """Return whether traced results have the bits and strides of the results that the value function computes on arrays."""
+    results = result if isinstance(result, tuple) else (result,)
     wanted = expected if isinstance(expected, tuple) else (expected,)
     return len(results) == len(wanted) and all(
         same_bits(r.var.array, np.asarray(w)) and same_strides(r.var.array, np.asarray(w))
@@ -792,36 +813,33 @@ def _same(found: Any, expected: AnyArray) -> bool:
 
 
 def _without_scalars(args: tuple[object, ...]) -> tuple[Any, ...]:
-    """Arguments with arrays without axes in the place of NumPy's scalars."""
+    """Return arguments with NumPy scalars replaced by 0-d arrays."""
     return tuple([x.as_array() if type(x) is Traced else x for x in args])
 
 
 def _drops_axes(function: AnyFunction, args: tuple[object, ...]) -> bool:
-    """Whether the result has no axes whatever the operand is like."""
+    """Return whether the result is 0-d for every operand."""
     return function is np.reshape and any(type(x) is tuple and not x for x in args[1:])
 
 
 def _flat(x: Any) -> list[Any]:
-    """What is in containers."""
+    """Return the items of nested containers."""
     if type(x) is dict:
         x = tuple(x.values())
     return [y for item in x for y in _flat(item)] if type(x) in (tuple, list) else [x]
 
 
 def _is_part(array: NumpyArray, base: object) -> bool:
-    """Whether an array is a view of one that has its memory to itself, without gaps."""
+    """Return whether an array is a view of a contiguous, aligned array that owns its memory."""
     if type(base) is not ndarray or base.base is not None or base.dtype != array.dtype or base.dtype.hasobject:
         return False
     return base.flags.forc and base.flags.aligned
 
 
-def _spread(part: AnyArray, given: object) -> AnyArray:
-    """An array with a place in memory for every element, unless it is a view of an operand.
-
-    Elements that a function gives one place today may be different ones tomorrow.
-    """
+def _without_overlap(part: AnyArray, operands: object) -> AnyArray:
+    """Copy a result with stride 0, unless it is a view of an operand: in other calls its elements may differ."""
     if type(part) is not ndarray or 0 not in part.strides or part.size < 2:
         return part
-    if any(type(x) is ndarray and np.may_share_memory(part, x) for x in _flat(given)):
+    if any(type(x) is ndarray and np.may_share_memory(part, x) for x in _flat(operands)):
         return part
     return part.copy()

@@ -1,4 +1,4 @@
-"""Whether arrays have the same bits, lie alike in memory, and are multiplied alike: a plan repeats what was computed, bit for bit."""
+"""Comparison of results bit for bit: of arrays, and of ``np.dot`` with ``np.matmul``. A plan must repeat bits exactly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ndarray = np.ndarray
 
 
 def same_bits(x: NumpyArray, y: NumpyArray) -> bool:
-    """Whether two arrays have one shape, dtype and content, to the sign of a zero; any nan is like any other."""
+    """Return whether two arrays have equal shape, dtype and values, including signs of zeros; all nans are equal."""
     if x.shape != y.shape or x.dtype != y.dtype:
         return False
     if x.dtype.kind not in "fc":
@@ -23,10 +23,10 @@ def same_bits(x: NumpyArray, y: NumpyArray) -> bool:
 
 
 def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
-    """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
+    """Return whether ``np.dot`` (or ``inner``, ``vdot``) calls the same BLAS function for two arrays as ``np.matmul``."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
-    if x.ndim == y.ndim == 1:  # np.dot copies what is not dense, and multiplies single numbers without adding to zero
+    if x.ndim == y.ndim == 1:  # np.dot copies strided operands, and multiplies single numbers without adding to zero
         return (
             (x.size > 1 or function is np.vdot)
             and bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize)
@@ -35,7 +35,7 @@ def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
     if function is not np.dot or (x.ndim, y.ndim) not in ((2, 2), (2, 1), (1, 2)) or x.shape[-1] != y.shape[0]:
         return False
     if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
-        return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product
+        return False  # np.dot adds a multiple of an array to zeros, or calls another routine for an outer product
     if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT):
         return False
     if (1 in x.shape + y.shape or x.ndim == 1 or x.size + y.size < _SMALL_PRODUCT) and not _rounds_alike(
@@ -45,15 +45,15 @@ def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
     return x.size + y.size < _SMALL_PRODUCT or same_bits(x.dot(y), x @ y)
 
 
-#: elements of a matrix up to which products of a vector and it are tried
+#: maximal number of elements of a matrix for which products of a vector and the matrix are compared
 _TRIED_PRODUCT = 1 << 16
-#: elements of two arrays below which products like theirs are tried once, and not each of them
+#: number of elements of two arrays below which products are compared once per layout, rather than each time
 _SMALL_PRODUCT = 1 << 12
 
 
 @functools.lru_cache(maxsize=4096)
 def _rounds_alike(dtype: NumpyDType, *layouts: tuple[int, ...]) -> bool:
-    """Whether ``np.dot`` and ``np.matmul`` of a vector and a matrix round alike: tried with many numbers, and signs of zeros."""
+    """Return whether ``np.dot`` and ``np.matmul`` round alike for two layouts, by a test with random numbers and zeros."""
     numbers = np.random.default_rng(0)
     for trial in range(12):
         operands = []

@@ -1,12 +1,13 @@
-"""Recording: an array-like whose NumPy calls are written down.
+"""Tracing: an array-like whose NumPy calls are recorded.
 
-``Traced(var, level)`` stands for one array of a program that is being recorded. It has a value, so the program runs as it
-would, and every NumPy call on it is noted with that value as its result: NumPy's own semantics, so a replay of the calls gives
-the same bits. Rows of the table are recorded as the NumPy calls that their ``value`` makes, wherever that comes to the same;
-otherwise as one call of ``value``.
+``Traced(var, level)`` represents one array of a program that is being traced. It has a concrete value, so the program runs
+normally. A :class:`~chainrule._src.interpreters.recorder.Recorder` computes each NumPy call on it with NumPy and appends
+the call to the trace, so a replay of the calls gives the same bits. Primitives are recorded as the NumPy calls of their
+``value`` function if these give the same bits, and otherwise as one call of ``value``.
 
-What Python reads of a value (``if x > 0``, ``float(x)``) is a :class:`~chainrule._src.interpreters.recorded.ValueRead`: the
-recording holds for as long as it reads the same. The calls are written down by a :class:`~chainrule._src.interpreters.recorder.Recorder`.
+When Python reads a value (``if x > 0``, ``float(x)``), the trace gets a guard, a
+:class:`~chainrule._src.interpreters.recorded.ValueRead`. The trace is valid while the value read is the same. *Eager code*
+below is the same function without ``compile``.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _NUMBERS = (int, float, complex, np.generic)
 
 
 def arrays_in(x: Any) -> Any:
-    """Arguments with arrays in the place of values of the level."""
+    """Return arguments with each value of the level replaced by its array."""
     kind = type(x)
     if kind is Traced:
         return x.var.array[()] if x.scalar else x.var.array
@@ -52,21 +53,21 @@ _NONE: Any = object()
 
 
 class Traced(ArrayLike):
-    """An array-like that stands for one array of the program that is being recorded, or one of NumPy's scalars."""
+    """An array-like that represents one array, or NumPy scalar, of the program that is being traced."""
 
     __slots__ = ("dtype", "level", "plain", "scalar", "shape", "var")
 
     def __init__(self, var: Var, level: Any, plain: bool = False) -> None:
         self.var = var
         self.scalar = False
-        self.plain = plain  # whether plain code has a plain array here, in functions that are differentiated, too
+        self.plain = plain  # whether eager code has a plain array here, also inside functions that are differentiated
         self.level = level
         self.shape = var.shape
         self.dtype = var.dtype
 
     @classmethod
     def constant(cls, data: AnyArray, level: Level) -> Traced:
-        """An array of the surrounding program."""
+        """Return a value for an array of the surrounding program."""
         return level.recorder.traced(data)
 
     @property
@@ -142,11 +143,13 @@ class Traced(ArrayLike):
         if self.scalar and _is_scalar(other):
             return self.recorder.call(scalar_pow, "", (self, other), {})
         is_number = type(other) in (int, float)
-        if self.dtype.kind in "fc" and (is_number or np.ndim(other)):  # NumPy looks at the value of a 0-d exponent
+        if self.dtype.kind in "fc" and (
+            is_number or np.ndim(other)
+        ):  # for a 0-d exponent, NumPy's ufunc depends on its value
             ufunc = _POWERS.get(other, np.power) if is_number else np.power
             operands = (self, other)[: ufunc.nin]
-            given = arrays_in(operands)
-            if same_bits(np.asarray(ufunc(*given)), np.asarray(self.var.array ** arrays_in(other))):
+            arrays = arrays_in(operands)
+            if same_bits(np.asarray(ufunc(*arrays)), np.asarray(self.var.array ** arrays_in(other))):
                 return self.recorder.call(ufunc, "__call__", operands, {})
         return self.recorder.call(operator.pow, "", (self, other), {})
 
@@ -163,7 +166,7 @@ class Traced(ArrayLike):
     notes_holders = True
 
     def held_by(self, tensor: Any) -> None:
-        if self.scalar:  # a tensor's data are an array
+        if self.scalar:  # a tensor's data must be an array
             tensor._raw = self.as_array()
 
     def astype(self, dtype: NumpyDType, copy: bool = True) -> Traced:
@@ -172,7 +175,7 @@ class Traced(ArrayLike):
     def reshape(self, *shape: int | tuple[int, ...]) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    # what rules ask of an array
+    # attributes and methods of ndarrays that rules use
 
     stands_for_array = True
 
@@ -187,7 +190,9 @@ class Traced(ArrayLike):
     @property
     def is_view(self) -> bool:
         base = self.var.array.base
-        return isinstance(base, ndarray) and base.dtype == self.dtype  # of a layout that was asked for: bytes
+        return (
+            isinstance(base, ndarray) and base.dtype == self.dtype
+        )  # a base of bytes is a buffer with a chosen layout
 
     @property
     def itemsize(self) -> int:
@@ -262,12 +267,12 @@ class Traced(ArrayLike):
 
 
 def _viewed(x: NumpyArray, dtype: object) -> NumpyArray:
-    """The same memory as elements of another dtype."""
+    """Return the same memory as elements of another dtype."""
     return x.view(dtype)
 
 
-def _anew(ufunc: np.ufunc) -> Callable[[Traced, object], Traced]:
-    """An operator that would write in place: the same numbers, in an array of their own."""
+def _in_place_operator(ufunc: np.ufunc) -> Callable[[Traced, object], Traced]:
+    """Return an in-place operator for immutable traced values: it computes the same values in a new array."""
 
     def operate(self: Traced, other: object) -> Traced:
         return ufunc(self, other).astype(self.dtype, copy=False)
@@ -276,22 +281,22 @@ def _anew(ufunc: np.ufunc) -> Callable[[Traced, object], Traced]:
 
 
 for _name, _ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
-    setattr(Traced, f"__i{_name}__", _anew(_ufunc))
+    setattr(Traced, f"__i{_name}__", _in_place_operator(_ufunc))
 
 
-class _OfScalars:
-    """An operator on NumPy's scalars, which computes complex numbers and powers otherwise than a ufunc does."""
+class _ScalarOperator:
+    """An operator on NumPy scalars, which rounds complex numbers and powers differently from the ufunc."""
 
     def __init__(self, operator: AnyFunction, name: str) -> None:
         self.operator = operator
         self.__name__ = name
 
     def __call__(self, *operands: TensorLike) -> AnyArray:
-        # a number of Python's on the left may make one of Python's
+        # with a Python number on the left, the result may be a Python number
         return np.asarray(self.operator(*[x[()] if type(x) is ndarray else x for x in operands]))[()]
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _OfScalars and other.operator is self.operator
+        return type(other) is _ScalarOperator and other.operator is self.operator
 
     def __hash__(self) -> int:
         return hash(self.operator)
@@ -301,29 +306,29 @@ def _is_scalar(x: TensorLike) -> bool:
     return bool(x.scalar) if type(x) is Traced else isinstance(x, _NUMBERS)
 
 
-def _as_scalars_do(operator: AnyFunction, name: str) -> None:
-    """Let an operator of two scalars be that, where they are complex."""
-    of_scalars = _OfScalars(operator, name)
-    of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__", operator)
+def _use_scalar_operator(operator: AnyFunction, name: str) -> None:
+    """Make an operator of two complex scalars call the scalar operator rather than the ufunc."""
+    on_scalars = _ScalarOperator(operator, name)
+    on_arrays, on_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__", operator)
 
     def operate(self: Traced, other: TensorLike) -> AnyArray:
         if self.scalar and _is_scalar(other) and _is_complex(self, other):
-            return self.recorder.call(of_scalars, "", (self, other), {})
-        return of_arrays(self, other)
+            return self.recorder.call(on_scalars, "", (self, other), {})
+        return on_arrays(self, other)
 
     def exchanged(self: Traced, other: TensorLike) -> AnyArray:
         if self.scalar and _is_scalar(other) and _is_complex(self, other):
-            return self.recorder.call(of_scalars, "", (other, self), {})
-        return of_arrays_exchanged(self, other)
+            return self.recorder.call(on_scalars, "", (other, self), {})
+        return on_arrays_exchanged(self, other)
 
     setattr(Traced, f"__{name}__", operate)
-    if of_arrays_exchanged is not operator:
+    if on_arrays_exchanged is not operator:
         setattr(Traced, f"__r{name}__", exchanged)
 
 
 def _abs(self: Traced) -> AnyArray:
     if self.scalar and self.dtype.kind == "c":
-        return self.recorder.call(_OfScalars(abs, "abs"), "", (self,), {})
+        return self.recorder.call(_ScalarOperator(abs, "abs"), "", (self,), {})
     return np.absolute(self)
 
 
@@ -334,15 +339,15 @@ def _is_complex(x: Traced, y: TensorLike) -> bool:
     return x.dtype.kind == "c" or isinstance(y, complex) or (hasattr(y, "dtype") and y.dtype.kind == "c")
 
 
-#: a power of scalars, which is that of C's library
-scalar_pow = _OfScalars(operator.pow, "pow")
-scalar_square = _OfScalars(np.square, "square")
-_as_scalars_do(operator.mul, "mul")
-_as_scalars_do(operator.truediv, "truediv")
-for _name in ("lt", "le", "gt", "ge"):  # of numbers with nan in them
-    _as_scalars_do(getattr(operator, _name), _name)
+#: the power of scalars, which NumPy computes by the C library
+scalar_pow = _ScalarOperator(operator.pow, "pow")
+scalar_square = _ScalarOperator(np.square, "square")
+_use_scalar_operator(operator.mul, "mul")
+_use_scalar_operator(operator.truediv, "truediv")
+for _name in ("lt", "le", "gt", "ge"):  # complex numbers with nan compare differently
+    _use_scalar_operator(getattr(operator, _name), _name)
 
-#: what NumPy makes of ``x ** n``
+#: the ufunc that NumPy calls for ``x ** n``
 _POWERS: dict[object, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}
 
 
@@ -358,7 +363,7 @@ def _is_plain_type(kind: type) -> bool:
 
 
 def _foreign(x: Any) -> bool:
-    """Whether there is a tensor, or a value of another level, among arguments."""
+    """Return whether the arguments contain a tensor or a value of another level."""
     if type(x) is dict:
         x = x.values()
     return any([type(item) is not Traced and isinstance(item, (Tensor, ArrayLike)) for item in x])

@@ -1,4 +1,4 @@
-"""How a recorded program treats exceptions: NumPy's floating-point ones, and those that it may catch."""
+"""Exception handling of a traced program: the floating-point error state (``np.errstate``), and ``try`` blocks."""
 
 from __future__ import annotations
 
@@ -10,56 +10,57 @@ from typing import Any
 
 from chainrule._src.tape import warned
 
-#: NumPy's names of floating-point exceptions for those that handle them, and for ``np.errstate``
+#: NumPy's name of a floating-point exception for error callbacks -> its name for ``np.errstate``
 FLOATING_POINT = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 
 
-class Treatment:
-    """How floating-point exceptions are treated where a recording begins, and whether that is so still.
+class ErrorState:
+    """The floating-point error state at the start of a trace, to compare with the current one.
 
     Attributes:
-        looked_at: whether the program may look at those of the call that is being made.
+        looked_at: whether the program may detect floating-point exceptions of the current call.
     """
 
-    __slots__ = ("_errors", "_filters", "_how", "_known", "_shown", "looked_at")
+    __slots__ = ("_errors", "_filters", "_known", "_modes", "_shown", "looked_at")
 
     def __init__(self) -> None:
         self.looked_at = False
         self._errors = warned.given()
-        self._known: object = None  # what stood in NumPy's variable when all was as it was at the beginning
-        self._how = warned.modes()
+        self._known: object = None  # a value of NumPy's context variable that is known to mean the initial error state
+        self._modes = warned.modes()
         self._filters = warnings.filters
         self._shown = _shown()
 
     def changed(self) -> bool:
+        """Return whether the error state or the warning filters differ from those at the start."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return True
-        now = None if warned.VARIABLE is None else warned.VARIABLE.get()
-        if now is not None and now is self._known:
+        current = None if warned.VARIABLE is None else warned.VARIABLE.get()
+        if current is not None and current is self._known:
             return False
         if warned.given() is not self._errors:
             return True
-        self._known = now
+        self._known = current
         return False
 
     def differences(self) -> tuple[set[str], set[str]]:
-        """The kinds of exceptions that are ignored, and those that are treated in another way than at the beginning."""
+        """Return the kinds of exceptions that are ignored now, and those that are handled differently than at the start."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
-            return set(), set(self._how)
-        how = warned.modes()
+            return set(), set(self._modes)
+        modes = warned.modes()
         if warned.given() is self._errors:
             return set(), set()
-        ignored = {kind for kind, way in how.items() if way == "ignore"}
-        ours = self._how
+        ignored = {kind for kind, mode in modes.items() if mode == "ignore"}
+        initial = self._modes
         return ignored, {
             kind
-            for kind, way in how.items()
-            if way not in ("ignore", "warn") or (way != ours[kind] and way != "ignore")
+            for kind, mode in modes.items()
+            if mode not in ("ignore", "warn") or (mode != initial[kind] and mode != "ignore")
         }
 
 
 def is_tried(code: CodeType, lasti: int) -> bool:
-    """Whether a place in the user's program is in a ``try`` (or ``with``)."""
+    """Return whether an instruction of the user's program is inside a ``try`` or ``with`` block."""
     if code is None or not code.co_exceptiontable:
         return False
     ranges = _TRIED.get(code)

@@ -1,1 +1,1 @@
-"""Tensors and what they leave behind: nodes, versions, views, modes, the backward pass."""
+"""Tensors and the tape: nodes, versions, views, modes, the backward pass."""

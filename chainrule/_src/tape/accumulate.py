@@ -39,20 +39,20 @@ def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
         return LOOPS.write_plain(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped)
 
 
-def leaf_gradients(this: Any, leaf_cotangents: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:
+def leaf_gradients(state: Any, leaf_cotangents: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:
     """Run the hooks of the leaves. Return the gradients to add to their ``.grad``."""
-    wanted, create_graph = this.wanted, this.create_graph
+    wanted, create_graph = state.wanted, state.create_graph
     leaves: list[tuple[Leaf, AnyArray]] = []
     for leaf, g in leaf_cotangents.items():
         if g is None:
             continue
         hooks = leaf.hooks
         if hooks is not None:
-            g = tensor_hooks(leaf, g, hooks, this.retained, create_graph)
+            g = tensor_hooks(leaf, g, hooks, state.retained, create_graph)
         if wanted is not None:
             if leaf not in wanted:
                 continue
-            this.captured[leaf] = g
+            state.captured[leaf] = g
         if accumulate:
             if hooks is not None and hooks.pre:
                 g = pre_hooks(g, hooks, create_graph)
@@ -93,7 +93,7 @@ def write_grads(
                 leaf.passes = (freed,)
                 owners.append(leaf)
                 fresh.append(tensor)
-                fresh_grads.append(_own(g, escaped))
+                fresh_grads.append(_unshared_tensor(g, escaped))
                 continue
             leaf.added += 1
             leaf.passes = (*leaf.passes[-_PASSES:], freed)
@@ -110,7 +110,7 @@ def write_grads(
                 fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))
         for tensor, g in retained:
             fresh.append(tensor)
-            fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
+            fresh_grads.append(_unshared_tensor(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
         writes = [
             *zip(repeat(np.add), sums, addends, sums),
             *zip(repeat(setattr), owners, repeat("grad"), map(grad_array, fresh_grads)),
@@ -149,7 +149,7 @@ def _raw(g: AnyArray) -> AnyArray:
     return g._raw if isinstance(g, Tensor) else g
 
 
-def _own(g: Any, escaped: set[int]) -> Tensor:
+def _unshared_tensor(g: Any, escaped: set[int]) -> Tensor:
     """Return a tensor for ``.grad`` that shares its memory with no other object."""
     if type(g) is ndarray:
         if g.base is not None or id(g) in escaped:

@@ -1,7 +1,8 @@
-"""Deep copies: of memory, so that what shared it shares the copy, and of the graph behind a tensor.
+"""Deep copies of memory and of graphs, for ``Tensor.__deepcopy__``.
 
-``copy.deepcopy`` hands around a memo from the ids of originals to their copies. Memory enters it under the array that owns
-it, and a graph under its nodes, leaves and outputs, so ``deepcopy([x, y])`` is a new x, and a new y that depends on it.
+``copy.deepcopy`` passes a memo from ids of originals to their copies. Memory is registered in it under the array that owns
+it, so the copies of tensors that share memory share memory. A graph is registered under its nodes, leaves and outputs,
+so in ``deepcopy([x, y])`` the copy of y depends on the copy of x if y depends on x.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ Memo = dict[int, Any]
 
 
 def copy_memory(array: NumpyArray, memo: Memo) -> NumpyArray:
-    """The array over a copy of the whole memory it is part of, with the same strides."""
-    if type(array) is not ndarray:  # another library's, which is not written into
+    """Return an array with the same strides in a copy of the whole memory that the array is part of."""
+    if type(array) is not ndarray:  # another library's array, which this package never writes into
         return array
     whole = owner(array)
     if not (whole.flags.c_contiguous or whole.flags.f_contiguous) or whole.dtype.hasobject:
         return array.copy(order="K")
     if id(whole) not in memo:
         memo[id(whole)] = whole.copy(order="K")
-        memo.setdefault(id(memo), []).append(whole)  # keeps the id its own, as deepcopy does
+        memo.setdefault(id(memo), []).append(whole)  # keeps the original alive so that its id is not reused
     copied = memo[id(whole)]
     if array is whole:
         return copied
@@ -41,19 +42,19 @@ def copy_memory(array: NumpyArray, memo: Memo) -> NumpyArray:
 
 
 def copy_graph(root: Edge, memo: Memo) -> Edge:
-    """The edge of a copy of everything behind an edge, its leaves included. Hooks are left behind.
+    """Copy the graph that an edge depends on, leaves included, without hooks. Return the copy of the edge.
 
     Raises:
-        RuntimeError: a node saved what was overwritten since, or is of a kind that cannot be copied.
+        RuntimeError: a saved value has been overwritten, or a node is of a kind that cannot be copied.
     """
-    for edge in _behind(root, memo):
-        memo[id(edge)] = _copied(edge, memo)
+    for edge in _uncopied_edges(root, memo):
+        memo[id(edge)] = _copy_edge(edge, memo)
         memo.setdefault(id(memo), []).append(edge)
     return memo[id(root)]
 
 
-def _behind(root: Edge, memo: Memo) -> list[Edge]:
-    """What is behind an edge and not copied yet, oldest first."""
+def _uncopied_edges(root: Edge, memo: Memo) -> list[Edge]:
+    """Return the edges that ``root`` depends on and that have no copy yet, oldest first."""
     seen = {root}
     stack = [root]
     while stack:
@@ -64,7 +65,7 @@ def _behind(root: Edge, memo: Memo) -> list[Edge]:
     return sorted((edge for edge in seen if id(edge) not in memo), key=lambda edge: edge.seq)
 
 
-def _copied(edge: Edge, memo: Memo) -> Any:
+def _copy_edge(edge: Edge, memo: Memo) -> Any:
     if type(edge) is Leaf:
         return copy.deepcopy(edge.variable, memo)._edge
     if type(edge) is Output:

@@ -1,4 +1,4 @@
-"""On which device an operation is done whose operands are on several."""
+"""Device placement: move the operands of an operation to one device."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from chainrule._src.tape.foreign import gpu_number
 
 
 def on_one_device(operands: Any) -> Any:
-    """The operands of an operation; where some are on a GPU, so are those without dimensions, and the constants of rules.
+    """Return the operands. If some are on a GPU, move 0-d operands and constants of rules there.
 
     Raises:
-        RuntimeError: others are on several devices.
+        RuntimeError: other operands are on several devices.
     """
-    places = [(gpu_number(x), x) for x in operands if hasattr(x, "dtype")]
-    (target, found) = next((pair for pair in places if pair[0] is not None), (None, None))
+    devices = [(gpu_number(x), x) for x in operands if hasattr(x, "dtype")]
+    (target, on_target) = next((pair for pair in devices if pair[0] is not None), (None, None))
     if target is None:
         return operands
-    for place, x in places:
-        if place != target and (place is not None or x.ndim) and not _called_by_rule():
-            raise errors.mixed_devices(found, target, x, place)
+    for number, x in devices:
+        if number != target and (number is not None or x.ndim) and not _called_by_rule():
+            raise errors.mixed_devices(on_target, target, x, number)
     move = TABLE["to_device"]
     return [
         move.bind(move, (x,), {"source": None, "target": target})
@@ -33,7 +33,7 @@ def on_one_device(operands: Any) -> Any:
 
 
 def _called_by_rule() -> bool:
-    """Whether a rule of the table, and no user or function for users, has called the operation that is at work."""
+    """Return whether a rule of the op table, and no user or public function, called the current operation."""
     frame: Any = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -51,6 +51,7 @@ _RULES = (
     "chainrule._src.ops.scipy_special",
     "chainrule._src.ops.incomplete",
 )
+#: modules whose frames may be between an operation and the rule that called it
 _BETWEEN = (
     "chainrule._src.tape", "chainrule._src.api", "chainrule._src.interpreters", "chainrule._src.rules", "chainrule._src.ops.numpy_",
     "chainrule._src.ops.methods",

@@ -48,10 +48,10 @@ def rank(x: Any) -> int:
     if kind in INTERPRETERS or isinstance(x, ArrayLike):
         level: int = x.level
         return 2 * level
-    return _IS_ARRAY if hasattr(kind, "_tensor") else 0
+    return _ARRAY_RANK if hasattr(kind, "_tensor") else 0
 
 
-_IS_ARRAY = -1  # the rank of an ``Array``: ``bind`` replaces it with its tensor
+_ARRAY_RANK = -1  # the rank of an ``Array``: ``bind`` replaces it with its tensor
 
 
 @overload
@@ -66,7 +66,7 @@ def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any
         (x,) = operands
         if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:
             return record_unary(prim, x, params)
-    top = 0
+    highest_rank = 0
     foreign = False
     for x in operands:
         if type(x) is Tensor:
@@ -78,42 +78,42 @@ def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any
                 foreign = foreign or r == 1
         else:
             r = rank(x)
-        if r > top:
-            top, highest = r, x
-        elif r == _IS_ARRAY:
+        if r > highest_rank:
+            highest_rank, highest_operand = r, x
+        elif r == _ARRAY_RANK:
             return bind(prim, [getattr(y, "_tensor", y) for y in operands], params)
     if foreign:
         operands = on_one_device(operands)
-    if top == 0:
+    if highest_rank == 0:
         if SPECIAL and LOCAL.watch is not None:
             return LOCAL.watch.forward(prim, operands, params)
         return prim.value(*operands, **params)
-    if top & 1:
-        return record(prim, operands, params, top)
-    handler = INTERPRETERS[type(highest)]
+    if highest_rank & 1:
+        return record(prim, operands, params, highest_rank)
+    handler = INTERPRETERS[type(highest_operand)]
     if not is_ours(prim):
-        return handler(prim, operands, params, top // 2)
-    return at_users_line(handler, prim, operands, params, top // 2)
+        return handler(prim, operands, params, highest_rank // 2)
+    return at_users_line(handler, prim, operands, params, highest_rank // 2)
 
 
 def _value(prim: Primitive, datas: Sequence[TensorLike], params: Params) -> Any:
     return prim.value(*datas, **params)
 
 
-def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, top: int) -> Any:
-    """Compute on the data of the tensors of rank ``top``. If one of them requires grad, add a node to the tape."""
+def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tensor_rank: int) -> Any:
+    """Compute on the data of the tensors of rank ``tensor_rank``. If one of them requires grad, add a node to the tape."""
     datas = []
     edges = []
-    level = top // 2
+    level = tensor_rank // 2
     needs = inference = plain = False
     for x in operands:
-        if type(x) is Tensor and top == 1:
+        if type(x) is Tensor and tensor_rank == 1:
             edge = x._edge
             datas.append(x._raw)
             edges.append(edge)
             if edge is not None:
                 needs = True
-        elif isinstance(x, Tensor) and (top == 1 or getattr(x._raw, "level", 0) == level):
+        elif isinstance(x, Tensor) and (tensor_rank == 1 or getattr(x._raw, "level", 0) == level):
             if type(x) is InferenceTensor:
                 inference = True
             data = x._raw
@@ -123,11 +123,11 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, top:
             if edge is not None:
                 needs = True
         else:
-            datas.append(_snapshot(x) if top > 1 and isinstance(x, Tensor) else plain_array(x))
+            datas.append(_snapshot(x) if tensor_rank > 1 and isinstance(x, Tensor) else plain_array(x))
             edges.append(None)
             plain = plain or isinstance(x, ndarray)
     watch = LOCAL.watch if SPECIAL else None
-    if top > 1:
+    if tensor_rank > 1:
         handler = INTERPRETERS[type(data)]  # ``data`` has the highest rank now
         out = (
             at_users_line(handler, prim, datas, params, level) if is_ours(prim) else handler(prim, datas, params, level)

@@ -1,8 +1,8 @@
-"""The eager path in C: what it is told of the tape, and whether it may be used.
+"""The connection to the C extension, which runs the fast path of eager operations.
 
-Python says what an operation, a node and a sweep are; ``native/*.c`` do the same in the ordinary case, by the slots of these classes.
-``LOOPS`` is the extension, None where there is none or where it does not fit this interpreter. It is off until ``check`` has compared
-three operations and their gradients with Python's.
+The Python code defines operations, nodes and the sweep. ``native/*.c`` does the same on the fast path and accesses the
+slots of these classes. ``LOOPS`` is the extension, or None if it is missing or does not fit this interpreter. It stays
+off until ``trial.start`` has compared three operations and their gradients with those of Python.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from chainrule._src.tape.node import Freed, Leaf, Node, Output, next_seq
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.view import View, viewed
 
-#: parameters of the operations that have none
+#: the shared parameters of operations without parameters
 NO_PARAMS: Params = {}
-#: (ufunc, whether a number comes first) -> the operation that computes and records it; with a number first, on the others and the number
+#: (ufunc, whether a number comes first) -> the operation; if a number comes first, it is passed after the other operand
 RECORDED: dict[tuple[np.ufunc, bool], Any] = {}
-#: what ``ndarray.dot`` computes: ten times the axes of the first operand, and those of the second
+#: contractions that ``ndarray.dot`` computes: ten times the ndim of the first operand, plus the ndim of the second
 _PRODUCTS = {"ik,kj->ij": 22, "ik,k->i": 21, "k,kj->j": 12, "i,i->": 11}
-_VALUES: dict[Primitive, Any] = {}  # what is called in place of a row's value for large arrays
+_VALUES: dict[Primitive, Any] = {}  # primitive -> a faster function of its value for large arrays
 
 
 def make_row(prim: Primitive) -> Any:
-    """What C knows of a row; None where Python records it."""
+    """Return the description of a primitive for C; None if Python must record it."""
     operands = () if prim.variadic else prim.operands
-    places = {**{name: i for i, name in enumerate(operands)}, "out": -1}
+    indices = {**{name: i for i, name in enumerate(operands)}, "out": -1}
     records = prim.differentiable and prim.pullback is not None and prim.kind != "discrete"
-    plain = (
+    supported = (
         (records or (prim.kind == "discrete" and not prim.parameters))
         and len(prim.outputs) == 1
         and prim.kind != "function"
         and len(prim.saves) <= 4
         and len(operands) <= 8
-        and all(name in places for name in prim.saves)
+        and all(name in indices for name in prim.saves)
     )
-    if not plain:
+    if not supported:
         return None
-    everyone = (1 << 16) - 1
-    users = [everyone if who is None else sum(1 << i for i in who) for who in prim.save_users]
-    saves = tuple([(places[name], mask) for name, mask in zip(prim.saves, users, strict=True)])
+    all_operands = (1 << 16) - 1
+    masks = [all_operands if users is None else sum(1 << i for i in users) for users in prim.save_users]
+    saves = tuple([(indices[name], mask) for name, mask in zip(prim.saves, masks, strict=True)])
     row = LOOPS.Row(
         prim,
         prim.value,
@@ -66,35 +66,38 @@ def make_row(prim: Primitive) -> Any:
         {"sum": 1, "mean": 2}.get(prim.structure, 0) if prim.kind == "linear" and type(prim.structure) is str else 0,
         _PRODUCTS.get(prim.structure, 0) if prim.kind == "contraction" else 0,
         prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
-        _joins(prim),
+        _join_kind(prim),
     )
     if prim in _VALUES:
         row.value = _VALUES[prim]
     return row
 
 
-def _joins(prim: Primitive) -> int:
-    """1 for a row that joins arrays along an axis, 2 along a new one, 0 for any other: what it does to two of them says."""
+def _join_kind(prim: Primitive) -> int:
+    """Return 1 if a primitive concatenates arrays along an axis, 2 if it stacks them along a new one, 0 otherwise.
+
+    The kind is found by calling the primitive on two arrays.
+    """
     if not prim.variadic or set(prim.parameters) != {"axis"} or prim.structure != "selection":
         return 0
     x = np.arange(6.0).reshape(2, 3)
     joined = prim.value(x, -x, axis=-1)
-    for new, expected in enumerate((np.concatenate([x, -x], axis=-1), np.stack([x, -x], axis=-1)), 1):
+    for kind, expected in enumerate((np.concatenate([x, -x], axis=-1), np.stack([x, -x], axis=-1)), 1):
         if joined.shape == expected.shape and np.array_equal(joined, expected):
-            return new
+            return kind
     return 0
 
 
 def share(prim: Primitive, value: object) -> None:
-    """Have a row's value computed by another function, which gives the same, for large arrays."""
+    """Register another function with the same results that computes a primitive's value for large arrays."""
     _VALUES[prim] = value
     row = getattr(prim, "in_c", None)
     if row is not None:
         row.value = value
 
 
-def _connected() -> Any:
-    """The extension, told where things are."""
+def _connect() -> Any:
+    """Pass the classes and functions of the tape to the extension and return it; None if it cannot be used."""
     loops = native.LOOPS
     if loops is None:
         return None
@@ -116,7 +119,7 @@ def _connected() -> Any:
     return loops
 
 
-LOOPS: Any = _connected()
+LOOPS: Any = _connect()
 if LOOPS is not None and warned.VARIABLE is not None:
     LOOPS.connect_warnings(warned.VARIABLE, warned.twin_of)
     warned.at_users_line = LOOPS.located

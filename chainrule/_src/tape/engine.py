@@ -55,11 +55,11 @@ def reachable(roots: Iterable[Edge], leaves: bool = True) -> list[Edge]:
     return found
 
 
-def reaches_outside(roots: list[Edge], began: int, own: list[Edge]) -> bool:
-    """Return whether the roots depend on a leaf that is older than sequence number ``began`` and is not in ``own``."""
-    found = None if LOOPS is None else LOOPS.reaches_outside(roots, began, own)
+def reaches_outside(roots: list[Edge], start_seq: int, excluded: list[Edge]) -> bool:
+    """Return whether the roots depend on a leaf that is older than sequence number ``start_seq`` and is not in ``excluded``."""
+    found = None if LOOPS is None else LOOPS.reaches_outside(roots, start_seq, excluded)
     if found is None:
-        found = any([type(edge) is Leaf and edge.seq < began and edge not in own for edge in reachable(roots)])
+        found = any([type(edge) is Leaf and edge.seq < start_seq and edge not in excluded for edge in reachable(roots)])
     return found
 
 
@@ -204,35 +204,35 @@ def sweep(
     """
     if GUARDED:
         check_guarded()
-    this = Sweep()
-    this.roots, this.cotangents = roots, cotangents
-    this.order = None if order is None else [edge for edge in order if type(edge) is not Leaf]
-    this.wanted = None if targets is None else set(targets)
-    this.captured, this.retained, this.notes = {}, [], {}
-    this.retain_graph, this.create_graph = retain_graph, create_graph
-    this.ties = ties and create_graph
-    this.escaped = set(map(id, cotangents))
+    state = Sweep()
+    state.roots, state.cotangents = roots, cotangents
+    state.order = None if order is None else [edge for edge in order if type(edge) is not Leaf]
+    state.wanted = None if targets is None else set(targets)
+    state.captured, state.retained, state.notes = {}, [], {}
+    state.retain_graph, state.create_graph = retain_graph, create_graph
+    state.ties = ties and create_graph
+    state.escaped = set(map(id, cotangents))
     if LOCAL.recorder is not None:
-        this.escaped.update([id(g.array) for g in cotangents if is_recorded(g)])
-    this.freed = Freed()
-    note_frame(this.freed, _getframe(1))
+        state.escaped.update([id(g.array) for g in cotangents if is_recorded(g)])
+    state.freed = Freed()
+    note_frame(state.freed, _getframe(1))
     outer_sweep, outer_mode, outer_hooks = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
     try:
-        LOCAL.sweep = this
+        LOCAL.sweep = state
         if create_graph:
             switch(outer_mode.with_grad(True))
-        leaf_cotangents = _visit(this)
+        leaf_cotangents = _visit(state)
         if SPECIAL and LOCAL.watch is not None:
             LOCAL.watch.leaf_gradients(leaf_cotangents)
-        plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
-        if not (plain and write_plain(leaf_cotangents, this.escaped)):
-            leaves = leaf_gradients(this, leaf_cotangents, accumulate)
-            if this.notes:
-                add_zeros_at_ties(this, reachable(visited_ties(this.notes)), leaves, accumulate, ties)
+        plain = accumulate and targets is None and not (create_graph or state.retained or state.notes)
+        if not (plain and write_plain(leaf_cotangents, state.escaped)):
+            leaves = leaf_gradients(state, leaf_cotangents, accumulate)
+            if state.notes:
+                add_zeros_at_ties(state, reachable(visited_ties(state.notes)), leaves, accumulate, ties)
             if not retain_grads:
-                this.retained.clear()
-            if leaves or this.retained:
-                write_grads(leaves, this.retained, this.captured, this.escaped, create_graph)
+                state.retained.clear()
+            if leaves or state.retained:
+                write_grads(leaves, state.retained, state.captured, state.escaped, create_graph)
     finally:
         mode, hooks = LOCAL.mode, LOCAL.saved_hooks
         LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer_sweep, outer_mode, outer_hooks
@@ -240,26 +240,26 @@ def sweep(
             SPECIAL.pop() if outer_mode.records else SPECIAL.append(None)
         if hooks is not outer_hooks:  # Ctrl-C interrupted the exit of a context
             del SPECIAL[: max(0, len(hooks) - len(outer_hooks))]
-    return [] if targets is None else list(map(this.captured.get, targets))
+    return [] if targets is None else list(map(state.captured.get, targets))
 
 
-def _visit(this: Sweep) -> Pending:
+def _visit(state: Sweep) -> Pending:
     """Run the rules of the nodes, newest first. Return the cotangents of the leaves, and of roots that lead to no target."""
     pending: Pending = {}
     order: list[Any] | None = None
     owned: set[Edge] = set()  # edges whose pending cotangent was allocated here, so that it can be added to in place
     if LOOPS is not None and not SPECIAL:
         found = LOOPS.sweep(
-            list(this.roots), list(this.cotangents), this.order, this.wanted, this.captured, this.freed, bool(this.retain_graph),
-            bool(this.create_graph), check_saved, this.visit, Tensor.__add__ if this.create_graph else _sum,
+            list(state.roots), list(state.cotangents), state.order, state.wanted, state.captured, state.freed, bool(state.retain_graph),
+            bool(state.create_graph), check_saved, state.visit, Tensor.__add__ if state.create_graph else _sum,
         )  # fmt: skip
         if found is not None:
             pending, order = found  # C ran all nodes, or stopped where an elementwise region may start
     if order is None:
-        useful, order = this.useful, this.nodes()
+        useful, order = state.useful, state.nodes()
         if useful is not None:
             order = [edge for edge in order if edge in useful]
-        for root, g in zip(this.roots, this.cotangents, strict=True):
+        for root, g in zip(state.roots, state.cotangents, strict=True):
             _accumulate(pending, owned, root, g)
     outside_regions: set[Edge] = set()  # nodes with large cotangents that are in no region worth compiling
     while order:
@@ -268,9 +268,9 @@ def _visit(this: Sweep) -> Pending:
         if g is None:
             continue
         large = type(g) is ndarray and g.size >= regions.NOTICED
-        if large and regions.sweep_region(this, node, g, order, pending, owned, outside_regions):
+        if large and regions.sweep_region(state, node, g, order, pending, owned, outside_regions):
             continue
-        found = this.visit(node, g)
+        found = state.visit(node, g)
         if found is None:
             continue
         edges, grads = found

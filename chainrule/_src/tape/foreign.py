@@ -1,9 +1,9 @@
-"""Arrays of other libraries as data: Dask's, CuPy's, pydata/sparse's, unyt's.
+"""Arrays of other libraries as tensor data: Dask, CuPy, pydata/sparse, unyt.
 
-A rule's NumPy calls arrive at the array's own ``__array_ufunc__`` and ``__array_function__``, so what it computes is such
-an array again: lazy, on the GPU, sparse, with units. ``Foreign`` stands around one wherever the rest of the package
-expects an array-like; users never hold it. Its rank is an ndarray's. Nothing here turns an array into one of NumPy's:
-what would need to is an error that names the conversion.
+``Foreign`` wraps such an array as an array-like of this package; users never see it. NumPy calls of rules on it reach the
+``__array_ufunc__`` and ``__array_function__`` of the wrapped array, so results are arrays of the same library: lazy, on
+the GPU, sparse, with units. Its rank in ``dispatch`` is that of an ndarray. No operation converts a wrapped array to
+NumPy implicitly. Where a conversion is necessary, an error names it.
 """
 
 # ruff: noqa: SIM905 -- lists of names read better as words
@@ -27,10 +27,10 @@ from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, arr
 
 ndarray = np.ndarray
 
-#: NumPy function -> what computes it from other NumPy functions, for libraries that lack it
+#: NumPy function -> an implementation by other NumPy functions, for libraries without the function
 FORMS: dict[AnyFunction, AnyFunction] = {}
 
-#: a ufunc's reduction or accumulation, as the function that other libraries know it by
+#: a ufunc's reduction or accumulation -> the NumPy function that other libraries implement
 _REDUCTIONS: dict[tuple[np.ufunc, str], AnyFunction] = {
     (np.add, "reduce"): np.sum,
     (np.multiply, "reduce"): np.prod,
@@ -43,8 +43,8 @@ _REDUCTIONS: dict[tuple[np.ufunc, str], AnyFunction] = {
 }
 
 
-#: what no number is on the other side of: an ``initial`` that only counts where there is nothing to reduce
-_LEAST: dict[np.ufunc, float] = {np.maximum: -np.inf, np.minimum: np.inf}
+#: the identity of a reduction: this ``initial`` matters for empty arrays only
+_IDENTITIES: dict[np.ufunc, float] = {np.maximum: -np.inf, np.minimum: np.inf}
 
 
 class Foreign(ArrayLike):
@@ -52,11 +52,11 @@ class Foreign(ArrayLike):
 
     Attributes:
         payload: the array.
-        library: where it comes from.
+        library: the description of its library (see ``arrays.libraries``).
     """
 
     __slots__ = ("dtype", "library", "payload", "shape")
-    level = 0  # as plain as an ndarray
+    level = 0  # the level of an ndarray
 
     def __init__(self, payload: Any) -> None:
         self.payload = payload
@@ -81,7 +81,7 @@ class Foreign(ArrayLike):
         if method == "reduce":
             kwargs.setdefault("axis", 0)
             if (initial := kwargs.pop("initial", None)) is not None and not (
-                inputs[0].size and initial == _LEAST.get(ufunc)
+                inputs[0].size and initial == _IDENTITIES.get(ufunc)
             ):
                 return ufunc(self._call(function, inputs, kwargs, out), initial)
         return self._call(function, inputs, kwargs, out)
@@ -93,7 +93,7 @@ class Foreign(ArrayLike):
         return self._call(function, args, kwargs, kwargs.pop("out", None))
 
     def _call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params, out: Any) -> Any:
-        """What the library gives for a NumPy function, or a form of it that it does know."""
+        """Call a NumPy function on the library's arrays. If the library lacks it, call its form in ``FORMS``."""
         if out is not None and out is not Ellipsis:
             if writable(target := out[0] if isinstance(out, tuple) else out):
                 target[...] = self._call(function, args, kwargs, None)
@@ -121,25 +121,25 @@ class Foreign(ArrayLike):
             raise errors.foreign_lacks(self, _name_of(function), error) from error
 
     def _means_lack(self, error: Exception) -> bool:
-        """Whether the library has no such function, or not for such arrays; other errors are NumPy's or the user's."""
+        """Return whether an error means that the library lacks the function, or lacks it for such arrays."""
         lacking = isinstance(error, (TypeError, NotImplementedError, AttributeError, AssertionError))
         return lacking or self.library.refuses(error)
 
     def elementwise(self, function: AnyFunction, *others: object) -> AnyArray:
-        """A function of ndarrays, of every element of this array (and of the other operands, which broadcast)."""
+        """Apply a function of ndarrays elementwise to this array and the other operands, which broadcast."""
         if self.library.elementwise is None:
             raise errors.foreign_lacks(self, getattr(function, "__name__", "this function").strip("_"))
         return adopted(self.library.elementwise(function, self.payload, *_opened(others)))
 
     def by_row(self, name: str, form: AnyFunction, **params: object) -> AnyArray:
-        """What a row computes of this, for rows whose values write into memory of NumPy's: the library's way, or ``form``."""
+        """Compute a primitive whose value writes into ndarrays, by the library's own implementation or by ``form``."""
         own = self.library.rows.get(name)
         return form(self, **params) if own is None else adopted(own(self.payload, **params))
 
     def like(self, other: object) -> Foreign:
-        """The same, cut into chunks as another array of the shape is."""
-        again = self.library.like(self.payload, getattr(other, "shape", None))
-        return self if again is self.payload else Foreign(again)
+        """Return this array with the chunks of another array of the same shape."""
+        rechunked = self.library.like(self.payload, getattr(other, "shape", None))
+        return self if rechunked is self.payload else Foreign(rechunked)
 
     def _check_one_library(self, arguments: object) -> None:
         for x in _flat(arguments):
@@ -147,35 +147,35 @@ class Foreign(ArrayLike):
                 raise errors.mixed_libraries(self, x)
 
     def __getattr__(self, name: str) -> Any:
-        """A method that an ndarray has, as NumPy's function of that name."""
+        """Return an ndarray method as the NumPy function of the same name."""
         function = getattr(np, name, None)
         if name in _METHODS and function is not None:
             return functools.partial(function, self)
         raise AttributeError(f"a {type(self.payload).__name__} of {self.library.name} has no {name!r} in a rule")
 
     def _not_in_place(self, other: object) -> NotImplementedType:
-        return NotImplemented  # so that Python takes the operator without =
+        return NotImplemented  # Python then uses the operator without =
 
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place
     __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place
 
     def __getitem__(self, index: object) -> AnyArray:
-        items = tuple(map(_as_integers, index)) if type(index) is tuple else (_as_integers(index),)
-        if any(map(_is_truth, items)):
-            return self._at_places(items)
+        items = tuple(map(_list_as_array, index)) if type(index) is tuple else (_list_as_array(index),)
+        if any(map(_is_scalar_bool, items)):
+            return self._take_positions(items)
         try:
-            return adopted(self.library.element(self.payload, _opened(_masks_apart(items))))
+            return adopted(self.library.element(self.payload, _opened(_without_masks(items))))
         except Exception as error:
             if any(isinstance(item, ndarray) for item in items):
-                return self._at_places(items)
+                return self._take_positions(items)
             if not self._means_lack(error):
                 raise
             raise errors.foreign_lacks(self, "ndarray.__getitem__", error) from error
 
-    def _at_places(self, items: tuple[object, ...]) -> AnyArray:
-        """An index with several arrays: the places that it names, read along one long axis."""
-        places = np.arange(self.size).reshape(self.shape)[_masks_apart(items)]
-        return np.reshape(np.take(np.reshape(self, (self.size,)), places.ravel(), axis=0), places.shape)
+    def _take_positions(self, items: tuple[object, ...]) -> AnyArray:
+        """Index by taking the selected positions from the flattened array, for indices with several arrays."""
+        positions = np.arange(self.size).reshape(self.shape)[_without_masks(items)]
+        return np.reshape(np.take(np.reshape(self, (self.size,)), positions.ravel(), axis=0), positions.shape)
 
     def __setitem__(self, index: object, value: object) -> None:
         if self.library.strided is None:
@@ -183,7 +183,7 @@ class Foreign(ArrayLike):
         self.library.call(operator.setitem, self.payload, (self.payload, _opened(index), _opened(value)), {})
 
     def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> AnyArray:
-        """A view of this memory with a shape and strides."""
+        """Return a view of this memory with this shape and these strides."""
         if self.library.strided is None:
             raise errors.foreign_lacks(self, "lib.stride_tricks.as_strided")
         return adopted(self.library.strided(self.payload, shape, strides))
@@ -210,7 +210,7 @@ class Foreign(ArrayLike):
     def imag(self) -> AnyArray:
         return adopted(np.imag(self.payload))
 
-    # -- what the rest of the package asks an array-like ------------------------------------------------------------------
+    # -- the methods of ``ArrayLike`` --------------------------------------------------------------------------------------
 
     @classmethod
     def constant(cls, data: AnyArray, level: object) -> AnyArray:
@@ -218,7 +218,7 @@ class Foreign(ArrayLike):
 
     @property
     def inside(self) -> NumpyArray:
-        """The numbers, for checks of places, if they are on a GPU; what is still to be computed is not read."""
+        """The values of an array on a GPU, for checks of memory layout. Raise for other libraries: nothing is computed."""
         if self.library.gpu(self.payload) is None:
             raise errors.foreign_to_numpy(self)
         return self.read()
@@ -229,7 +229,7 @@ class Foreign(ArrayLike):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Where there is no memory to be known, those of an ndarray in row order."""
+        """The strides in bytes; those of a C-contiguous ndarray if the library has no strides."""
         if self.library.strided is not None:
             return tuple(self.payload.strides)
         steps = [self.dtype.itemsize]
@@ -256,29 +256,29 @@ class Foreign(ArrayLike):
 
     @property
     def shown(self) -> NumpyArray | None:
-        """The numbers of an array on a GPU, which are soon there; others may be many, or still to be computed."""
+        """The values of an array on a GPU, for printing; None for others, which may be large or not computed yet."""
         return None if self.library.gpu(self.payload) is None else self.read()
 
     def described(self, suffixes: list[str]) -> str:
         return f"tensor({', '.join([repr(self.payload), *suffixes])})"
 
-    def _only(self) -> NumpyArray:
-        """The number, if it is soon there: a rule must not go by numbers to be computed; a user's tensor reads them."""
+    def _scalar(self) -> NumpyArray:
+        """Return the only element of an array with strides (CuPy). Raise for others: a rule must not compute lazy values."""
         if self.library.strided is None:
             raise errors.foreign_to_numpy(self)
         return self.read()
 
     def __bool__(self) -> bool:
-        return bool(self._only())
+        return bool(self._scalar())
 
     def __int__(self) -> int:
-        return int(self._only())
+        return int(self._scalar())
 
     def __float__(self) -> float:
-        return float(self._only())
+        return float(self._scalar())
 
     def __complex__(self) -> complex:
-        return complex(self._only())
+        return complex(self._scalar())
 
     def __repr__(self) -> str:
         return repr(self.payload)
@@ -290,7 +290,7 @@ class Foreign(ArrayLike):
         raise errors.foreign_to_numpy(self)
 
 
-#: methods of an ndarray that are NumPy's functions of their names
+#: methods of ndarrays that equal the NumPy functions of the same names
 _METHODS = frozenset(
     "all any argmax argmin clip conj copy cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat round "
     "searchsorted sort squeeze std sum swapaxes take trace var".split()
@@ -309,11 +309,11 @@ def _name_of(function: AnyFunction) -> str:
 
 
 def _by_keyword(function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> tuple[tuple[object, ...], Params]:
-    """The arguments with axes, and what is behind them, by keyword."""
+    """Return the arguments with ``axis`` and all positional arguments after it as keyword arguments."""
     names = [] if isinstance(function, np.ufunc) else list(_parameters(function))
-    at = next((k for k, name in enumerate(names[: len(args)]) if name == "axis"), len(args))
-    named = {**dict(zip(names[at:], args[at:], strict=False)), **kwargs}
-    return args[:at], {name: value for name, value in named.items() if value is not np._NoValue}
+    start = next((k for k, name in enumerate(names[: len(args)]) if name == "axis"), len(args))
+    named = {**dict(zip(names[start:], args[start:], strict=False)), **kwargs}
+    return args[:start], {name: value for name, value in named.items() if value is not np._NoValue}
 
 
 @functools.cache
@@ -321,30 +321,30 @@ def _parameters(function: AnyFunction) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def _is_truth(item: object) -> bool:
-    """Whether an entry of an index is one boolean, which adds an axis."""
+def _is_scalar_bool(item: object) -> bool:
+    """Return whether an item of an index is one boolean, which adds an axis."""
     return isinstance(item, (bool, np.bool)) or (type(item) is ndarray and item.dtype == bool and not item.ndim)
 
 
-def _as_integers(item: object) -> object:
-    """A list in an index as an array."""
+def _list_as_array(item: object) -> object:
+    """Convert a list in an index to an array."""
     return np.asarray(item) if isinstance(item, list) else item
 
 
-def _masks_apart(items: tuple[Any, ...]) -> Any:
-    """An index whose masks are integers: what is selected has a size that is known. 0-d arrays are integers."""
+def _without_masks(items: tuple[Any, ...]) -> Any:
+    """Replace masks in an index by integer arrays, so that the result has a known size, and 0-d arrays by integers."""
     found: list[object] = []
     for item in items:
         if isinstance(item, ndarray) and item.dtype == bool and item.ndim:
             found += item.nonzero()
         else:
-            whole = isinstance(item, (ndarray, np.integer)) and not item.ndim and not _is_truth(item)
-            found.append(int(item) if whole else item)
+            is_integer = isinstance(item, (ndarray, np.integer)) and not item.ndim and not _is_scalar_bool(item)
+            found.append(int(item) if is_integer else item)
     return tuple(found)
 
 
 def adopted(x: Any) -> Any:
-    """What a library's function gave: its arrays in ``Foreign``, NumPy's as they are, also in a tuple or a list."""
+    """Wrap the arrays in a library function's result in ``Foreign``, also inside a tuple or a list."""
     if is_foreign(type(x)):
         return Foreign(x)
     if isinstance(x, np.generic):
@@ -355,27 +355,27 @@ def adopted(x: Any) -> Any:
 
 
 def in_memory(values: list[Any]) -> list[Any]:
-    """Values with NumPy's arrays in the place of other libraries': for callers whose users asked for the numbers.
+    """Return the values with other libraries' arrays converted to NumPy, for callers whose users request the numbers.
 
-    Lazy arrays are computed together, so that work they share is done once.
+    Lazy arrays are computed together, so that shared work is done once.
     """
     found = [plain(x) if is_foreign(type(x)) else x for x in values]
-    at = [i for i, x in enumerate(found) if type(x) is Foreign]
-    if not at:
+    indices = [i for i, x in enumerate(found) if type(x) is Foreign]
+    if not indices:
         return found
-    library = found[at[0]].library
-    together = library.all_to_numpy
-    if together is None or any(found[i].library is not library for i in at):
-        arrays = [found[i].read() for i in at]
+    library = found[indices[0]].library
+    convert_all = library.all_to_numpy
+    if convert_all is None or any(found[i].library is not library for i in indices):
+        arrays = [found[i].read() for i in indices]
     else:
-        arrays = together([found[i].payload for i in at])
-    for i, array in zip(at, arrays, strict=True):
+        arrays = convert_all([found[i].payload for i in indices])
+    for i, array in zip(indices, arrays, strict=True):
         found[i] = array
     return found
 
 
 def _opened(x: Any) -> Any:
-    """Arguments with the libraries' arrays for ``Foreign``."""
+    """Return arguments with each ``Foreign`` replaced by its payload."""
     kind = type(x)
     if kind is Foreign:
         return x.payload
@@ -410,7 +410,7 @@ def _is_data_type(kind: type) -> bool:
 
 
 def innermost(x: object) -> Foreign | None:
-    """The other library's array that holds the numbers of a tensor or of a transformation's value; None: there is none."""
+    """Return the ``Foreign`` inside a tensor or a transformation's value; None if its values are in an ndarray."""
     while x is not None and type(x) is not ndarray:
         if type(x) is Foreign:
             return x
@@ -419,13 +419,13 @@ def innermost(x: object) -> Foreign | None:
 
 
 def gpu_number(x: object) -> int | None:
-    """The number of the GPU that the numbers of an array or a tensor lie on; None: in the computer's memory."""
+    """Return the number of the GPU that holds an array's or a tensor's values; None for main memory."""
     found = innermost(x)
     return None if found is None else found.library.gpu(found.payload)
 
 
 def of_elements(function: AnyFunction) -> AnyFunction:
-    """A row's value that needs the numbers of ndarrays: other libraries are asked to apply it to each element."""
+    """Decorate a primitive's value that needs ndarrays: for arrays of other libraries it is applied elementwise."""
 
     @functools.wraps(function)
     def value(x: TensorLike, *others: object) -> AnyArray:
@@ -435,18 +435,18 @@ def of_elements(function: AnyFunction) -> AnyFunction:
 
 
 def writable(*xs: object) -> bool:
-    """Whether all are arrays whose memory a rule can write: NumPy's, CuPy's."""
+    """Return whether all are arrays whose memory a rule can write: those of NumPy and CuPy."""
     return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
 
 
 def zeros_beside(x: object, shape: Sequence[int], dtype: DTypeLike) -> Any:
-    """Zeros where the numbers of an array, or of a tensor of one, are."""
+    """Return zeros on the device and in the library of an array or a tensor."""
     found = innermost(x)
     return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
 
 
 def divisor(x: TensorLike, zero: AnyArray) -> AnyArray:
-    """x to divide by: 1, of the unit that x has, where it is ``zero``."""
+    """Return x as a divisor: with 1, in the unit of x, at the elements where ``zero`` is True."""
     found = None if type(x) is ndarray else innermost(x)
     if found is None or (units := getattr(found.payload, "units", None)) is None:
         return np.where(zero, 1, x)
@@ -454,37 +454,37 @@ def divisor(x: TensorLike, zero: AnyArray) -> AnyArray:
 
 
 def beside(x: AnyArray | None, constant: AnyArray) -> AnyArray:
-    """A constant where an array is; what is there already stays."""
+    """Return a constant on the device and in the library of ``x``; unchanged if it is there already."""
     if type(x) is not Foreign or type(constant) is Foreign:
         return constant
     return zeros_beside(x, constant.shape, constant.dtype) + constant
 
 
 def row_order(x: AnyArray) -> AnyArray:
-    """The array in row order: itself, if NumPy's is in that order."""
+    """Return the array in C order; an ndarray is not copied if it is in C order."""
     return copied(x, "C") if type(x) is Foreign else np.ascontiguousarray(x)
 
 
 def copied(x: AnyArray, order: Literal["K", "A", "C", "F"] = "K") -> Any:
-    """A copy, in memory of its own, where an array is."""
+    """Return a copy with its own memory, in the library of the array."""
     return np.copy(x, order) if type(x) is Foreign else np.array(x, order=order, copy=True)
 
 
 def ones_of(data: AnyArray) -> AnyArray:
-    """Ones of the shape and dtype of an array-like, by its own library."""
+    """Return ones of the shape and dtype of an array-like, in its library."""
     if type(data) is Foreign:
         return np.ones_like(data)
     return np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
 
 
 def _take(x: AnyArray, indices: AnyArray, axis: int | None = None, **options: object) -> AnyArray:
-    """``np.take`` at indices of several axes, by one of a single axis."""
+    """Compute ``np.take`` with indices of several axes by indices of one axis."""
     if axis is None:
         x, axis = np.reshape(x, (x.size,)), 0
     axis %= x.ndim
-    places = np.asarray(indices)
-    flat = x[(*(slice(None),) * axis, places.ravel())]
-    return flat if places.ndim == 1 else np.reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+    indices = np.asarray(indices)
+    flat = x[(*(slice(None),) * axis, indices.ravel())]
+    return flat if indices.ndim == 1 else np.reshape(flat, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 def _take_along_axis(x: AnyArray, indices: AnyArray, axis: int = -1) -> AnyArray:

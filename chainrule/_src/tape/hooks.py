@@ -42,38 +42,38 @@ def tensor_hooks(
 def pre_hooks(g: object, hooks: Hooks, create_graph: bool) -> Any:
     """Run the hooks before a node's rule. They get the cotangents of its outputs and may replace them."""
     parts = g if type(g) is list else [g]
-    given = tuple(None if p is None else wrapped(p) for p in parts)
+    grads = tuple(None if p is None else wrapped(p) for p in parts)
     with grad_mode(create_graph):
         for hook in list(hooks.pre.values()):
-            given = _replacements(hook, hook(given), given)
-    bare = [None if p is None else _bare(p, create_graph) for p in given]
+            grads = _replacements(hook, hook(grads), grads)
+    bare = [None if p is None else _bare(p, create_graph) for p in grads]
     mark_escaped(*parts, *bare)
     return bare if type(g) is list else bare[0]
 
 
 def post_hooks(grads: Cotangents, g: object, hooks: Hooks, create_graph: bool) -> Cotangents:
     """Run the hooks after a node's rule. They get its cotangents of inputs and outputs and may replace the former."""
-    given = tuple(None if r is None else wrapped(r) for r in grads)
+    replaced = tuple(None if r is None else wrapped(r) for r in grads)
     outs = tuple(None if p is None else wrapped(p) for p in (g if type(g) is tuple else (g,)))
     with grad_mode(create_graph):
         for hook in list(hooks.post.values()):
-            given = _replacements(hook, hook(given, outs), given)
-    bare = tuple(None if r is None else _bare(r, create_graph) for r in given)
+            replaced = _replacements(hook, hook(replaced, outs), replaced)
+    bare = tuple(None if r is None else _bare(r, create_graph) for r in replaced)
     mark_escaped(*grads, *(p._raw for p in outs if p is not None), *bare)
     return bare
 
 
-def _replacements(hook: AnyFunction, results: object, given: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+def _replacements(hook: AnyFunction, results: object, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
     if results is None:
-        return given
+        return grads
     if not isinstance(results, tuple):
         raise errors.hook_type("tuple", results)
-    if len(results) != len(given):
-        raise errors.hook_count(hook, len(results), len(given))
-    for result, before in zip(results, given, strict=True):
+    if len(results) != len(grads):
+        raise errors.hook_count(hook, len(results), len(grads))
+    for result, before in zip(results, grads, strict=True):
         if before is None and result is not None:
             raise errors.hook_fills_none()
-    return tuple(None if r is None else _replacement(hook, r, g) for r, g in zip(results, given, strict=True))
+    return tuple(None if r is None else _replacement(hook, r, g) for r, g in zip(results, grads, strict=True))
 
 
 def _replacement(hook: AnyFunction, result: object, g: Any) -> Tensor:

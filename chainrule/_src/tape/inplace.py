@@ -207,11 +207,11 @@ def set_numbers(tensor: Tensor, numbers: AnyArray) -> None:
 
 def with_numbers(x: Any, numbers: Any) -> Any:
     """Return a value with the derivatives of ``x``, at all levels, and with the values of ``numbers``."""
-    top = max(dispatch.rank(x), dispatch.rank(numbers))
-    if type(x) is ndarray or not top:
+    highest_rank = max(dispatch.rank(x), dispatch.rank(numbers))
+    if type(x) is ndarray or not highest_rank:
         return numbers
-    open_x, open_numbers = dispatch.rank(x) == top, dispatch.rank(numbers) == top
-    if top & 1:
+    open_x, open_numbers = dispatch.rank(x) == highest_rank, dispatch.rank(numbers) == highest_rank
+    if highest_rank & 1:
         inner = with_numbers(x._raw if open_x else x, numbers._raw if open_numbers else numbers)
         return wrap(inner, x._edge if open_x else None)
     highest = x if open_x else numbers

@@ -1,8 +1,8 @@
-"""The transformations that the running code is inside of.
+"""Levels: one for each running transformation, on a thread-local stack.
 
-``vmap`` and ``jvp`` enter a level for their duration. Levels are numbers that grow with time, so a transformation
-inside another has the higher one, and no two ever share one: a value whose level has ended escaped from its
-transformation, and can be told from those of a later one.
+``vmap`` and ``jvp`` open a level for their duration. Levels are unique integers that grow with time, so an inner
+transformation has a higher level than the outer one. A value whose level is closed has escaped from its transformation
+and differs from the values of later ones.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _next_level = itertools.count(1).__next__
 
 
 class Level(int):
-    """One use of a transformation: a number, and what is to be known about it."""
+    """One running transformation: its number and its properties."""
 
-    name: str  # as the user calls it
+    name: str  # the function that the user called
     where: Any  # the user's line that called it
     alive: bool = True
     size: int | None  # of the mapped axis, under vmap
     randomness: str
     interpreter: Any  # the class of its values
-    recorder: Any  # of its operations, under compile
+    recorder: Any  # the recorder of its operations, under compile
     lift_leaves: bool
     lifted: tuple[tuple[weakref.ref[Any], AnyArray], ...] = ()
-    unmapped: tuple[object, ...] = ()  # the tensors among the arguments that all examples share
+    unmapped: tuple[object, ...] = ()  # the tensor arguments that all examples share
 
     def constant(self, data: object) -> Any:
-        """A value of this level that stands for a lower one: all examples share it, or it has no tangent."""
+        """Return a value of this level for data of a lower one: all examples share it, or it has no tangent."""
         return self.interpreter.constant(data, self)
 
     def close(self) -> None:
-        """Leave the level. Its values are dead from now on; leaves that were brought to it get their own data back."""
+        """Close the level. Its values become invalid, and lifted leaves get their original data back."""
         self.alive = False
         levels = STACK.levels
         STACK.levels = levels[:-1] if levels and levels[-1] is self else [x for x in levels if x is not self]
@@ -70,14 +70,14 @@ def open_level(
     randomness: str = "same",
     lift_leaves: bool = True,
 ) -> Level:
-    """Enter a new level of this thread: for good, or for the duration of a ``with`` block.
+    """Open a new level of this thread, until ``close`` or the end of a ``with`` block.
 
     Args:
-        name: what the user called.
-        interpreter: the class of the level's values; ``interpreter.constant(data, level)`` stands for a lower one.
+        name: the function that the user called.
+        interpreter: the class of the level's values; ``interpreter.constant(data, level)`` lifts data of a lower level.
         size: the length of the mapped axis, for vmap.
-        randomness: what random functions do inside: "error", "different", "same".
-        lift_leaves: whether tensors that are made to require grad inside are brought to this level.
+        randomness: the behaviour of random functions inside: "error", "different", "same".
+        lift_leaves: lift tensors to this level when they are made to require grad inside.
     """
     level = Level(_next_level())
     level.name = name
@@ -91,8 +91,10 @@ def open_level(
 
 
 def within(function: F) -> F:
-    """A function that calls the user's: if it raises, this thread's levels are as they were, also if Ctrl-C comes as one is to be
-    left, and errors of NumPy's say what made them.
+    """Wrap a function that calls the user's function.
+
+    If it raises, also by Ctrl-C while a level is being closed, restore this thread's levels. Add notes to NumPy's errors
+    that name their cause.
     """
 
     @functools.wraps(function)
@@ -109,7 +111,7 @@ def within(function: F) -> F:
 
 
 def innermost() -> Level | None:
-    """The level that a tape started now belongs to; None outside of all."""
+    """Return the innermost level that lifts leaves; None if there is none."""
     for level in reversed(STACK.levels):
         if level.lift_leaves:
             return level
@@ -117,10 +119,10 @@ def innermost() -> Level | None:
 
 
 def lift_leaf(tensor: Any) -> None:
-    """Bring a tensor that becomes a leaf inside a transformation to its level, where its tape will be.
+    """Lift a tensor that becomes a leaf inside a transformation to the innermost level, so that its tape is there.
 
-    What is computed from it there is mixed with values of the level; a tape of a lower level would end at them. When
-    the level ends the tensor has its own data again.
+    Operations inside combine it with values of that level, and a tape of a lower level would end at them. The tensor
+    gets its original data back when the level is closed.
     """
     level = innermost()
     data = tensor._raw
@@ -130,6 +132,6 @@ def lift_leaf(tensor: Any) -> None:
 
 
 def escaped(value: Any) -> bool:
-    """Whether an interpreter's value is used after its transformation ended."""
+    """Return whether the transformation of an interpreter's value has ended."""
     level = value.level
     return type(level) is Level and not level.alive

@@ -1,4 +1,4 @@
-"""Locks that a forked process finds free, and that Ctrl-C leaves free."""
+"""Locks that are free in a forked process, and that Ctrl-C does not leave locked."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _RLock: Any = type(threading.RLock())
 
 
 class _Lock(_RLock):  # type: ignore[misc]
-    """A reentrant lock that is let go if a signal handler raises between its acquiring and the body of ``with``.
+    """A reentrant lock that is released if a signal handler raises between ``acquire`` and the body of ``with``.
 
-    From Python 3.14 on ``with`` looks for signals there. (It does not where a function of Python's returns.)
+    Python 3.14 and later run signal handlers there after a C function returns, but not after a Python function returns.
     """
 
     def __enter__(self) -> bool:
         try:
             return self.acquire()
         except BaseException:
-            with suppress(RuntimeError):  # it came while waiting
+            with suppress(RuntimeError):  # not acquired yet: the signal arrived while waiting
                 self.release()
             raise
 
 
 def new_lock() -> Any:
-    """A reentrant lock, free in a forked process: whichever thread held it is not there to let it go."""
+    """Return a reentrant lock that is free in a forked process, where the thread that held it does not exist."""
     lock: Any = _Lock() if sys.version_info >= (3, 14) else threading.RLock()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lock._at_fork_reinit)

@@ -1,8 +1,8 @@
-"""Memory that tensors share inside transformations, where their data is not an array that could be written.
+"""Emulation of shared memory inside transformations, where values are immutable.
 
-``z.detach()`` and ``z.data`` have the numbers of ``z`` and derivatives of their own. Outside transformations both hold
-one array, so a write into either reaches the other. The values of a transformation are never written: each write makes
-new ones, and whoever shares the memory is given the new numbers, and keeps its own derivatives.
+``z.detach()`` and ``z.data`` share the memory of ``z`` but not its derivatives. Outside transformations both have the
+same array, so a write into one changes the other. Inside a transformation each write makes a new value. All tensors
+that share the memory then get the new values and keep their own derivatives (see ``inplace.reach_holders``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ ndarray = np.ndarray
 
 
 class Memory:
-    """Numbers that several families of tensors (a base and its views) share: where each family lies in them."""
+    """Values that several families of tensors share. A family is a base and its views.
+
+    Attributes:
+        numbers: the values.
+        holders: for each family, a weak reference to its base and the view steps to its part of the values.
+    """
 
     __slots__ = ("holders", "numbers")
 
@@ -29,7 +34,7 @@ class Memory:
         self.holders: list[tuple[weakref.ref[Any], tuple[Any, ...]]] = []
 
     def families(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        """The base of each family that is still here, and the steps that lead to its part."""
+        """Return the base of each family that is alive, and the steps to its part."""
         alive = [(ref(), steps) for ref, steps in self.holders]
         return [
             (base, steps)
@@ -38,14 +43,14 @@ class Memory:
         ]
 
     def join(self, tensor: Any, steps: tuple[Any, ...]) -> None:
-        """Let a tensor, the base of its family, have the part of the numbers that the steps lead to."""
+        """Add the family of a base, whose part of the values the steps lead to."""
         tensor._memory = (self, steps)
-        self.holders = [(weakref.ref(base), at) for base, at in self.families() if base is not tensor]
+        self.holders = [(weakref.ref(base), base_steps) for base, base_steps in self.families() if base is not tensor]
         self.holders.append((weakref.ref(tensor), steps))
 
 
 def share_memory(tensor: Any, source: Any) -> None:
-    """Note that a tensor made of ``source`` has its memory, if a transformation could part the two."""
+    """Record that a tensor shares the memory of ``source``, if a transformation is running or ``source`` is its value."""
     if type(source._raw) is ndarray and not STACK.levels:
         return
     view = source._view

@@ -122,7 +122,7 @@ class Methods:
     def as_strided_scatter(self, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """Return a copy in which the elements of :func:`as_strided`'s view are replaced by ``src``."""
     def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
-        """The same elements and history in a tensor of a subclass."""
+        """Return a tensor of a subclass with the same elements and history."""
     def asin(self, *, out: Any = ...) -> Any:
         """Return the inverse sine, in radians."""
     def asin_(self, *, out: Any = ...) -> Any:

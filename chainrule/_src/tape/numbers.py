@@ -1,7 +1,7 @@
-"""Numbers of Python's that are others in every call: learning rates, and what follows from how many steps were made.
+"""Python numbers that change between calls of a compiled function: learning rates and functions of step counts.
 
-Where nothing is recorded they are numbers. While a function is recorded they are tensors without axes instead, which are read and
-computed again in each call, so that one recording serves for all of them.
+Optimizers read their numbers through this module. Outside of a trace they are plain numbers. In a trace they become 0-d
+tensors, which are read and computed again in each call, so that one trace serves for all values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 
 class Element(NamedTuple):
-    """A source of an array: the number in a dictionary, or in a tuple in it (``at``), when the function is called."""
+    """A source of a traced array: a number in a dictionary, or in a tuple in it at index ``at``, read at each call."""
 
     holder: Params
     name: str
@@ -34,15 +34,12 @@ class Element(NamedTuple):
 
 
 def beside(x: Tensor) -> NumpyDType:
-    """The dtype that a number of Python's takes beside a tensor."""
+    """Return the dtype to which a Python number is promoted in an operation with a tensor."""
     return np.zeros((), x._raw.dtype).real.dtype
 
 
 def number(holder: Params, name: str, at: int | None = None) -> Any:
-    """``holder[name]`` (``[at]``); while a function is recorded a tensor that stands for it, if it is a number.
-
-    None: it is something else.
-    """
+    """Return ``holder[name]`` (``[at]``), in a trace as a tensor; None if it is no number."""
     source = Element(holder, name, at)
     value = source.array((), ())
     if value is None:
@@ -53,25 +50,25 @@ def number(holder: Params, name: str, at: int | None = None) -> Any:
 
 
 def part(holder: Params, name: str, at: int) -> Any:
-    """``holder[name][at]``, on which a recording relies, and on nothing else in it."""
+    """Return ``holder[name][at]``. A trace is guarded on this entry only."""
     return holder[name][at]
 
 
 def nonzero(holder: Params, name: str) -> bool:
-    """Whether ``holder[name]`` is not zero, on which a recording relies, and not on the number."""
+    """Return whether ``holder[name]`` is not zero. A trace is guarded on the result, not on the number."""
     return bool(holder[name])
 
 
-#: what a recording asks again in each call
+#: functions that a compiled function calls again in each call, to check their results
 ASKED = (part, nonzero)
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
 def of_numbers(
-    *given: object, function: AnyFunction, items: int, constants: tuple[float, ...], dtype: NumpyDType
+    *arrays: object, function: AnyFunction, items: int, constants: tuple[float, ...], dtype: NumpyDType
 ) -> Any:
-    """What a function of Python's numbers makes of arrays without axes."""
-    numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, given))]
+    """Call a function of Python numbers on 0-d arrays and return its results as 0-d arrays."""
+    numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, arrays))]
     return tuple([np.asarray(x, dtype) for x in function(*numbers, *constants)])
 
 
@@ -82,14 +79,19 @@ def numbers(
     others: tuple[Any, ...] = (),
     *constants: float,
 ) -> tuple[Any, ...]:
-    """A function of Python's numbers: of what lies in tensors (``items``), of others, which may be tensors, and of constants.
+    """Return the results of a function of Python numbers.
 
-    While something is recorded the results are tensors without axes, of the dtype that numbers take beside ``like``, and the
-    function is called again in each call.
+    In a trace the results are 0-d tensors, and the compiled function calls ``function`` again in each call.
+
+    Args:
+        function: gets the items of ``items``, then ``others``, then ``constants``.
+        like: a tensor; in a trace, results have the dtype to which numbers are promoted in operations with it.
+        items: 0-d tensors.
+        others: numbers or tensors.
     """
     if not SPECIAL or LOCAL.recorder is None:
         return function(*[x.item() for x in items], *others, *constants)
-    given = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
+    operands = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
     params = {"function": function, "items": len(items), "constants": constants, "dtype": beside(like)}
-    found: tuple[Any, ...] = bind(of_numbers, given, params)
+    found: tuple[Any, ...] = bind(of_numbers, operands, params)
     return found

@@ -44,8 +44,8 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: AnyArray, other:
     kind: Any = type(other)
     if kind in (list, tuple) and symbol in _ARITHMETIC:
         raise errors.sequence_operand(symbol, x, other)
-    alone = hasattr(kind, "__array__") and not hasattr(kind, _exchanged(symbol))
-    if (hasattr(kind, "__dlpack__") or alone) and not hasattr(kind, "__array_ufunc__"):
+    only_array = hasattr(kind, "__array__") and not hasattr(kind, _exchanged(symbol))
+    if (hasattr(kind, "__dlpack__") or only_array) and not hasattr(kind, "__array_ufunc__"):
         raise errors.other_librarys_array(symbol, x, other)  # PyTorch or JAX arrays, which do not accept x, either
     return NotImplemented
 
@@ -75,9 +75,9 @@ def numbers_of(x: Any) -> NumpyArray | None:
     values: NumpyArray = x.to_numpy()
     if values.dtype.kind in "fciub":
         return values
-    what = f"dtype {x.dtype}" if hasattr(x, "dtype") else f"dtypes {', '.join(sorted(set(map(str, x.dtypes))))}"
+    dtypes = f"dtype {x.dtype}" if hasattr(x, "dtype") else f"dtypes {', '.join(sorted(set(map(str, x.dtypes))))}"
     raise TypeError(
-        f"a {type(x).__name__} of {what} is not numeric: select the numeric columns, or convert with .to_numpy(float), or "
+        f"a {type(x).__name__} of {dtypes} is not numeric: select the numeric columns, or convert with .to_numpy(float), or "
         "with .to_numpy(float, na_value=np.nan) where values are missing"
     )
 

@@ -62,14 +62,14 @@ def operands(args: Iterable[Any]) -> Iterable[object]:
             yield x
 
 
-def hand_over(function: AnyFunction, asked: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
-    """Call ``__torch_function__`` of the arguments ``asked``. Return the first result that is not NotImplemented.
+def hand_over(function: AnyFunction, overriders: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
+    """Call ``__torch_function__`` of the ``overriders``. Return the first result that is not NotImplemented.
 
     Raises:
         TypeError: all results are NotImplemented.
     """
-    types = tuple(map(type, asked))
-    for x in asked:
+    types = tuple(map(type, overriders))
+    for x in overriders:
         result = x.__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -106,8 +106,8 @@ def overridable(function: AnyFunction, public: Callable[[], AnyFunction]) -> Any
         else:
             if not kwargs:
                 return function(*args)
-        asked = overriding(operands((*args, *kwargs.values())))
-        return hand_over(public(), asked, args, kwargs) if asked else function(*args, **kwargs)
+        overriders = overriding(operands((*args, *kwargs.values())))
+        return hand_over(public(), overriders, args, kwargs) if overriders else function(*args, **kwargs)
 
     return call
 

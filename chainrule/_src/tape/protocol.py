@@ -1,7 +1,8 @@
-"""NumPy's calls, for anything that is not a plain array.
+"""NumPy's protocols: NumPy functions called on tensors and other array-likes.
 
-``np.exp(t)`` and ``np.sum(t, axis=0)`` arrive here through ``__array_ufunc__`` and ``__array_function__`` and leave
-as operations of ours. Two dictionaries say which; the table and the operations fill them at import.
+``np.exp(t)`` and ``np.sum(t, axis=0)`` arrive here through ``__array_ufunc__`` and ``__array_function__``. They are looked
+up in ``UFUNCS`` and ``FUNCTIONS``, which the op table and the operations fill at import, and the implementation is
+called. ``ArrayLike`` is the base class of the interpreters' values.
 """
 
 from __future__ import annotations
@@ -25,28 +26,28 @@ from chainrule._src.messages import errors
 ndarray = np.ndarray
 _OBJECT = np.dtype(object)
 
-#: ufunc -> what computes it on array-likes, with NumPy's semantics.
+#: ufunc -> implementation for array-likes, with NumPy's semantics.
 UFUNCS: dict[np.ufunc, AnyFunction] = {}
-#: ufunc -> what computes it with its operands exchanged: ``2 - x`` belongs to x, and x comes first on the tape.
+#: ufunc -> implementation with exchanged operands: ``2 - x`` is recorded with x as the first operand.
 EXCHANGED: dict[np.ufunc, AnyFunction] = {}
-#: (ufunc, method) -> what computes it: ``np.add.reduce`` and its kin.
+#: (ufunc, method) -> implementation of ``np.add.reduce`` and similar methods.
 UFUNC_METHODS: dict[tuple[np.ufunc, str], AnyFunction] = {}
-#: NumPy function -> what computes it on array-likes, with NumPy's signature.
+#: NumPy function -> implementation for array-likes, with NumPy's signature.
 FUNCTIONS: dict[AnyFunction | str, AnyFunction] = {}
-#: module of NumPy or SciPy -> the modules that implement its rarer functions. They load when one is first called.
+#: module of NumPy or SciPy -> modules that implement its rarer functions; imported when one is first called.
 LATER: dict[str, tuple[str, ...]] = {}
 
 
-#: functions of NumPy's whose operations and parameters depend on shapes, dtypes and static arguments alone, never on numbers
+#: NumPy functions whose operations and parameters depend on shapes, dtypes and static arguments, never on values
 BY_SHAPE: dict[AnyFunction, bool] = {}
-#: NumPy function that calls functions of the user's -> its parameter that takes one of them, or a list of them
+#: NumPy function that calls user functions -> its parameter for one of them or a list of them
 CALLBACKS: dict[AnyFunction, str] = {}
 
 
 def implements(
     *numpy_functions: AnyFunction, by_shape: bool = False, callback: str = ""
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """Decorate a function with NumPy's signature as the implementation of those NumPy functions.
+    """Register the decorated function, which has NumPy's signature, as the implementation of these NumPy functions.
 
     Args:
         by_shape: see ``BY_SHAPE``.
@@ -66,7 +67,7 @@ def implements(
 
 
 def load(module: str) -> None:
-    """Have all that implements functions of a module of NumPy or SciPy."""
+    """Import the modules that implement functions of a module of NumPy or SciPy."""
     for name in LATER[module]:
         importlib.import_module(name)
 
@@ -75,17 +76,17 @@ def array_ufunc(
     self: object, ufunc: np.ufunc, method: str, *inputs: object, out: object = None, **kwargs: object
 ) -> Any:
     if method == "__call__" and out is None and not kwargs:
-        row = UFUNCS.get(ufunc)
-        if row is not None:
+        operation = UFUNCS.get(ufunc)
+        if operation is not None:
             if len(inputs) == 1 and type(data := getattr(self, "_raw", None)) is ndarray and data.dtype.kind == "f":
-                return (getattr(row, "function", None) or row)(self)
-            inputs = tuple([x.item() if isinstance(x, np.generic) else x for x in inputs])  # weak, on either side
-            fast = getattr(row, "function", None)
+                return (getattr(operation, "function", None) or operation)(self)
+            inputs = tuple([x.item() if isinstance(x, np.generic) else x for x in inputs])  # makes scalars weakly typed
+            fast = getattr(operation, "function", None)
             if fast is not None and one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
                 exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
                 return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])
-            return NotImplemented if _holds_ours(inputs) else row(*map(plain, inputs))
-    if _holds_ours(inputs):
+            return NotImplemented if _any_container(inputs) else operation(*map(plain, inputs))
+    if _any_container(inputs):
         return NotImplemented
     result = call_ufunc(ufunc, method, inputs, out, kwargs)
     if out is None:
@@ -94,26 +95,29 @@ def array_ufunc(
 
 
 def fixed_axes(function: Any, method: str) -> int:
-    """How many axes at the end ``out`` must have like the result, which is broadcast along all others; -1: it must have its shape."""
+    """Return the number of trailing axes of ``out`` that must equal the result's, which is broadcast along the others.
+
+    -1: ``out`` must have the shape of the result.
+    """
     if isinstance(function, np.ufunc) and method in ("__call__", "outer"):
         return 0 if function.signature is None else len(re.findall(r"\w+", function.signature.split("->")[1]))
     return 0 if function is np.clip else -1
 
 
-def _holds_ours(inputs: tuple[object, ...]) -> bool:
-    """Whether an operand is a container of arrays (xarray's, pint's), whose own operation it is then."""
+def _any_container(inputs: tuple[object, ...]) -> bool:
+    """Return whether an operand is a container of arrays (xarray, pint), which then handles the operation."""
     return any(map(is_container, map(type, inputs)))
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: object, kwargs: Params) -> Any:
-    """What a ufunc gives with any of its methods and keywords; ``out`` is only read here, for ``where=``."""
+    """Compute a ufunc with any method and keywords. ``out`` supplies the elements that ``where=`` excludes."""
     inputs = tuple(map(plain, inputs))
-    function = _computes(ufunc, method)
+    function = _ufunc_implementation(ufunc, method)
     if function is None:
         load("numpy")
         if "scipy.special" in sys.modules:
             load("scipy.special")
-        function = _computes(ufunc, method)
+        function = _ufunc_implementation(ufunc, method)
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
     if method != "__call__":
@@ -123,7 +127,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: object, kwargs: P
     if order not in ("K", None) and method == "__call__":
         return _in_order(ufunc.__name__, call_ufunc(ufunc, method, inputs, out, kwargs), order)
     dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
-    if dtype is not None and np.dtype(dtype) == _OBJECT:  # NumPy's own functions, of an array of objects that we are in
+    if dtype is not None and np.dtype(dtype) == _OBJECT:  # a NumPy function on an object array that contains tensors
         dtype = None
     where = kwargs.pop("where", True)
     if "axis" in kwargs and ufunc.signature == "(n),(n)->()":
@@ -132,7 +136,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: object, kwargs: P
     if kwargs:
         raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
     if dtype is not None or casting != "same_kind":
-        inputs, dtype = _in_dtype(ufunc, inputs, dtype, casting)
+        inputs, dtype = _cast_operands(ufunc, inputs, dtype, casting)
     if where is True:
         result = function(*inputs)
         if dtype is None:
@@ -142,15 +146,15 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: object, kwargs: P
         return np.astype(result, np.dtype(dtype))
     if out is None:
         raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
-    result = function(*_harmless(ufunc, inputs, where))
+    result = function(*_masked_operands(ufunc, inputs, where))
     parts = result if isinstance(result, tuple) else (result,)
     outs = out if isinstance(out, tuple) else (out,)
-    kept = tuple([np.where(where, y, o) for y, o in zip(parts, outs, strict=True)])
-    return kept if isinstance(result, tuple) else kept[0]
+    merged = tuple([np.where(where, y, o) for y, o in zip(parts, outs, strict=True)])
+    return merged if isinstance(result, tuple) else merged[0]
 
 
 def _in_order(name: str, result: object, order: str) -> Any:
-    """A result in rows ("C") or columns ("F")."""
+    """Return a result in memory order "C" or "F"."""
     if isinstance(result, tuple):
         return tuple([_in_order(name, part, order) for part in result])
     if len(getattr(result, "shape", ())) < 2:
@@ -161,13 +165,13 @@ def _in_order(name: str, result: object, order: str) -> Any:
     return copy(result, order)
 
 
-def _harmless(ufunc: np.ufunc, inputs: Any, where: AnyArray) -> list[Any]:
-    """The operands of a ufunc, and others where it does not compute: there, an infinite partial would make 0 nan."""
-    point = _inner_point(ufunc)
+def _masked_operands(ufunc: np.ufunc, inputs: Any, where: AnyArray) -> list[Any]:
+    """Return the operands with a safe value where ``where`` is False: an infinite partial times 0 there would be nan."""
+    point = _safe_point(ufunc)
     strong = [dtype_of(x) for x in inputs if type(x) not in (int, float, complex, bool)]
     found = []
     for x in inputs:
-        if type(x) in (int, float, complex):  # as weak beside the others as it was
+        if type(x) in (int, float, complex):  # keeps the promotion of Python numbers
             x = np.asarray(x, np.result_type(*strong, x))
         kind = dtype_of(x).kind
         found.append(np.where(where, x, point if kind in "fc" else max(1, int(point))) if kind in "fciu" else x)
@@ -175,35 +179,35 @@ def _harmless(ufunc: np.ufunc, inputs: Any, where: AnyArray) -> list[Any]:
 
 
 @functools.cache
-def _inner_point(ufunc: np.ufunc) -> float:
-    """A number at which, for every operand, a ufunc and its derivatives are finite."""
-    with np.errstate(all="ignore"), contextlib.suppress(TypeError):  # it takes integers alone
+def _safe_point(ufunc: np.ufunc) -> float:
+    """Return a number at which, for every operand, a ufunc and its derivatives are finite."""
+    with np.errstate(all="ignore"), contextlib.suppress(TypeError):  # a ufunc of integers
         return 0.5 if np.isfinite(ufunc(*(0.5,) * ufunc.nin)).all() else 2.0
     return 1.0
 
 
-def _in_dtype(ufunc: np.ufunc, inputs: Any, dtype: DTypeLike, casting: Casting) -> tuple[list[Any], NumpyDType]:
-    """The operands cast as ``dtype=`` and ``casting=`` ask for, and the dtype of the result.
+def _cast_operands(ufunc: np.ufunc, inputs: Any, dtype: DTypeLike, casting: Casting) -> tuple[list[Any], NumpyDType]:
+    """Return the operands, cast for ``dtype=`` and ``casting=``, and the dtype of the result.
 
     Raises:
-        TypeError: NumPy has no such loop, or ``casting`` forbids it.
+        TypeError: NumPy has no inner loop of these dtypes, or ``casting`` forbids it.
     """
-    given = [
+    in_dtypes = [
         type(x) if type(x) in (int, float, complex) else dtype_of(np.asarray(x) if type(x) is bool else x)
         for x in inputs
     ]
-    asked = (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
-    found = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), signature=asked, casting=casting)
-    cast = [x if type(x) in (int, float, complex) else np.astype(x, to) for x, to in zip(inputs, found, strict=False)]
-    return cast, found[-1]
+    signature = (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
+    dtypes = ufunc.resolve_dtypes((*in_dtypes, *[None] * ufunc.nout), signature=signature, casting=casting)
+    cast = [x if type(x) in (int, float, complex) else np.astype(x, to) for x, to in zip(inputs, dtypes, strict=False)]
+    return cast, dtypes[-1]
 
 
-def _computes(ufunc: np.ufunc, method: str) -> AnyFunction | None:
+def _ufunc_implementation(ufunc: np.ufunc, method: str) -> AnyFunction | None:
     return UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
 
 
 def one_float_dtype(inputs: tuple[object, ...]) -> bool:
-    """Whether the inputs are tensors of one floating dtype, and numbers."""
+    """Return whether the inputs are numbers and tensors of one floating dtype."""
     dtype = None
     for x in inputs:
         if type(x) is not float and type(x) is not int:
@@ -218,41 +222,45 @@ def array_function(self: object, function: AnyFunction, types: Any, args: tuple[
     check_kinds(types)
     if any(map(is_container, types)):
         return NotImplemented
-    ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
-    result, out = call_function(function.__name__, ours, args, kwargs)
+    found = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
+    result, out = call_function(function.__name__, found, args, kwargs)
     return result if out is None else _put(function.__name__, out, result, fixed=fixed_axes(function, ""))
 
 
-#: Keywords of NumPy's functions that change nothing about the numbers.
-_HARMLESS = frozenset({"casting", "order", "subok", "optimize", "kind", "stable", "overwrite_input", "device"})
+#: Keywords of NumPy functions that do not change the values of the result.
+_IGNORED_KEYWORDS = frozenset({"casting", "order", "subok", "optimize", "kind", "stable", "overwrite_input", "device"})
 
 
-def call_function(name: str, ours: AnyFunction, args: Sequence[object], kwargs: Params) -> tuple[Any, Any]:
-    """What an implementation gives, and the ``out`` that was passed. No keyword is passed over silently."""
-    names, out_at, takes_any = _signature(ours)
+def call_function(name: str, function: AnyFunction, args: Sequence[object], kwargs: Params) -> tuple[Any, Any]:
+    """Call an implementation. Return its result and the ``out`` that was passed.
+
+    Raises:
+        NotImplementedError: the implementation lacks a keyword that may change values.
+    """
+    names, out_index, takes_any = _signature(function)
     out = None
-    if 0 <= out_at < len(args):
-        out, args = args[out_at], (*args[:out_at], None, *args[out_at + 1 :])
+    if 0 <= out_index < len(args):
+        out, args = args[out_index], (*args[:out_index], None, *args[out_index + 1 :])
     if not kwargs:
-        return ours(*args), out
+        return function(*args), out
     kwargs = dict(kwargs)
     out = kwargs.pop("out", out)
     if takes_any or names.issuperset(kwargs):
-        return ours(*args, **kwargs), out
+        return function(*args, **kwargs), out
     dtype = kwargs.pop("dtype", None) if "dtype" not in names else None
     order = kwargs.get("order", "K") if "order" not in names else "K"
     for keyword in [k for k in kwargs if k not in names]:
-        if keyword not in _HARMLESS:
+        if keyword not in _IGNORED_KEYWORDS:
             raise errors.numpy_keyword(name, keyword)
         del kwargs[keyword]
-    result = ours(*args, **kwargs)
+    result = function(*args, **kwargs)
     result = result if dtype is None else np.astype(result, np.dtype(dtype))
     return (result if order not in ("C", "F", "A") else _in_order(name, result, order)), out
 
 
 @functools.cache
 def _signature(function: AnyFunction) -> tuple[frozenset[str], int, bool]:
-    """The names of a function's parameters, the position of ``out`` (-1: it has none), and whether it takes any keyword."""
+    """Return a function's parameter names, the position of ``out`` (-1 if none), and whether it has ``**kwargs``."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     out = parameters.get("out")
@@ -261,27 +269,27 @@ def _signature(function: AnyFunction) -> tuple[frozenset[str], int, bool]:
 
 
 def out_position(function: AnyFunction) -> int:
-    """At which position an implementation takes ``out``; -1: by no position."""
+    """Return the position of the parameter ``out`` of an implementation; -1 if it has no position."""
     return _signature(function)[1]
 
 
 def implementation(function: AnyFunction, operands: tuple[object, ...]) -> AnyFunction:
-    """What computes a NumPy function on array-likes, loaded if need be.
+    """Return the implementation of a NumPy function, after importing its module if necessary.
 
     Raises:
-        NotImplementedError: nothing does.
+        NotImplementedError: the function has no implementation.
     """
-    ours = FUNCTIONS.get(function)
-    if ours is None:
+    found = FUNCTIONS.get(function)
+    if found is None:
         load(function.__module__ if function.__module__ in LATER else "numpy")
-        ours = FUNCTIONS.get(function)
-    if ours is None:
+        found = FUNCTIONS.get(function)
+    if found is None:
         raise errors.no_rule_for_numpy(function.__name__, operands)
-    return ours
+    return found
 
 
 def _put(name: str, out: object, result: AnyArray, casting: Any = "same_kind", fixed: int = -1) -> AnyArray:
-    """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
+    """Write a result into the tensor passed as ``out=``, recorded."""
     target = out[0] if isinstance(out, tuple) else out
     if not hasattr(target, "copy_"):
         raise errors.out_is_plain_array(name, target)
@@ -290,28 +298,30 @@ def _put(name: str, out: object, result: AnyArray, casting: Any = "same_kind", f
 
 
 def check_out(name: str, target: Any, result: AnyArray, casting: Casting, fixed: int) -> None:
-    """Raise if a result does not fit the shape of what ``out=`` names, or may not be cast to its dtype, as NumPy does.
+    """Raise if a result does not fit the shape of the ``out=`` argument, or cannot be cast to its dtype, as NumPy does.
 
     Args:
         fixed: see ``fixed_axes``.
     """
-    shape, wanted = shape_of(result), shape_of(target)
-    pairs = enumerate(zip(shape[::-1], wanted[::-1], strict=False))
-    stretches = len(shape) <= len(wanted) and all(n == m or (n == 1 and k >= fixed) for k, (n, m) in pairs)
-    if shape != wanted and (fixed < 0 or not stretches):
-        raise errors.array_output_shape(f"np.{name}(out=)", tuple(wanted), tuple(shape))
-    have, want = dtype_of(result), dtype_of(target)
-    if not np.can_cast(have, want, casting):
-        raise TypeError(f"Cannot cast ufunc {name!r} output from {have!r} to {want!r} with casting rule {casting!r}")
+    shape, target_shape = shape_of(result), shape_of(target)
+    pairs = enumerate(zip(shape[::-1], target_shape[::-1], strict=False))
+    broadcasts = len(shape) <= len(target_shape) and all(n == m or (n == 1 and k >= fixed) for k, (n, m) in pairs)
+    if shape != target_shape and (fixed < 0 or not broadcasts):
+        raise errors.array_output_shape(f"np.{name}(out=)", tuple(target_shape), tuple(shape))
+    dtype, target_dtype = dtype_of(result), dtype_of(target)
+    if not np.can_cast(dtype, target_dtype, casting):
+        raise TypeError(
+            f"Cannot cast ufunc {name!r} output from {dtype!r} to {target_dtype!r} with casting rule {casting!r}"
+        )
 
 
 def plain(x: Any) -> Any:
-    """An array of a subclass, and what can only be an array (a Series of pandas'), as an ordinary array of its memory.
+    """Return an exact ndarray of the same memory for subclasses of ndarray and for objects with ``__array__`` (pandas).
 
-    Another library's array is ``Foreign``. Anything else is returned as it is.
+    Wrap another library's array in ``Foreign``. Return any other object unchanged.
 
     Raises:
-        TypeError: a matrix or a masked array of NumPy's, whose operations mean something else; a sparse matrix of SciPy's.
+        TypeError: for np.matrix and np.ma arrays, whose operators have different meanings, and for SciPy sparse matrices.
     """
     if type(x) is ndarray:
         return x
@@ -319,67 +329,69 @@ def plain(x: Any) -> Any:
     if is_foreign(kind):
         return FOREIGN[0](x)
     if is_container(kind) and hasattr(x, "dims"):
-        return plain(x.data)  # xarray's: of the values alone
+        return plain(x.data)  # an xarray object: its values
     if not isinstance(x, ndarray):
-        data = hasattr(x, "__array__") and not (hasattr(x, "__array_function__") or isinstance(x, (np.generic, type)))
-        if not data and kind.__module__.startswith("scipy.sparse."):
+        is_data = hasattr(x, "__array__") and not (
+            hasattr(x, "__array_function__") or isinstance(x, (np.generic, type))
+        )
+        if not is_data and kind.__module__.startswith("scipy.sparse."):
             raise errors.sparse_in_function(x)
-        return np.asarray(x) if data else x
-    if _means_else(kind):
+        return np.asarray(x) if is_data else x
+    if _has_other_operators(kind):
         raise errors.special_array(kind)
     return np.asarray(x)
 
 
-#: what stands around other libraries' arrays: ``tape.foreign.Foreign``, which is a class of what is below
+#: the wrapper of other libraries' arrays: ``tape.foreign.Foreign``, which derives from ``ArrayLike``
 FOREIGN: list[Callable[[Any], ArrayLike]] = []
 
 
 def as_is(x: object) -> Any:
-    """As ``np.asarray``, but for another library's array, which is not read."""
+    """Return ``np.asarray(x)``; wrap another library's array without converting it."""
     found = plain(x)
     return found if isinstance(found, ArrayLike) else np.asarray(found)
 
 
 def as_array(x: object, dtype: DTypeLike = None) -> NumpyArray:
-    """``np.asarray``, but for what ``plain`` refuses."""
+    """Return ``np.asarray(x, dtype)``; raise for the types for which ``plain`` raises."""
     return np.asarray(plain(x), dtype)
 
 
 def check_kinds(kinds: Any) -> None:
-    """Raise for what ``plain`` refuses among the types of a function's operands."""
+    """Raise if the types of a function's operands include a subclass of ndarray for which ``plain`` raises."""
     for kind in kinds:
-        if kind is not ndarray and issubclass(kind, ndarray) and _means_else(kind):
+        if kind is not ndarray and issubclass(kind, ndarray) and _has_other_operators(kind):
             raise errors.special_array(kind)
 
 
 @functools.cache
-def _means_else(kind: Any) -> bool:
-    """Whether a subclass of ndarray is one of NumPy's that compute something else. (Loading numpy.ma takes a while.)"""
-    return any((c.__module__, c.__name__) in _ELSE for c in kind.__mro__)
+def _has_other_operators(kind: Any) -> bool:
+    """Return whether a type derives from np.matrix or MaskedArray. (Compares names, because numpy.ma is slow to import.)"""
+    return any((c.__module__, c.__name__) in _OTHER_OPERATORS for c in kind.__mro__)
 
 
-_ELSE = {("numpy", "matrix"), ("numpy.ma", "MaskedArray")}
+_OTHER_OPERATORS = {("numpy", "matrix"), ("numpy.ma", "MaskedArray")}
 
 
 def detached(x: object) -> Any:
-    """Any value, cut off from every derivative: tensors and interpreters' values know how; arrays are."""
+    """Return a value without derivatives at any level."""
     if isinstance(x, ArrayLike):
         return x.detached()
     return x.detach() if hasattr(x, "detach") else x
 
 
 def memory_of(x: Any) -> NumpyArray:
-    """The array that a tensor or an array-like has its values in, whatever is around it."""
+    """Return the innermost array, which holds the values of a tensor or an array-like."""
     while not isinstance(x, np.ndarray):
         x = x.inside if isinstance(x, ArrayLike) else x._raw
     return x
 
 
 def holds_of(x: Any, question: Callable[[Any], object]) -> bool:
-    """Whether something is so for the numbers of any value, of all examples at once. A recording relies on the answer.
+    """Evaluate a predicate on the values of ``x``, of all examples at once. A trace is guarded on the result.
 
     Args:
-        question: from an array to an array of one boolean, always the same function (or an equal one).
+        question: a function from an array to an array of one boolean; equal in each call.
     """
     while not isinstance(x, (np.ndarray, np.generic)):
         if getattr(type(x), "stands_for_array", False):
@@ -389,27 +401,27 @@ def holds_of(x: Any, question: Callable[[Any], object]) -> bool:
 
 
 def strides_of(x: Any) -> tuple[int, ...]:
-    """The ``own_strides`` of a tensor, an array-like or an array."""
+    """Return the ``own_strides`` of a tensor, an array-like or an array."""
     data = getattr(x, "_raw", x)
     return tuple(data.own_strides if isinstance(data, ArrayLike) else data.strides)
 
 
 def on_numbers(x: Any, function: Callable[[Any], Any]) -> Any:
-    """What a function of plain arrays gives for any value: one without a derivative, that leaves leading axes alone."""
+    """Apply a function of arrays to the values of ``x``, without derivatives. It must support additional leading axes."""
     if isinstance(x, np.ndarray):
         return function(x)
     return x.on_numbers(function) if isinstance(x, ArrayLike) else on_numbers(x._raw, function)
 
 
 class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
-    """Base of the interpreters' values: everything a rule may ask of an array, in terms of NumPy's functions."""
+    """Base class of the interpreters' values: the array interface that rules use, implemented by NumPy functions."""
 
     __slots__ = ()
     __array_priority__ = 100.0
     __array_ufunc__ = array_ufunc
     __array_function__ = array_function
 
-    wraps = False  # whether what is inside are the same values, of a lower level, and maybe of all examples
+    wraps = False  # whether ``inside`` has the same values at a lower level, possibly those of all examples
     level: int
     shape: tuple[int, ...]
     dtype: NumpyDType
@@ -437,84 +449,84 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         return self if self.dtype == dtype else np.astype(self, dtype)  # type: ignore[call-overload]
 
     def as_argument(self) -> Any:
-        """The value as an argument of a transformation, for which every number is an array."""
+        """Return the value as an argument of a transformation, which treats numbers as arrays."""
         return self
 
     def detached(self) -> Any:
-        """The value cut off from every derivative that is being taken of it."""
+        """Return the value without derivatives at any level."""
         raise NotImplementedError
 
     def as_variable(self) -> Any:
-        """The value as one that a derivative is taken by."""
+        """Return the value as an independent variable of a derivative."""
         return self
 
     @property
     def inside(self) -> AnyArray:
-        """What this holds the values in: an array, a tensor or another array-like."""
+        """The array, tensor or array-like that holds the values."""
         raise NotImplementedError
 
     def with_inside(self, inside: AnyArray) -> Any:
-        """Return this value with other ``inside``, of the same shape and dtype."""
+        """Return this value with another ``inside`` of the same shape and dtype."""
         raise NotImplementedError
 
     def on_numbers(self, function: Callable[[Any], object]) -> Any:
-        """See the function of this name."""
+        """See the function ``on_numbers``."""
         raise NotImplementedError
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Steps between neighbours in memory, in bytes, as NumPy counts them."""
+        """The strides in bytes, as in NumPy."""
         inside = self.inside
-        around = inside if isinstance(inside, ArrayLike) else memory_of(inside)
-        return around.strides[-len(self.shape) :] if self.shape else ()
+        memory = inside if isinstance(inside, ArrayLike) else memory_of(inside)
+        return memory.strides[-len(self.shape) :] if self.shape else ()
 
     @property
     def own_strides(self) -> tuple[int, ...]:
-        """The strides, without what lies between the elements that belongs to others: to other examples of a vmap."""
+        """The strides of one example's value, as if the other examples of a vmap were not interleaved with it."""
         return self.strides
 
     def concrete(self) -> NumpyArray | None:
-        """The plain array of the values, for code that does better with the numbers; None where there is no single one."""
+        """Return the values as an ndarray, for code that can use them; None if there is no single array."""
         return None
 
     def read(self) -> NumpyArray | None:
-        """The plain array of the values, for code that cannot do without the numbers; None where there is no single one."""
+        """Return the values as an ndarray, for code that requires them; None if there is no single array."""
         return self.concrete()
 
     @property
     def readable(self) -> bool:
-        """Whether there are numbers to read."""
+        """Whether ``concrete`` returns an array."""
         return self.concrete() is not None
 
     @property
     def moving(self) -> bool:
-        """Whether it carries a derivative, a tangent or a history, at any level."""
+        """Whether the value has a tangent or a history, at any level."""
         inside = self.inside
         return bool(getattr(inside, "moving", False) or getattr(inside, "requires_grad", False))
 
     @property
     def recorded(self) -> Any:
-        """The tensor inside whose history is the history of a tensor around this; None where there is none."""
+        """The inner tensor whose history is the history of a tensor with this data; None if there is none."""
         return None
 
     @classmethod
     def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
-        """See ``tape.inplace``: one of the two is a value of this kind and level, the other may be of a lower one."""
+        """Implement ``tape.inplace.with_numbers``: one of the two is a value of this type and level, the other may be lower."""
         raise NotImplementedError
 
     def requiring(self, tensor: object, value: bool) -> bool:
-        """Set ``requires_grad`` of a tensor around this, where that is not for the tensor itself to do: then True."""
+        """Set ``requires_grad`` of a tensor with this data, and return True; False if the tensor must set it itself."""
         return False
 
-    shown: Any = None  # the plain array that a value prints as
+    shown: Any = None  # the array that is printed for the value
 
-    notes_holders = False  # whether ``held_by`` wants to be called
+    notes_holders = False  # whether ``held_by`` must be called
 
     def held_by(self, tensor: object) -> None:
-        """Called when a tensor gets this as its data."""
+        """Handle that a tensor gets this value as its data."""
 
     def described(self, suffixes: list[str]) -> str:
-        """What a tensor around this prints as."""
+        """Return the printed form of a tensor with this data."""
         return f"tensor({self!r})"
 
     def __len__(self) -> int:

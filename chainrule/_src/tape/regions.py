@@ -247,7 +247,7 @@ def _fewest(size: int) -> int:
 
 
 def sweep_region(
-    this: Any,
+    state: Any,
     node: Node | Output,
     g: NumpyArray,
     order: list[Any],
@@ -257,7 +257,7 @@ def sweep_region(
 ) -> bool:
     """Sweep the elementwise region that starts at ``node`` and return True, if that is faster than single nodes."""
     if (
-        this.create_graph
+        state.create_graph
         or node.hooks is not None
         or (SPECIAL and LOCAL.watch is not None)
         or type(node) is Output
@@ -267,7 +267,7 @@ def sweep_region(
         or not g.flags.c_contiguous
     ):
         return False
-    region = find(node, g, order, pending, this.wanted, this.useful)
+    region = find(node, g, order, pending, state.wanted, state.useful)
     grads = region.sweep(pending)
     if grads is None:
         outside_regions.update(region.members)
@@ -277,8 +277,8 @@ def sweep_region(
         pending.pop(member, None)
     pending.update(grads)
     owned.update(grads)
-    if not this.retain_graph:
+    if not state.retain_graph:
         for member in region.members:
             if member.saved:
-                member.saved = this.freed
+                member.saved = state.freed
     return True

@@ -156,14 +156,16 @@ def saved_tensors(node: Node) -> Saved:
     saved = unpack(node.saved)
     if len(prim.outputs) == 1 and not prim.variadic:
         edges = node.edges
-        return tuple([_rewrap(value, node if at < 0 else edges[at]) for at, value in zip(prim.save_from, saved)])
+        return tuple(
+            [_rewrap(value, node if source < 0 else edges[source]) for source, value in zip(prim.save_from, saved)]
+        )
     tensors: list[object] = []
-    for name, at, value in zip(prim.saves, prim.save_from, saved):
-        if at >= 0:
+    for name, source, value in zip(prim.saves, prim.save_from, saved):
+        if source >= 0:
             if prim.variadic:
                 tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))
             else:
-                tensors.append(_rewrap(value, node.edges[at]))
+                tensors.append(_rewrap(value, node.edges[source]))
         elif value is None:
             tensors.append(None)
         else:

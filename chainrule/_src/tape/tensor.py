@@ -34,7 +34,7 @@ from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
 from chainrule._src.tape.node import Edge, Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
 from chainrule._src.tape.others import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc, detached, plain
-from chainrule._src.tape.versions import apart, version_of
+from chainrule._src.tape.versions import alias_with_own_versions, version_of
 
 ndarray = np.ndarray
 _CPU = device("cpu")
@@ -317,8 +317,8 @@ class Tensor(Methods):
             return bool(_inside(self, "retains_grad"))
         if type(edge) is Leaf or edge is None or edge.hooks is None:
             return False
-        kept = edge.hooks.retain
-        return kept is not None and kept() is self
+        retaining = edge.hooks.retain
+        return retaining is not None and retaining() is self
 
     def retain_grad(self) -> None:
         """Store this non-leaf's gradient in ``.grad`` during backward passes."""
@@ -374,7 +374,7 @@ class Tensor(Methods):
         """
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.bring(self)
-        out = _alias(self, apart(self._raw) if type(self._raw) is ndarray else detached(self._raw))
+        out = _alias(self, alias_with_own_versions(self._raw) if type(self._raw) is ndarray else detached(self._raw))
         out._cut = self._cut if self._edge is None else errors.DATA
         share_memory(out, self)
         return out
@@ -388,7 +388,7 @@ class Tensor(Methods):
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
             raise errors.data_dtype(value._raw.dtype)
         data: Any = self._raw
-        new: Any = apart(value._raw) if type(value._raw) is ndarray else detached(value._raw)
+        new: Any = alias_with_own_versions(value._raw) if type(value._raw) is ndarray else detached(value._raw)
         if type(data) is not ndarray:
             if (new.shape, new.dtype) == (data.shape, data.dtype):
                 highest = new if getattr(new, "level", 0) > data.level else data

@@ -58,28 +58,28 @@ ZERO: Any = object()  # a zero gradient of any shape, for an edge that only ties
 
 
 def add_zeros_at_ties(
-    this: Any, reached: list[Edge], leaves: list[tuple[Leaf, AnyArray]], accumulate: bool, torch_api: bool
+    state: Any, reached: list[Edge], leaves: list[tuple[Leaf, AnyArray]], accumulate: bool, torch_api: bool
 ) -> None:
     """Add zeros to the results of a sweep for edges that only ties reach.
 
     Args:
-        this: the ``Sweep``.
+        state: the ``Sweep``.
         reached: the edges that can be reached from the visited ties.
         leaves: the gradients of leaves, extended by zeros.
         torch_api: capture ``ZERO`` for edges that are no leaves.
     """
-    captured = this.captured
+    captured = state.captured
     leaves_with_grad = {leaf for leaf, _ in leaves}
     for edge in reached:
-        if this.wanted is not None and (edge not in this.wanted or edge in captured):
+        if state.wanted is not None and (edge not in state.wanted or edge in captured):
             continue
         if type(edge) is Leaf:
             zeros = zeros_beside(edge.data, shape_of(edge.data), edge.data.dtype)
-            if this.wanted is not None:
+            if state.wanted is not None:
                 captured[edge] = zeros
             if accumulate and edge not in leaves_with_grad:
                 leaves.append((edge, zeros))
-        elif this.wanted is not None and torch_api:
+        elif state.wanted is not None and torch_api:
             captured[edge] = ZERO
 
 

@@ -1,4 +1,4 @@
-"""Trying the eager path in C before anything relies on it: three operations and their gradients, by Python and by C."""
+"""A self-test of the C extension at import: three operations and their gradients, in Python and in C."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 
 def start() -> None:
-    """Have ordinary operations done in C, if they leave what Python's leave."""
+    """Switch on the fast path in C, if it records the same nodes and computes the same gradients as Python."""
     if LOOPS is None:
         return
     try:
         expected = _leaves()
         LOOPS.switch_on(True)
         found = _leaves()
-        problem = "" if found == expected else f"they leave {found} where Python's leave {expected}"
-    except Exception as error:  # whatever it is: there is another way
+        problem = "" if found == expected else f"they record {found} where Python records {expected}"
+    except Exception as error:  # on any failure, operations run in Python
         problem = f"they raise {type(error).__name__}: {error}"
     if problem:
         LOOPS.switch_on(False)
@@ -30,7 +30,7 @@ def start() -> None:
 
 
 def _leaves() -> list[Any]:
-    """What three operations leave on the tape, and their gradients."""
+    """Run three operations and a backward pass. Return the fields of their nodes, and the gradients."""
     x, y = wrap(np.array([[0.3, -0.0], [2.0, 1e-3]])), wrap(np.array([0.7, -1.9]))
     x._edge, y._edge = Leaf(x), Leaf(y)
     end: Any = ((x * y).tanh() + x).sum()
@@ -40,7 +40,10 @@ def _leaves() -> list[Any]:
     for edge in edges:
         if type(edge) is not Leaf:
             notes += [edge.prim.name, edge.params, edge.in_avals, edge.hooks, edge.seq - first, edge.code, edge.lasti]
-            notes += [[_bits(value) for value in edge.saved], [type(below).__name__ for below in edge.edges]]
+            notes += [
+                [_bits(value) for value in edge.saved],
+                [type(operand_edge).__name__ for operand_edge in edge.edges],
+            ]
             edges += edge.edges
     engine.sweep([end._edge], [np.ones(())], retain_graph=False, create_graph=False)
     return [*notes, _bits(x._grad), _bits(y._grad), x._edge.added]

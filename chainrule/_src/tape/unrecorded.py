@@ -1,4 +1,4 @@
-"""Results that are not on the tape: tensors without an edge, which know why."""
+"""Results of operations that are not recorded: tensors without an edge, whose ``_cut`` records the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chainrule._src.tape.view import viewed
 
 
 def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: object, needs: bool, params: Params) -> Any:
-    """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
+    """Return tensors without an edge, whose ``_cut`` records where the path to a tensor that requires grad was cut."""
     cut = None
     if LOCAL.mode.silent:
         pass
@@ -39,13 +39,13 @@ def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: object, nee
 
 
 def check_inference(prim: Primitive, operands: Sequence[object], saved: Saved) -> None:
-    """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
+    """Raise if an inference tensor would be saved: it has no version, so an overwrite could not be detected."""
     for x in operands:
         if type(x) is InferenceTensor and any(value is x._raw for value in saved):
             raise errors.inference_saved(prim.name)
 
 
 def check_has_derivative(prim: Primitive, out: AnyArray) -> None:
-    """Raise for a result in whole units of time, which is cut off from what carries a derivative."""
+    """Raise for a datetime64 or timedelta64 result, through which no derivative flows."""
     if out.dtype.kind in "mM":
         raise errors.time_in_derivative(prim.name, out.dtype)

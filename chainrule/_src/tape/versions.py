@@ -88,7 +88,7 @@ def owner(array: NumpyArray) -> Any:
     return array
 
 
-def apart(array: NumpyArray) -> NumpyArray:
+def alias_with_own_versions(array: NumpyArray) -> NumpyArray:
     """Return an array of the same memory with a write record of its own (for ``tensor.data``)."""
     lender = owner(array).base
     if type(lender) is memoryview:  # repeated calls must not build a chain

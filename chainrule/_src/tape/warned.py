@@ -29,8 +29,8 @@ _umath: Any = importlib.import_module("numpy._core.umath") if hasattr(np, "_core
 #: NumPy's context variable of the error state; None before NumPy 2
 VARIABLE: Any = getattr(_umath, "_extobj_contextvar", None)
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
-#: id of the user's error state -> that error state, and the one that is set while this package computes
-_twins: dict[int, tuple[object, object]] = {}
+#: id of the user's error state -> that error state, and the one to set while this package computes
+_package_states: dict[int, tuple[object, object]] = {}
 _registries: dict[str, Registry] = {}  # file -> warning registry, for files whose module is not loaded
 
 
@@ -39,13 +39,13 @@ class Writer:
 
     Args:
         modes: the user's settings of ``np.errstate``.
-        treatment: the user's error state.
+        error_state: the user's error state.
     """
 
-    __slots__ = ("modes", "treatment")
+    __slots__ = ("error_state", "modes")
 
-    def __init__(self, modes: Params, treatment: object) -> None:
-        self.modes, self.treatment = modes, treatment
+    def __init__(self, modes: Params, error_state: object) -> None:
+        self.modes, self.error_state = modes, error_state
 
     def __call__(self, kind: str, flag: int) -> object:
         return self.modes["call"](kind, flag)
@@ -58,22 +58,22 @@ class Writer:
         return None
 
 
-def twin_of(treatment: object) -> object:
+def twin_of(error_state: object) -> object:
     """Return the error state to set while this package computes, given the user's; None if the user's needs no change."""
-    entry = _twins.get(id(treatment))
-    if entry is None or entry[0] is not treatment:
-        entry = (treatment, _state_with_writer(treatment))
-        if len(_twins) >= 16:
-            _twins.clear()
-        _twins[id(treatment)] = entry
+    entry = _package_states.get(id(error_state))
+    if entry is None or entry[0] is not error_state:
+        entry = (error_state, _state_with_writer(error_state))
+        if len(_package_states) >= 16:
+            _package_states.clear()
+        _package_states[id(error_state)] = entry
     return entry[1]
 
 
-def _state_with_writer(treatment: object) -> object:
+def _state_with_writer(error_state: object) -> object:
     modes = _umath._get_extobj_dict()
     logged = {kind: "log" for kind in _KINDS.values() if modes[kind] == "warn"}
     return (
-        _umath._make_extobj(**logged, call=Writer(modes, treatment))
+        _umath._make_extobj(**logged, call=Writer(modes, error_state))
         if logged and type(modes["call"]) is not Writer
         else None
     )
@@ -89,7 +89,7 @@ def given() -> object:
     if VARIABLE is None:
         return tuple(np.geterr().items())
     writer: Any = np.geterrcall()
-    return writer.treatment if type(writer) is Writer else VARIABLE.get()
+    return writer.error_state if type(writer) is Writer else VARIABLE.get()
 
 
 def modes() -> dict[str, str]:
@@ -107,11 +107,11 @@ def is_ours(prim: Primitive) -> bool:
 def at_users_line(function: AnyFunction, *args: object) -> Any:
     """Call a function. NumPy's warnings in it name the user's line."""
     users_state = None if VARIABLE is None else VARIABLE.get()
-    twin = None if VARIABLE is None else twin_of(users_state)
-    if twin is None:
+    package_state = None if VARIABLE is None else twin_of(users_state)
+    if package_state is None:
         return function(*args)
     try:
-        VARIABLE.set(twin)
+        VARIABLE.set(package_state)
         return function(*args)
     finally:
         VARIABLE.set(users_state)
