@@ -109,9 +109,7 @@ def test_complex_matrices():
 
 def test_riccati_of_other_equations():
     x = cr.Array(np.eye(2))
-    with pytest.raises(
-        NotImplementedError, match=r"solve_continuous_are\(e=\): only the equation with a, b, q and r"
-    ):
+    with pytest.raises(NotImplementedError, match=r"solve_continuous_are\(e=\): only the equation with a, b, q and r"):
         ours.solve_continuous_are(x, x, x, x, e=2 * np.eye(2))
 
 
