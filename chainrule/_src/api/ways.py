@@ -1,7 +1,7 @@
 """Learning the way of a call: which rows a function of NumPy's applies to which values, with which parameters.
 
 Functions that are declared ``by_shape`` depend on shapes and static arguments alone. When such a call comes for the second time, it is
-watched here once more; what it recorded is done again by C (``native/ways.c``), and compared with what Python left. If they are the
+watched here once more; what it recorded is done again by C (``native/dispatch_cache.c``), and compared with what Python left. If they are the
 same in every respect, such calls go this way from then on.
 """
 
@@ -71,7 +71,7 @@ def learn(
     operands: tuple[AnyArray, ...],
     result: Array,
 ) -> tuple[Any, ...] | None:
-    """The way of a call, as ``native/ways.c`` has it; None if there is none that leaves the same.
+    """The way of a call, as ``native/dispatch_cache.c`` has it; None if there is none that leaves the same.
 
     Args:
         names: those of the last arguments.

@@ -1,7 +1,7 @@
 """LU factors that several steps of a plan share: which loops do, and the memory that holds the factors.
 
 A loop of ``np.linalg`` that factors its matrix has another one that looks first whether a matrix with these bits was factored before
-(`native/factors.c`). It takes its place where several steps of a plan read the same matrix.
+(`native/lu_cache.c`). It takes its place where several steps of a plan read the same matrix.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* Eager operations in C: what values.c (numbers), tape.c (nodes and tensors), row.c (a row of the table: its value and
+/* Eager operations in C: what eager_kernels.c (numbers), tape.c (nodes and tensors), primitive.c (a row of the table: its value and
    its rules as programs of loops), operation.c (what users call) and sweep.c (the backward pass) share.
 
    Python says what is computed, and is the reference: every function here does what a Python one does, in the ordinary case,
@@ -74,7 +74,7 @@ PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t na
 /* warn of floating-point exceptions, or raise, as NumPy is told to: -1 with an error */
 int give_errors(const char *name, int found);
 
-/* ---- values.c */
+/* ---- eager_kernels.c */
 
 typedef struct {
     InnerLoop fn;
@@ -124,7 +124,7 @@ enum { INPUTS = 8, CONSTANTS = 8, MOST_STEPS = 24, VALUES = INPUTS + CONSTANTS +
 enum { ELEMENTS, SUMS, MAXIMA, CORES }; /* of a step: elements; sums or maxima of rows, or the loop of a gufunc of rows */
 typedef struct {
     Loop loop;
-    PyObject *ufunc;                 /* keeps the loop alive; NULL for a loop of values.c */
+    PyObject *ufunc;                 /* keeps the loop alive; NULL for a loop of eager_kernels.c */
     PyObject *operation, *exchanged; /* the same on tensors, which records; where the first operand is a number: on the others, the number last */
     int nin, from[3], size, exact, slot; /* size: bytes of an element of the result; slot: where it is kept */
     int form;                            /* how it goes along the last axis: see below */
@@ -171,7 +171,7 @@ PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place pla
 PyObject *user_line(Place place); /* a Where, or None */
 int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode); /* have the tensor be a view of the other */
 
-/* ---- row.c */
+/* ---- primitive.c */
 
 #define MOST_SAVED 4
 typedef struct Variant Variant;
@@ -207,7 +207,7 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
 int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, Place place);
 #define MOST_OPERANDS 16 /* of an operation whose rule runs here */
 
-/* ---- structure.c: NULL (or 0) without an error where Python has to do it */
+/* ---- structural.c: NULL (or 0) without an error where Python has to do it */
 
 #define MOST_ARGS 16
 PyObject *sum_axes(PyObject *x, PyObject *params);
@@ -234,7 +234,7 @@ int is_operation(PyObject *object);
 
 PyObject *opened(PyObject *x); /* the tensor of an Array, borrowed; anything else itself */
 
-/* ---- ways.c */
+/* ---- dispatch_cache.c */
 
 enum { MOST_WORDS = 160, MOST_OPERANDS_OF_CALL = 16 };
 /* A call as the key of a cache, with its tensors and plain arrays (owned until drop_call). */

@@ -6,7 +6,7 @@
 #include <Python.h>
 #include <numpy/npy_common.h>
 
-/* the signature of every inner loop: NumPy's, SciPy's, ours (own.c) */
+/* the signature of every inner loop: NumPy's, SciPy's, ours (kernels.c) */
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* of the words and of what Python calls; native/code.py has the same number */
@@ -15,10 +15,10 @@ typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *str
 #define MAX_ARGS 32
 #define MAX_OUTER 64
 
-/* own.c: a new dict, name -> address */
+/* kernels.c: a new dict, name -> address */
 PyObject *own_loops(void);
 
-/* factors.c */
+/* lu_cache.c */
 PyObject *use_lapack(PyObject *self, PyObject *args);
 void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
@@ -29,12 +29,12 @@ void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *class_version(PyObject *self, PyObject *cls);
 
-/* quiet.c */
+/* frame_tracing.c */
 PyObject *quieten(PyObject *self, PyObject *begin);
 PyObject *mark_quiet(PyObject *self, PyObject *code);
 PyObject *tell(PyObject *self, PyObject *begin);
 
-/* code.c */
+/* interpreter.c */
 typedef struct {
     double work;      /* about how many element operations the code does */
     npy_intp scratch; /* bytes that its groups want at bases[1] */
@@ -52,7 +52,7 @@ int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases);
 int run_steps(const npy_intp *step, const npy_intp *end, char **bases);
 const char *survey_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, Survey *survey);
 
-/* rolled.c */
+/* loop_executor.c */
 #define ROLLED_HEAD 5
 int run_rolled(const npy_intp *step, char **bases);
 const char *survey_rolled(const npy_intp *step, npy_intp nbases, Survey *survey);

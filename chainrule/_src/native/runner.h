@@ -43,7 +43,7 @@ char *take_arena(Runner *self); /* NULL where there is no memory */
 void keep_arena(Runner *self, char *arena);
 char *aligned(char *address);
 
-/* shared.c: the type SharedUfunc */
+/* parallel_ufunc.c: the type SharedUfunc */
 extern PyType_Spec shared_ufunc_spec;
 
 /* lowlevel.c: a method of Runner */

@@ -23,7 +23,7 @@ PyObject *trace_program(const Recording *recording, const Program *program, PyOb
 PyObject *row_name(const Recording *recording);                           /* borrowed: the operation that a rule is called for, or "" */
 PyObject *as_tensor_data(const Recording *recording, PyObject *traced);   /* takes over: an array for one of NumPy's scalars */
 PyObject *any_array_of_traced(const Recording *recording, PyObject *x);   /* borrowed: as array_of_traced, also of NumPy's scalars */
-/* row.c: the value of a row that is no ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
+/* primitive.c: the value of a row that is no ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_row_value(const Recording *recording, Row *row, PyObject *const *arrays, PyObject *const *operands, int n);
 int trace_row_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
 /* Note that a tensor holds an array: KnownArrays.note_holder. */

@@ -108,7 +108,7 @@ class Primitive:
         listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
         tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
-        in_c: what native/row.c knows of the row; unset until that asks.
+        in_c: what native/primitive.c knows of the row; unset until that asks.
         structure: what the local Jacobian looks like: a word or subscripts (``rules.structure`` has them all), a function
             from the parameters to these, or one of them for each operand.
         moves: whether the value only moves elements, so that what it does to positions says where they go.

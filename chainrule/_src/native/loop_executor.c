@@ -1,7 +1,7 @@
 /* Steps that are done again and again (ROLLED): the same words each time, and bases that move.
 
    A base of its own is another base, of the code or of what is rolled around it, plus `step` bytes for each time before; in a ring
-   of some length it goes back to the beginning. code.c says where its words are. */
+   of some length it goes back to the beginning. interpreter.c says where its words are. */
 
 #include "loops.h"
 

@@ -9,7 +9,7 @@
        0 GROUP, 1 words of the step, 2 nsteps, 3 rows, 4 block, 5 n, 6 split, 7 scratch bytes,
        nsteps x (words, loop, data, nargs, flat, nargs strides, nargs x (base, offset, advance, row))
 
-   ROLLED, steps that are done `count` times, with bases that move (rolled.c):
+   ROLLED, steps that are done `count` times, with bases that move (loop_executor.c):
        0 ROLLED, 1 words of the step, 2 count, 3 nmoves, 4 the number of the first of its bases,
        nmoves x (base, step, length of the ring or 0, place in it), the steps */
 
