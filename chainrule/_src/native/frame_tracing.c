@@ -9,59 +9,59 @@
 /* where a frame's record has its code, in words */
 #define CODE_WORD 4
 
-static Py_ssize_t mark = -1;          /* which extra word of a code object says that it is quiet */
-static PyThreadState *watched = NULL; /* the thread that is watched */
-static int depth = 0;                 /* how many who watch there are, one within the other */
-static int quiet = 0;                 /* whether it is in quiet code now */
-static _PyFrameEvalFunction before = NULL;
+static Py_ssize_t code_extra_index = -1;          /* which extra word of a code object says that it is quiet */
+static PyThreadState *traced_thread = NULL; /* the thread that is watched */
+static int enable_count = 0;                 /* how many who watch there are, one within the other */
+static int is_suspended = 0;                 /* whether it is in quiet code now */
+static _PyFrameEvalFunction original_evaluate = NULL;
 
-static int is_quiet(struct _PyInterpreterFrame *frame) {
+static int is_untraced(struct _PyInterpreterFrame *frame) {
     void *found = NULL;
-    return _PyCode_GetExtra(((PyObject **)frame)[CODE_WORD], mark, &found) == 0 && found != NULL;
+    return _PyCode_GetExtra(((PyObject **)frame)[CODE_WORD], code_extra_index, &found) == 0 && found != NULL;
 }
 
-static PyObject *evaluate(PyThreadState *thread, struct _PyInterpreterFrame *frame, int throwing) {
+static PyObject *evaluate_frame(PyThreadState *thread, struct _PyInterpreterFrame *frame, int throwing) {
     PyObject *result;
-    int enters;
-    if (thread != watched || (enters = is_quiet(frame)) == quiet) return before(thread, frame, throwing);
-    quiet = enters;
-    if (enters) PyThreadState_EnterTracing(thread);
+    int untraced;
+    if (thread != traced_thread || (untraced = is_untraced(frame)) == is_suspended) return original_evaluate(thread, frame, throwing);
+    is_suspended = untraced;
+    if (untraced) PyThreadState_EnterTracing(thread);
     else PyThreadState_LeaveTracing(thread);
-    result = before(thread, frame, throwing);
-    if (enters) PyThreadState_LeaveTracing(thread);
+    result = original_evaluate(thread, frame, throwing);
+    if (untraced) PyThreadState_LeaveTracing(thread);
     else PyThreadState_EnterTracing(thread);
-    quiet = !enters;
+    is_suspended = !untraced;
     return result;
 }
 
 /* quieten(begin): from now on, or no longer, marked code of this thread runs unwatched; whether there is such a way here. */
-PyObject *quieten(PyObject *module, PyObject *begin) {
+PyObject *enable_untraced(PyObject *module, PyObject *begin) {
     PyThreadState *thread = PyThreadState_Get();
     PyInterpreterState *interpreter = PyThreadState_GetInterpreter(thread);
-    int starts = PyObject_IsTrue(begin);
+    int enable = PyObject_IsTrue(begin);
     (void)module;
-    if (starts < 0) return NULL;
-    if (mark < 0) mark = _PyEval_RequestCodeExtraIndex(NULL);
-    if (mark < 0 || (watched != NULL && watched != thread)) Py_RETURN_FALSE;
-    if (starts && depth++ == 0) {
-        before = _PyInterpreterState_GetEvalFrameFunc(interpreter);
-        watched = thread;
-        quiet = 0;
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
-    } else if (!starts && depth > 0 && --depth == 0) {
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, before);
-        watched = NULL;
+    if (enable < 0) return NULL;
+    if (code_extra_index < 0) code_extra_index = _PyEval_RequestCodeExtraIndex(NULL);
+    if (code_extra_index < 0 || (traced_thread != NULL && traced_thread != thread)) Py_RETURN_FALSE;
+    if (enable && enable_count++ == 0) {
+        original_evaluate = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+        traced_thread = thread;
+        is_suspended = 0;
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate_frame);
+    } else if (!enable && enable_count > 0 && --enable_count == 0) {
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, original_evaluate);
+        traced_thread = NULL;
     }
     Py_RETURN_TRUE;
 }
 
-PyObject *mark_quiet(PyObject *module, PyObject *code) {
+PyObject *mark_untraced(PyObject *module, PyObject *code) {
     (void)module;
     if (!PyCode_Check(code)) {
         PyErr_SetString(PyExc_TypeError, "only code is quiet");
         return NULL;
     }
-    if (mark >= 0 && _PyCode_SetExtra(code, mark, &mark) < 0) return NULL;
+    if (code_extra_index >= 0 && _PyCode_SetExtra(code, code_extra_index, &code_extra_index) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -71,13 +71,13 @@ PyObject *mark_quiet(PyObject *module, PyObject *code) {
    that need not be looked at; one with a single byte, which is set while the next instruction is to be looked at whatever it is;
    and what is called with the offset of an instruction, or with -1 when the frame ends, and says whether the next one is. */
 
-static PyObject *name_of_trace = NULL;
+static PyObject *f_trace_name = NULL;
 
-static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) {
+static int on_trace_event(PyObject *begin, PyFrameObject *frame, int event, PyObject *arg) {
     PyObject *found, *result = NULL, *offset;
     int at;
     (void)arg;
-    if (what == PyTrace_CALL) {
+    if (event == PyTrace_CALL) {
         Py_INCREF(begin); /* the call may set another trace function */
         result = PyObject_CallOneArg(begin, (PyObject *)frame);
         Py_DECREF(begin);
@@ -85,15 +85,15 @@ static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) 
         if (result == NULL) PyEval_SetTrace(NULL, NULL);
         return result == NULL ? -1 : 0;
     }
-    if (what != PyTrace_OPCODE && what != PyTrace_RETURN) return 0;
-    found = PyObject_GetAttr((PyObject *)frame, name_of_trace);
+    if (event != PyTrace_OPCODE && event != PyTrace_RETURN) return 0;
+    found = PyObject_GetAttr((PyObject *)frame, f_trace_name);
     if (found == NULL) return -1;
     if (!PyTuple_CheckExact(found) || PyTuple_GET_SIZE(found) != 3 || !PyByteArray_CheckExact(PyTuple_GET_ITEM(found, 0)) ||
         !PyByteArray_CheckExact(PyTuple_GET_ITEM(found, 1)) || PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 1)) != 1) {
         Py_DECREF(found);
         return 0;
     }
-    at = what == PyTrace_RETURN ? -1 : PyFrame_GetLasti(frame);
+    at = event == PyTrace_RETURN ? -1 : PyFrame_GetLasti(frame);
     if (at >= 0 && !PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] && at / 2 < PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 0)) &&
         !PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 0))[at / 2]) {
         Py_DECREF(found);
@@ -109,29 +109,29 @@ static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) 
 }
 
 /* tell(begin): have this thread's frames handed to a function when they begin, until sys.settrace(None); whether it can be done here. */
-PyObject *tell(PyObject *module, PyObject *begin) {
+PyObject *trace_frames(PyObject *module, PyObject *begin) {
     (void)module;
-    if (name_of_trace == NULL && (name_of_trace = PyUnicode_InternFromString("f_trace")) == NULL) return NULL;
-    PyEval_SetTrace(told, begin);
+    if (f_trace_name == NULL && (f_trace_name = PyUnicode_InternFromString("f_trace")) == NULL) return NULL;
+    PyEval_SetTrace(on_trace_event, begin);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_TRUE;
 }
 
 #else
 
-PyObject *tell(PyObject *module, PyObject *begin) {
+PyObject *trace_frames(PyObject *module, PyObject *begin) {
     (void)module;
     (void)begin;
     Py_RETURN_FALSE;
 }
 
-PyObject *quieten(PyObject *module, PyObject *begin) {
+PyObject *enable_untraced(PyObject *module, PyObject *begin) {
     (void)module;
     (void)begin;
     Py_RETURN_FALSE;
 }
 
-PyObject *mark_quiet(PyObject *module, PyObject *code) {
+PyObject *mark_untraced(PyObject *module, PyObject *code) {
     (void)module;
     (void)code;
     Py_RETURN_NONE;

@@ -25,26 +25,26 @@
 #define MAYBE_EXCEPTIONS() 1
 #endif
 
-enum { LOOP, GROUP, ROLLED };
-enum { LOOP_WORDS, LOOP_LENGTH, LOOP_FN, LOOP_DATA, LOOP_NARGS, LOOP_NCORE, LOOP_NSTRIDES, LOOP_NOUTER, LOOP_HOW, LOOP_N, LOOP_HEAD = 9 };
+enum { KERNEL, GROUP, LOOP_BODY };
+enum { STEP_KIND, STEP_WORDS, KERNEL_FN, KERNEL_DATA, KERNEL_NARGS, KERNEL_NCORE, KERNEL_NSTRIDES, KERNEL_NOUTER, KERNEL_FLAGS, KERNEL_N, KERNEL_HEAD = 9 };
 enum { SPLIT = 1, CHECKED = 2 }; /* how a LOOP is run */
 enum { GROUP_NSTEPS = 2, GROUP_ROWS, GROUP_BLOCK, GROUP_N, GROUP_SPLIT, GROUP_SCRATCH, GROUP_HEAD };
-enum { STEP_LENGTH, STEP_FN, STEP_DATA, STEP_NARGS, STEP_FLAT, STEP_HEAD };
-enum { BASE, OFFSET, ADVANCE, ROW };
+enum { MEMBER_WORDS, MEMBER_FN, MEMBER_DATA, MEMBER_NARGS, MEMBER_FLAT, MEMBER_HEAD };
+enum { BASE, OFFSET, ADVANCE, ROW_STRIDE };
 enum { SCRATCH_BASE = 1 }; /* bases[0] is the arena, bases[1] what a thread needs for a block */
 
 /* elements from which threads share a step */
-#define SHARED_FROM 32768
+#define PARALLEL_FROM 32768
 
 /* ---- floating-point exceptions */
 
 void clear_exceptions(void) { feclearexcept(FE_ALL_EXCEPT); }
 
 int read_exceptions(void) {
-    int found = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
-    if (found == 0) return 0;
-    return (found & FE_DIVBYZERO ? 1 : 0) | (found & FE_OVERFLOW ? 2 : 0) | (found & FE_UNDERFLOW ? 4 : 0) |
-           (found & FE_INVALID ? 8 : 0);
+    int exceptions = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
+    if (exceptions == 0) return 0;
+    return (exceptions & FE_DIVBYZERO ? 1 : 0) | (exceptions & FE_OVERFLOW ? 2 : 0) | (exceptions & FE_UNDERFLOW ? 4 : 0) |
+           (exceptions & FE_INVALID ? 8 : 0);
 }
 
 /* ---- rows */
@@ -82,91 +82,91 @@ typedef struct {
     void *data;
     npy_intp nargs, nouter;
     const npy_intp *dims, *strides, *args, *outer;
-} LoopStep;
+} KernelStep;
 
-static LoopStep read_loop(const npy_intp *step) {
-    LoopStep loop;
-    loop.fn = (InnerLoop)step[LOOP_FN];
-    loop.data = (void *)step[LOOP_DATA];
-    loop.nargs = step[LOOP_NARGS];
-    loop.nouter = step[LOOP_NOUTER];
-    loop.dims = step + LOOP_N;
-    loop.strides = loop.dims + 1 + step[LOOP_NCORE];
-    loop.args = loop.strides + step[LOOP_NSTRIDES];
-    loop.outer = loop.args + 2 * loop.nargs;
-    return loop;
+static KernelStep read_kernel(const npy_intp *step) {
+    KernelStep kernel;
+    kernel.fn = (InnerLoop)step[KERNEL_FN];
+    kernel.data = (void *)step[KERNEL_DATA];
+    kernel.nargs = step[KERNEL_NARGS];
+    kernel.nouter = step[KERNEL_NOUTER];
+    kernel.dims = step + KERNEL_N;
+    kernel.strides = kernel.dims + 1 + step[KERNEL_NCORE];
+    kernel.args = kernel.strides + step[KERNEL_NSTRIDES];
+    kernel.outer = kernel.args + 2 * kernel.nargs;
+    return kernel;
 }
 
 /* Call the loop at every index of the outer dimensions from `axis` on. */
-static void call_outer(const LoopStep *loop, char *const *start, npy_intp axis, npy_intp length) {
-    const npy_intp *strides = loop->outer + axis * (1 + loop->nargs) + 1;
-    char *at[MAX_ARGS];
-    npy_intp i, k, nargs = loop->nargs;
-    if (axis + 1 == loop->nouter) {
-        call_rows(loop->fn, loop->data, loop->dims, loop->strides, nargs, start, strides, length);
+static void call_outer(const KernelStep *kernel, char *const *start, npy_intp axis, npy_intp length) {
+    const npy_intp *strides = kernel->outer + axis * (1 + kernel->nargs) + 1;
+    char *pointers[MAX_ARGS];
+    npy_intp i, k, nargs = kernel->nargs;
+    if (axis + 1 == kernel->nouter) {
+        call_rows(kernel->fn, kernel->data, kernel->dims, kernel->strides, nargs, start, strides, length);
         return;
     }
-    for (k = 0; k < nargs; k++) at[k] = start[k];
+    for (k = 0; k < nargs; k++) pointers[k] = start[k];
     for (i = 0; i < length; i++) {
-        call_outer(loop, at, axis + 1, strides[nargs]);
-        for (k = 0; k < nargs; k++) at[k] += strides[k];
+        call_outer(kernel, pointers, axis + 1, strides[nargs]);
+        for (k = 0; k < nargs; k++) pointers[k] += strides[k];
     }
 }
 
 /* A LOOP whose first outer dimension threads share. */
 typedef struct {
-    LoopStep loop;
+    KernelStep call;
     char *start[MAX_ARGS];
-} SharedLoop;
+} ParallelKernel;
 
-static void part_of_loop(const void *context, npy_intp first, npy_intp last, char *scratch) {
-    const SharedLoop *shared = context;
-    char *at[MAX_ARGS];
+static void run_kernel_range(const void *context, npy_intp first, npy_intp last, char *scratch) {
+    const ParallelKernel *kernel = context;
+    char *pointers[MAX_ARGS];
     npy_intp k;
     (void)scratch;
-    for (k = 0; k < shared->loop.nargs; k++) at[k] = shared->start[k] + first * shared->loop.outer[1 + k];
-    call_outer(&shared->loop, at, 0, last - first);
+    for (k = 0; k < kernel->call.nargs; k++) pointers[k] = kernel->start[k] + first * kernel->call.outer[1 + k];
+    call_outer(&kernel->call, pointers, 0, last - first);
 }
 
 /* About how many element operations a LOOP does. */
-static double loop_work(const npy_intp *step) {
-    LoopStep loop = read_loop(step);
-    double work = (double)step[LOOP_N];
+static double kernel_work(const npy_intp *step) {
+    KernelStep kernel = read_kernel(step);
+    double work = (double)step[KERNEL_N];
     npy_intp k;
-    for (k = 0; k < step[LOOP_NCORE]; k++) work *= (double)loop.dims[1 + k];
-    for (k = 0; k < loop.nouter; k++) work *= (double)loop.outer[k * (1 + loop.nargs)];
+    for (k = 0; k < step[KERNEL_NCORE]; k++) work *= (double)kernel.dims[1 + k];
+    for (k = 0; k < kernel.nouter; k++) work *= (double)kernel.outer[k * (1 + kernel.nargs)];
     return work;
 }
 
 /* A loop that may fail says so by an invalid exception; what NumPy does with it ignores other exceptions, too. */
-static int run_checked(const LoopStep *loop, char **start) {
+static int run_checked(const KernelStep *kernel, char **start) {
     int failed;
     if (MAYBE_EXCEPTIONS()) clear_exceptions();
-    if (loop->nouter == 0) {
-        loop->fn(start, loop->dims, loop->strides, loop->data);
+    if (kernel->nouter == 0) {
+        kernel->fn(start, kernel->dims, kernel->strides, kernel->data);
     } else {
-        call_outer(loop, start, 0, loop->outer[0]);
+        call_outer(kernel, start, 0, kernel->outer[0]);
     }
     failed = fetestexcept(FE_INVALID) ? FAILED : 0;
     if (MAYBE_EXCEPTIONS()) clear_exceptions();
     return failed;
 }
 
-static int run_loop(const npy_intp *step, char *const *bases) {
-    SharedLoop shared;
+static int run_kernel(const npy_intp *step, char *const *bases) {
+    ParallelKernel kernel;
     npy_intp k;
-    if (step[LOOP_N] == 0) return 0; /* NumPy's loops rely on that */
-    shared.loop = read_loop(step);
-    for (k = 0; k < shared.loop.nargs; k++) shared.start[k] = bases[shared.loop.args[2 * k]] + shared.loop.args[2 * k + 1];
-    if (step[LOOP_HOW] & CHECKED) return run_checked(&shared.loop, shared.start);
-    if (shared.loop.nouter == 0) {
-        shared.loop.fn(shared.start, shared.loop.dims, shared.loop.strides, shared.loop.data);
+    if (step[KERNEL_N] == 0) return 0; /* NumPy's loops rely on that */
+    kernel.call = read_kernel(step);
+    for (k = 0; k < kernel.call.nargs; k++) kernel.start[k] = bases[kernel.call.args[2 * k]] + kernel.call.args[2 * k + 1];
+    if (step[KERNEL_FLAGS] & CHECKED) return run_checked(&kernel.call, kernel.start);
+    if (kernel.call.nouter == 0) {
+        kernel.call.fn(kernel.start, kernel.call.dims, kernel.call.strides, kernel.call.data);
         return 0;
     }
-    if ((step[LOOP_HOW] & SPLIT) && loop_work(step) >= SHARED_FROM) {
-        return run_parts(part_of_loop, &shared, shared.loop.outer[0], loop_work(step), 0, NULL);
+    if ((step[KERNEL_FLAGS] & SPLIT) && kernel_work(step) >= PARALLEL_FROM) {
+        return parallel_for(run_kernel_range, &kernel, kernel.call.outer[0], kernel_work(step), 0, NULL);
     }
-    call_outer(&shared.loop, shared.start, 0, shared.loop.outer[0]);
+    call_outer(&kernel.call, kernel.start, 0, kernel.call.outer[0]);
     return 0;
 }
 
@@ -177,36 +177,36 @@ typedef struct {
     char **bases;
 } Group;
 
-static void run_step_of_block(const npy_intp *step, char **bases, char *scratch, npy_intp row, npy_intp rows, npy_intp n) {
-    InnerLoop fn = (InnerLoop)step[STEP_FN];
-    void *data = (void *)step[STEP_DATA];
-    npy_intp nargs = step[STEP_NARGS], k;
-    const npy_intp *strides = step + STEP_HEAD, *arg = strides + nargs;
+static void run_member(const npy_intp *step, char **bases, char *scratch, npy_intp row, npy_intp rows, npy_intp n) {
+    InnerLoop fn = (InnerLoop)step[MEMBER_FN];
+    void *data = (void *)step[MEMBER_DATA];
+    npy_intp nargs = step[MEMBER_NARGS], k;
+    const npy_intp *strides = step + MEMBER_HEAD, *arg = strides + nargs;
     npy_intp steps[MAX_ARGS];
-    char *at[MAX_ARGS];
+    char *pointers[MAX_ARGS];
     for (k = 0; k < nargs; k++) {
         char *base = arg[4 * k + BASE] == SCRATCH_BASE ? scratch : bases[arg[4 * k + BASE]];
-        at[k] = base + arg[4 * k + OFFSET] + row * arg[4 * k + ADVANCE];
-        steps[k] = arg[4 * k + ROW];
+        pointers[k] = base + arg[4 * k + OFFSET] + row * arg[4 * k + ADVANCE];
+        steps[k] = arg[4 * k + ROW_STRIDE];
     }
-    if (step[STEP_FLAT]) {
+    if (step[MEMBER_FLAT]) {
         npy_intp all = rows * n;
-        fn(at, &all, strides, data);
+        fn(pointers, &all, strides, data);
         return;
     }
-    call_rows(fn, data, &n, strides, nargs, at, steps, rows);
+    call_rows(fn, data, &n, strides, nargs, pointers, steps, rows);
 }
 
 /* Do blocks [first, last) of a group. */
-static void part_of_group(const void *context, npy_intp first, npy_intp last, char *scratch) {
+static void run_group_range(const void *context, npy_intp first, npy_intp last, char *scratch) {
     const Group *group = context;
     const npy_intp *head = group->step, *step;
     npy_intp block = head[GROUP_BLOCK], rows = head[GROUP_ROWS], k;
     npy_intp row = first * block, end = last * block < rows ? last * block : rows;
     for (; row < end; row += block) {
         npy_intp count = end - row < block ? end - row : block;
-        for (k = 0, step = head + GROUP_HEAD; k < head[GROUP_NSTEPS]; k++, step += step[STEP_LENGTH]) {
-            run_step_of_block(step, group->bases, scratch, row, count, head[GROUP_N]);
+        for (k = 0, step = head + GROUP_HEAD; k < head[GROUP_NSTEPS]; k++, step += step[MEMBER_WORDS]) {
+            run_member(step, group->bases, scratch, row, count, head[GROUP_N]);
         }
     }
 }
@@ -221,38 +221,38 @@ static int run_group(const npy_intp *step, char **bases) {
     if (step[GROUP_N] == 0) return 0;
     group.step = step;
     group.bases = bases;
-    if (step[GROUP_SPLIT] && (double)step[GROUP_ROWS] * (double)step[GROUP_N] >= SHARED_FROM) {
-        return run_parts(part_of_group, &group, blocks, group_work(step), step[GROUP_SCRATCH], bases[SCRATCH_BASE]);
+    if (step[GROUP_SPLIT] && (double)step[GROUP_ROWS] * (double)step[GROUP_N] >= PARALLEL_FROM) {
+        return parallel_for(run_group_range, &group, blocks, group_work(step), step[GROUP_SCRATCH], bases[SCRATCH_BASE]);
     }
-    part_of_group(&group, 0, blocks, bases[SCRATCH_BASE]);
+    run_group_range(&group, 0, blocks, bases[SCRATCH_BASE]);
     return 0;
 }
 
 /* ---- all steps */
 
 int run_steps(const npy_intp *step, const npy_intp *end, char **bases) {
-    int found = 0;
-    for (; step < end; step += step[LOOP_LENGTH]) {
-        switch (step[LOOP_WORDS]) {
-        case LOOP: found |= run_loop(step, bases); break;
-        case GROUP: found |= run_group(step, bases); break;
-        default: found |= run_rolled(step, bases);
+    int exceptions = 0;
+    for (; step < end; step += step[STEP_WORDS]) {
+        switch (step[STEP_KIND]) {
+        case KERNEL: exceptions |= run_kernel(step, bases); break;
+        case GROUP: exceptions |= run_group(step, bases); break;
+        default: exceptions |= run_loop_body(step, bases);
         }
-        if (MAYBE_EXCEPTIONS()) found |= read_exceptions(); /* at once: maximum, matmul, scipy.special ... clear what came before */
+        if (MAYBE_EXCEPTIONS()) exceptions |= read_exceptions(); /* at once: maximum, matmul, scipy.special ... clear what came before */
     }
-    return found;
+    return exceptions;
 }
 
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases) {
-    int found;
+    int exceptions;
     clear_exceptions();
-    found = run_steps(code + start, code + stop, bases);
-    return found | read_exceptions();
+    exceptions = run_steps(code + start, code + stop, bases);
+    return exceptions | read_exceptions();
 }
 
 /* ---- what keeps malformed words from being run */
 
-static const char *survey_args(const npy_intp *args, npy_intp nargs, npy_intp words, npy_intp nbases) {
+static const char *check_args(const npy_intp *args, npy_intp nargs, npy_intp words, npy_intp nbases) {
     npy_intp k;
     for (k = 0; k < nargs; k++) {
         if (args[words * k + BASE] < 0 || args[words * k + BASE] >= nbases) return "an argument's base does not exist";
@@ -260,65 +260,65 @@ static const char *survey_args(const npy_intp *args, npy_intp nargs, npy_intp wo
     return NULL;
 }
 
-static const char *survey_loop(const npy_intp *step, npy_intp nbases) {
+static const char *check_kernel(const npy_intp *step, npy_intp nbases) {
     npy_intp words, k;
-    LoopStep loop;
-    if (step[LOOP_LENGTH] <= LOOP_HEAD) return "a loop's words end too early";
-    if (step[LOOP_FN] == 0) return "a loop has no address";
-    if (step[LOOP_NARGS] < 1 || step[LOOP_NARGS] > MAX_ARGS) return "a loop has too few or too many arguments";
-    if (step[LOOP_NOUTER] < 0 || step[LOOP_NOUTER] > MAX_OUTER) return "a loop has too many outer dimensions";
-    if (step[LOOP_NCORE] < 0 || step[LOOP_NCORE] > step[LOOP_LENGTH]) return "a loop's number of core dimensions is wrong";
-    if (step[LOOP_NSTRIDES] < step[LOOP_NARGS] || step[LOOP_NSTRIDES] > step[LOOP_LENGTH]) return "a loop's number of strides is wrong";
-    words = LOOP_HEAD + 1 + step[LOOP_NCORE] + step[LOOP_NSTRIDES] + 2 * step[LOOP_NARGS] + step[LOOP_NOUTER] * (1 + step[LOOP_NARGS]);
-    if (words != step[LOOP_LENGTH]) return "a loop's words do not add up";
-    loop = read_loop(step);
-    if (step[LOOP_N] < 0) return "a loop's dimension is negative";
-    for (k = 0; k < step[LOOP_NCORE]; k++) {
-        if (loop.dims[1 + k] < 0) return "a loop's dimension is negative";
+    KernelStep kernel;
+    if (step[STEP_WORDS] <= KERNEL_HEAD) return "a loop's words end too early";
+    if (step[KERNEL_FN] == 0) return "a loop has no address";
+    if (step[KERNEL_NARGS] < 1 || step[KERNEL_NARGS] > MAX_ARGS) return "a loop has too few or too many arguments";
+    if (step[KERNEL_NOUTER] < 0 || step[KERNEL_NOUTER] > MAX_OUTER) return "a loop has too many outer dimensions";
+    if (step[KERNEL_NCORE] < 0 || step[KERNEL_NCORE] > step[STEP_WORDS]) return "a loop's number of core dimensions is wrong";
+    if (step[KERNEL_NSTRIDES] < step[KERNEL_NARGS] || step[KERNEL_NSTRIDES] > step[STEP_WORDS]) return "a loop's number of strides is wrong";
+    words = KERNEL_HEAD + 1 + step[KERNEL_NCORE] + step[KERNEL_NSTRIDES] + 2 * step[KERNEL_NARGS] + step[KERNEL_NOUTER] * (1 + step[KERNEL_NARGS]);
+    if (words != step[STEP_WORDS]) return "a loop's words do not add up";
+    kernel = read_kernel(step);
+    if (step[KERNEL_N] < 0) return "a loop's dimension is negative";
+    for (k = 0; k < step[KERNEL_NCORE]; k++) {
+        if (kernel.dims[1 + k] < 0) return "a loop's dimension is negative";
     }
-    for (k = 0; k < loop.nouter; k++) {
-        if (loop.outer[k * (1 + loop.nargs)] < 0) return "a loop's dimension is negative";
+    for (k = 0; k < kernel.nouter; k++) {
+        if (kernel.outer[k * (1 + kernel.nargs)] < 0) return "a loop's dimension is negative";
     }
-    return survey_args(loop.args, loop.nargs, 2, nbases);
+    return check_args(kernel.args, kernel.nargs, 2, nbases);
 }
 
-static const char *survey_group(const npy_intp *head, npy_intp nbases) {
-    const npy_intp *step = head + GROUP_HEAD, *end = head + head[LOOP_LENGTH];
+static const char *check_group(const npy_intp *head, npy_intp nbases) {
+    const npy_intp *step = head + GROUP_HEAD, *end = head + head[STEP_WORDS];
     npy_intp k;
-    const char *wrong;
+    const char *problem;
     if (step > end) return "a group's words end too early";
     if (head[GROUP_BLOCK] < 1 || head[GROUP_ROWS] < 0 || head[GROUP_N] < 0 || head[GROUP_SCRATCH] < 0) return "a group's dimension is negative";
     if (head[GROUP_SCRATCH] > PY_SSIZE_T_MAX / 4) return "a group wants more scratch memory than there can be";
     if (head[GROUP_BLOCK] > PY_SSIZE_T_MAX / 4 || head[GROUP_ROWS] > PY_SSIZE_T_MAX / 4) return "a group has more rows than there can be";
-    for (k = 0; k < head[GROUP_NSTEPS]; k++, step += step[STEP_LENGTH]) {
-        if (end - step < STEP_HEAD) return "a group's words end too early";
-        if (step[STEP_FN] == 0) return "a loop has no address";
-        if (step[STEP_NARGS] < 1 || step[STEP_NARGS] > MAX_ARGS) return "a loop has too few or too many arguments";
-        if (step[STEP_LENGTH] != STEP_HEAD + 5 * step[STEP_NARGS] || end - step < step[STEP_LENGTH]) return "a group's words do not add up";
-        wrong = survey_args(step + STEP_HEAD + step[STEP_NARGS], step[STEP_NARGS], 4, nbases);
-        if (wrong != NULL) return wrong;
+    for (k = 0; k < head[GROUP_NSTEPS]; k++, step += step[MEMBER_WORDS]) {
+        if (end - step < MEMBER_HEAD) return "a group's words end too early";
+        if (step[MEMBER_FN] == 0) return "a loop has no address";
+        if (step[MEMBER_NARGS] < 1 || step[MEMBER_NARGS] > MAX_ARGS) return "a loop has too few or too many arguments";
+        if (step[MEMBER_WORDS] != MEMBER_HEAD + 5 * step[MEMBER_NARGS] || end - step < step[MEMBER_WORDS]) return "a group's words do not add up";
+        problem = check_args(step + MEMBER_HEAD + step[MEMBER_NARGS], step[MEMBER_NARGS], 4, nbases);
+        if (problem != NULL) return problem;
     }
     return step == end ? NULL : "a group's words do not add up";
 }
 
-const char *survey_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, Survey *survey) {
-    const char *wrong;
-    if (nbases > survey->nbases) survey->nbases = nbases;
-    for (; step < end; step += step[LOOP_LENGTH]) {
-        if (end - step < ROLLED_HEAD || step[LOOP_LENGTH] < 1 || step[LOOP_LENGTH] > end - step) return "a step's words end too early";
-        if (step[LOOP_WORDS] == LOOP) {
-            wrong = survey_loop(step, nbases);
-            if (wrong != NULL) return wrong;
-            survey->work += loop_work(step);
-        } else if (step[LOOP_WORDS] == GROUP) {
+const char *check_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, CodeStats *stats) {
+    const char *problem;
+    if (nbases > stats->nbases) stats->nbases = nbases;
+    for (; step < end; step += step[STEP_WORDS]) {
+        if (end - step < LOOP_BODY_HEAD || step[STEP_WORDS] < 1 || step[STEP_WORDS] > end - step) return "a step's words end too early";
+        if (step[STEP_KIND] == KERNEL) {
+            problem = check_kernel(step, nbases);
+            if (problem != NULL) return problem;
+            stats->work += kernel_work(step);
+        } else if (step[STEP_KIND] == GROUP) {
             if (end - step < GROUP_HEAD) return "a step's words end too early";
-            wrong = survey_group(step, nbases);
-            if (wrong != NULL) return wrong;
-            survey->work += group_work(step);
-            if (step[GROUP_SCRATCH] > survey->scratch) survey->scratch = step[GROUP_SCRATCH];
-        } else if (step[LOOP_WORDS] == ROLLED) {
-            wrong = survey_rolled(step, nbases, survey);
-            if (wrong != NULL) return wrong;
+            problem = check_group(step, nbases);
+            if (problem != NULL) return problem;
+            stats->work += group_work(step);
+            if (step[GROUP_SCRATCH] > stats->scratch) stats->scratch = step[GROUP_SCRATCH];
+        } else if (step[STEP_KIND] == LOOP_BODY) {
+            problem = check_loop_body(step, nbases, stats);
+            if (problem != NULL) return problem;
         } else {
             return "a step is neither a loop nor a group, nor rolled up";
         }
@@ -326,9 +326,9 @@ const char *survey_steps(const npy_intp *step, const npy_intp *end, npy_intp nba
     return NULL;
 }
 
-const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey) {
-    survey->work = 0;
-    survey->scratch = 0;
-    survey->nbases = nbases;
-    return survey_steps(code + start, code + stop, nbases, survey);
+const char *check_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, CodeStats *stats) {
+    stats->work = 0;
+    stats->scratch = 0;
+    stats->nbases = nbases;
+    return check_steps(code + start, code + stop, nbases, stats);
 }

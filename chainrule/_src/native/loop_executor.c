@@ -5,37 +5,37 @@
 
 #include "loops.h"
 
-enum { WORDS = 1, COUNT, NMOVES, FIRST };
-enum { SOURCE, STEP, RING, PLACE, MOVE_WORDS };
+enum { STEP_WORDS = 1, TRIP_COUNT, NMOVING, FIRST_BASE };
+enum { SOURCE_BASE, STRIDE, RING_LENGTH, RING_INDEX, MOVING_WORDS };
 
-int run_rolled(const npy_intp *step, char **bases) {
-    const npy_intp *moves = step + ROLLED_HEAD, *move, *body = moves + MOVE_WORDS * step[NMOVES], *end = step + step[WORDS];
-    char **own = bases + step[FIRST];
-    npy_intp time, k;
-    int found = 0;
-    for (time = 0; time < step[COUNT]; time++) {
-        for (k = 0, move = moves; k < step[NMOVES]; k++, move += MOVE_WORDS) {
-            npy_intp at = move[RING] ? (move[PLACE] + time) % move[RING] : time;
-            own[k] = bases[move[SOURCE]] + at * move[STEP];
+int run_loop_body(const npy_intp *step, char **bases) {
+    const npy_intp *moving = step + LOOP_BODY_HEAD, *base, *body = moving + MOVING_WORDS * step[NMOVING], *end = step + step[STEP_WORDS];
+    char **moving_bases = bases + step[FIRST_BASE];
+    npy_intp iteration, k;
+    int exceptions = 0;
+    for (iteration = 0; iteration < step[TRIP_COUNT]; iteration++) {
+        for (k = 0, base = moving; k < step[NMOVING]; k++, base += MOVING_WORDS) {
+            npy_intp index = base[RING_LENGTH] ? (base[RING_INDEX] + iteration) % base[RING_LENGTH] : iteration;
+            moving_bases[k] = bases[base[SOURCE_BASE]] + index * base[STRIDE];
         }
-        found |= run_steps(body, end, bases);
+        exceptions |= run_steps(body, end, bases);
     }
-    return found;
+    return exceptions;
 }
 
-const char *survey_rolled(const npy_intp *step, npy_intp nbases, Survey *survey) {
-    const npy_intp *moves = step + ROLLED_HEAD, *end = step + step[WORDS];
-    double before = survey->work;
-    const char *wrong;
+const char *check_loop_body(const npy_intp *step, npy_intp nbases, CodeStats *stats) {
+    const npy_intp *moving = step + LOOP_BODY_HEAD, *end = step + step[STEP_WORDS];
+    double outer_work = stats->work;
+    const char *problem;
     npy_intp k;
-    if (step[COUNT] < 0) return "steps are rolled up a negative number of times";
-    if (step[NMOVES] < 0 || step[NMOVES] > (end - moves) / MOVE_WORDS) return "what is rolled up has more moves than words";
-    if (step[FIRST] != nbases) return "what is rolled up has bases in another place than after all others";
-    for (k = 0; k < step[NMOVES]; k++, moves += MOVE_WORDS) {
-        if (moves[SOURCE] < 0 || moves[SOURCE] >= nbases) return "a move's base does not exist";
-        if (moves[RING] < 0 || moves[PLACE] < 0) return "a move's ring is negative";
+    if (step[TRIP_COUNT] < 0) return "steps are rolled up a negative number of times";
+    if (step[NMOVING] < 0 || step[NMOVING] > (end - moving) / MOVING_WORDS) return "what is rolled up has more moves than words";
+    if (step[FIRST_BASE] != nbases) return "what is rolled up has bases in another place than after all others";
+    for (k = 0; k < step[NMOVING]; k++, moving += MOVING_WORDS) {
+        if (moving[SOURCE_BASE] < 0 || moving[SOURCE_BASE] >= nbases) return "a move's base does not exist";
+        if (moving[RING_LENGTH] < 0 || moving[RING_INDEX] < 0) return "a move's ring is negative";
     }
-    wrong = survey_steps(moves, end, nbases + step[NMOVES], survey);
-    survey->work = before + (survey->work - before) * (double)step[COUNT];
-    return wrong;
+    problem = check_steps(moving, end, nbases + step[NMOVING], stats);
+    stats->work = outer_work + (stats->work - outer_work) * (double)step[TRIP_COUNT];
+    return problem;
 }

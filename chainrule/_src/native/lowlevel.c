@@ -14,11 +14,11 @@ typedef struct {
     PyObject *arrays;      /* a tuple: for each input the number of an argument, or an array */
     Py_ssize_t narguments;
     npy_intp nin, nout;    /* elements of the argument (-1: not read) and of the result, where those are arrays */
-    Py_ssize_t *places;    /* for each input the number of an argument, or -1 */
+    Py_ssize_t *argument_index;    /* for each input the number of an argument, or -1 */
 } Target;
 
-#define FEW_BASES 64
-#define FEW_ARGUMENTS 16
+#define STACK_BASES 64
+#define MAX_ARGUMENTS 16
 
 /* ---- calls */
 
@@ -28,7 +28,7 @@ static char *bytes_of(PyObject *arrays, Py_ssize_t i) { return PyArray_BYTES((Py
 /* 0 where there is no memory */
 static int run_target(const Target *target, char *const *arguments, char *result) {
     Runner *runner = target->runner;
-    char *few[FEW_BASES], **bases = runner->nbases > FEW_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : few, *arena;
+    char *stack_bases[STACK_BASES], **bases = runner->nbases > STACK_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : stack_bases, *arena;
     PyThreadState *state;
     Py_ssize_t i;
     if (bases == NULL) return 0;
@@ -37,7 +37,7 @@ static int run_target(const Target *target, char *const *arguments, char *result
         char **constants = bases + 2 + runner->ninputs;
         bases[0] = aligned(arena);
         bases[1] = bases[0] + runner->arena_bytes;
-        for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->places[i] >= 0 ? arguments[target->places[i]] : bytes_of(target->arrays, i);
+        for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->argument_index[i] >= 0 ? arguments[target->argument_index[i]] : bytes_of(target->arrays, i);
         for (i = 0; i < runner->nconstants; i++) constants[i] = bytes_of(runner->constants, i);
         constants[runner->nconstants] = result;
         /* SciPy's loops take the GIL to warn, also in threads of the pool, for which this thread waits. */
@@ -46,7 +46,7 @@ static int run_target(const Target *target, char *const *arguments, char *result
         if (state != NULL) PyEval_RestoreThread(state);
         keep_arena(runner, arena);
     }
-    if (bases != few) PyMem_RawFree(bases);
+    if (bases != stack_bases) PyMem_RawFree(bases);
     return arena != NULL;
 }
 
@@ -64,7 +64,7 @@ static const char INTEGRAND[] = "double (int, double *, void *)";
 
 static double integrand(int n, double *x, void *user_data) {
     const Target *target = user_data;
-    char *arguments[FEW_ARGUMENTS];
+    char *arguments[MAX_ARGUMENTS];
     double result;
     int i;
     if (n != target->narguments) return wrong_count(target->narguments, n);
@@ -106,11 +106,11 @@ static int line_filter(double *line, npy_intp length, double *result, npy_intp r
 static void free_target(Target *target) {
     Py_XDECREF(target->runner);
     Py_XDECREF(target->arrays);
-    PyMem_Free(target->places);
+    PyMem_Free(target->argument_index);
     PyMem_Free(target);
 }
 
-static void end_capsule(PyObject *capsule) {
+static void free_capsule(PyObject *capsule) {
     Target *target = PyCapsule_GetContext(capsule);
     if (target != NULL) free_target(target);
 }
@@ -122,7 +122,7 @@ static int is_doubles(const Layout *layout, int ndim) {
 }
 
 /* Where each input is found: `target->arrays` has the number of an argument, or an array that has its layout. */
-static int place_inputs(Target *target, int ndim) {
+static int bind_inputs(Target *target, int ndim) {
     Runner *runner = target->runner;
     Py_ssize_t i, at;
     if (PyTuple_GET_SIZE(target->arrays) != runner->ninputs) {
@@ -132,14 +132,14 @@ static int place_inputs(Target *target, int ndim) {
     for (i = 0; i < runner->ninputs; i++) {
         PyObject *item = PyTuple_GET_ITEM(target->arrays, i);
         const Layout *layout = &runner->inputs[i];
-        target->places[i] = -1;
+        target->argument_index[i] = -1;
         if (PyLong_Check(item)) {
             at = PyLong_AsSsize_t(item);
             if (at < 0 || at >= target->narguments || !is_doubles(layout, ndim) || layout->written) {
                 PyErr_SetString(PyExc_ValueError, "low_level: an argument does not exist, is written, or is not made of doubles");
                 return -1;
             }
-            target->places[i] = at;
+            target->argument_index[i] = at;
             if (ndim == 1) target->nin = layout->shape[0];
         } else if (!has_layout(item, layout)) {
             PyErr_SetString(PyExc_ValueError, "low_level: an array does not have the layout of its input");
@@ -156,12 +156,12 @@ static Target *new_target(Runner *runner, Py_ssize_t narguments, PyObject *array
     target->arrays = PySequence_Tuple(arrays);
     target->narguments = narguments;
     target->nin = -1;
-    target->places = PyMem_Calloc((size_t)runner->ninputs + 1, sizeof(Py_ssize_t));
-    if (target->places == NULL) {
+    target->argument_index = PyMem_Calloc((size_t)runner->ninputs + 1, sizeof(Py_ssize_t));
+    if (target->argument_index == NULL) {
         PyErr_NoMemory();
     } else if (runner->noutputs != 1 || !is_doubles(&runner->outputs[0], ndim_out)) {
         PyErr_SetString(PyExc_ValueError, "low_level: the result is not made of doubles");
-    } else if (target->arrays != NULL && place_inputs(target, ndim_in) == 0) {
+    } else if (target->arrays != NULL && bind_inputs(target, ndim_in) == 0) {
         target->nout = ndim_out ? runner->outputs[0].shape[0] : 1;
         return target;
     }
@@ -188,13 +188,13 @@ PyObject *runner_low_level(PyObject *self, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "low_level: a kind is integrand, filter or line_filter");
         return NULL;
     }
-    if (narguments < 1 || narguments > (ndim_in == 0 ? FEW_ARGUMENTS : 1)) {
+    if (narguments < 1 || narguments > (ndim_in == 0 ? MAX_ARGUMENTS : 1)) {
         PyErr_Format(PyExc_ValueError, "low_level: a function of %zd arguments cannot be called so", narguments);
         return NULL;
     }
     target = new_target((Runner *)self, narguments, arrays, ndim_in, ndim_out);
     if (target == NULL) return NULL;
-    capsule = PyCapsule_New(function, name, end_capsule);
+    capsule = PyCapsule_New(function, name, free_capsule);
     if (capsule == NULL || PyCapsule_SetContext(capsule, target) < 0) {
         Py_XDECREF(capsule); /* end_capsule frees nothing yet */
         free_target(target);

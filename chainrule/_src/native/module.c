@@ -7,13 +7,13 @@
 
 #if defined(_MSC_VER)
 #include <intrin.h>
-#define SWAP_POINTER(place, value) _InterlockedExchangePointer((void *volatile *)(place), value)
-static int set_if_null(void **place, void *value) { return _InterlockedCompareExchangePointer((void *volatile *)place, value, NULL) == NULL; }
+#define SWAP_POINTER(address, value) _InterlockedExchangePointer((void *volatile *)(address), value)
+static int set_if_null(void **address, void *value) { return _InterlockedCompareExchangePointer((void *volatile *)address, value, NULL) == NULL; }
 #else
-#define SWAP_POINTER(place, value) __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL)
-static int set_if_null(void **place, void *value) {
+#define SWAP_POINTER(address, value) __atomic_exchange_n(address, value, __ATOMIC_ACQ_REL)
+static int set_if_null(void **address, void *value) {
     void *expected = NULL;
-    return __atomic_compare_exchange_n(place, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(address, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 #endif
 
@@ -113,18 +113,18 @@ int has_layout(PyObject *object, const Layout *layout) {
 /* Whether elements lie side by side in some order of the dimensions, so that NumPy allocates what the strides need. */
 static int is_dense(const Layout *layout) {
     npy_intp expected = PyDataType_ELSIZE(layout->descr);
-    int left = 0, i, found;
+    int left = 0, i, exceptions;
     for (i = 0; i < layout->ndim; i++) {
         if (layout->shape[i] < 0) return 0;
         if (layout->shape[i] == 0) return 1;
         left += layout->shape[i] > 1;
     }
     while (left-- > 0) {
-        for (i = 0, found = -1; i < layout->ndim; i++) {
-            if (layout->shape[i] > 1 && layout->strides[i] == expected) found = i;
+        for (i = 0, exceptions = -1; i < layout->ndim; i++) {
+            if (layout->shape[i] > 1 && layout->strides[i] == expected) exceptions = i;
         }
-        if (found < 0 || expected > NPY_MAX_INTP / layout->shape[found]) return 0;
-        expected *= layout->shape[found];
+        if (exceptions < 0 || expected > NPY_MAX_INTP / layout->shape[exceptions]) return 0;
+        expected *= layout->shape[exceptions];
     }
     return 1;
 }
@@ -153,20 +153,20 @@ char *aligned(char *address) { return (char *)(((npy_uintp)address + 63) & ~(npy
 
 /* Run words [start, stop) with or without the GIL. */
 static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char **bases, double work) {
-    int found;
+    int exceptions;
     if (work < RELEASE_FROM) return run_code(code, start, stop, bases);
     Py_BEGIN_ALLOW_THREADS
-    found = run_code(code, start, stop, bases);
+    exceptions = run_code(code, start, stop, bases);
     Py_END_ALLOW_THREADS
-    return found;
+    return exceptions;
 }
 
 static int run_and_report(Runner *self, char **bases, PyObject *report) {
     const npy_intp *code = PyArray_DATA((PyArrayObject *)self->code);
-    int found = run_words(code, 0, self->commit, bases, self->work);
+    int exceptions = run_words(code, 0, self->commit, bases, self->work);
     if (PyErr_Occurred()) return -1; /* a loop raised */
-    if (found && report != NULL) {
-        PyObject *mask = PyLong_FromLong(found), *answer;
+    if (exceptions && report != NULL) {
+        PyObject *mask = PyLong_FromLong(exceptions), *answer;
         if (mask == NULL) return -1;
         answer = PyObject_CallOneArg(report, mask);
         Py_DECREF(mask);
@@ -245,16 +245,16 @@ static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject
 }
 
 static PyObject *call_runner(Runner *self, PyObject *arrays, PyObject *into, PyObject *report) {
-    char *few[64], **bases = few;
+    char *stack_bases[64], **bases = stack_bases;
     PyObject *result = NULL;
     size_t count = (size_t)self->nbases;
     arrays = as_tuple(arrays);
     if (arrays == NULL) return NULL;
     if (into != NULL) into = as_tuple(into);
     if (into != NULL || !PyErr_Occurred()) {
-        if (count > sizeof(few) / sizeof(few[0])) bases = PyMem_Malloc(count * sizeof(char *));
+        if (count > sizeof(stack_bases) / sizeof(stack_bases[0])) bases = PyMem_Malloc(count * sizeof(char *));
         result = bases == NULL ? PyErr_NoMemory() : run_on(self, arrays, into, report == Py_None ? NULL : report, bases);
-        if (bases != few) PyMem_Free(bases);
+        if (bases != stack_bases) PyMem_Free(bases);
     }
     Py_XDECREF(into);
     Py_DECREF(arrays);
@@ -278,7 +278,7 @@ static PyObject *runner_run_into(PyObject *self, PyObject *const *args, Py_ssize
     return call_runner((Runner *)self, args[0], args[1], nargs == 3 ? args[2] : NULL);
 }
 
-static PyObject *runner_kept(PyObject *object, PyObject *unused) {
+static PyObject *runner_memory_use(PyObject *object, PyObject *unused) {
     Runner *self = (Runner *)object;
     npy_intp bytes = self->words * (npy_intp)sizeof(npy_intp) + (self->ninputs + self->noutputs + 2) * (npy_intp)sizeof(Layout);
     int i;
@@ -334,9 +334,9 @@ static int check_constants(PyObject *constants) {
 }
 
 static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject *constants, PyObject *outputs, PyObject *writes) {
-    Survey before, after;
+    CodeStats before, after;
     const npy_intp *words;
-    const char *wrong;
+    const char *problem;
     npy_intp nbases;
     Py_ssize_t i;
     self->inputs = read_layouts(inputs, &self->ninputs);
@@ -361,10 +361,10 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     if (self->commit < 0) self->commit = self->words;
     if (self->commit > self->words) self->commit = self->words;
     nbases = 2 + self->ninputs + self->nconstants + self->noutputs;
-    wrong = survey_code(words, 0, self->commit, nbases, &before);
-    if (wrong == NULL) wrong = survey_code(words, self->commit, self->words, nbases, &after);
-    if (wrong != NULL) {
-        PyErr_SetString(PyExc_ValueError, wrong);
+    problem = check_code(words, 0, self->commit, nbases, &before);
+    if (problem == NULL) problem = check_code(words, self->commit, self->words, nbases, &after);
+    if (problem != NULL) {
+        PyErr_SetString(PyExc_ValueError, problem);
         return -1;
     }
     self->work = before.work + after.work;
@@ -404,7 +404,7 @@ static PyMemberDef runner_members[] = {
 
 static PyMethodDef runner_methods[] = {
     {"run_into", (PyCFunction)(void (*)(void))runner_run_into, METH_FASTCALL, "run_into(arrays, outputs, report=None): like a call, into arrays that exist"},
-    {"kept", runner_kept, METH_NOARGS, "kept(): bytes of its code and of the arenas that it keeps for the next calls, and its constants"},
+    {"kept", runner_memory_use, METH_NOARGS, "kept(): bytes of its code and of the arenas that it keeps for the next calls, and its constants"},
     {"low_level", runner_low_level, METH_VARARGS, "low_level(kind, narguments, arrays): a capsule with a C function that SciPy calls"},
     {NULL, NULL, 0, NULL},
 };
@@ -455,7 +455,7 @@ static PyObject *orders_of(PyObject *module, PyObject *dtype) {
 }
 
 /* An array of words, or NULL with an error. */
-static PyArrayObject *words_of(PyObject *object) {
+static PyArrayObject *intp_array(PyObject *object) {
     if (!PyArray_CheckExact(object) || PyArray_TYPE((PyArrayObject *)object) != NPY_INTP || PyArray_NDIM((PyArrayObject *)object) != 1 || !PyArray_ISCARRAY_RO((PyArrayObject *)object)) {
         PyErr_SetString(PyExc_TypeError, "expected a contiguous array of intp");
         return NULL;
@@ -466,17 +466,17 @@ static PyArrayObject *words_of(PyObject *object) {
 static PyObject *execute(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     PyArrayObject *code, *bases;
     Py_ssize_t start, stop;
-    const char *wrong;
-    Survey survey;
-    char **room;
-    int found;
+    const char *problem;
+    CodeStats survey;
+    char **base_pointers;
+    int exceptions;
     (void)module;
     if (nargs != 4) {
         PyErr_SetString(PyExc_TypeError, "execute takes (code, start, stop, bases), by position");
         return NULL;
     }
-    code = words_of(args[0]);
-    bases = words_of(args[3]);
+    code = intp_array(args[0]);
+    bases = intp_array(args[3]);
     if (code == NULL || bases == NULL) return NULL;
     start = PyLong_AsSsize_t(args[1]);
     if (start == -1 && PyErr_Occurred()) return NULL;
@@ -486,19 +486,19 @@ static PyObject *execute(PyObject *module, PyObject *const *args, Py_ssize_t nar
         PyErr_SetString(PyExc_ValueError, "start and stop are not within the code");
         return NULL;
     }
-    wrong = survey_code(PyArray_DATA(code), start, stop, PyArray_SIZE(bases), &survey);
-    if (wrong != NULL) {
-        PyErr_SetString(PyExc_ValueError, wrong);
+    problem = check_code(PyArray_DATA(code), start, stop, PyArray_SIZE(bases), &survey);
+    if (problem != NULL) {
+        PyErr_SetString(PyExc_ValueError, problem);
         return NULL;
     }
-    room = PyMem_Malloc(sizeof(char *) * (size_t)(survey.nbases + 1));
-    if (room == NULL) return PyErr_NoMemory();
-    memcpy(room, PyArray_DATA(bases), sizeof(char *) * (size_t)PyArray_SIZE(bases));
+    base_pointers = PyMem_Malloc(sizeof(char *) * (size_t)(survey.nbases + 1));
+    if (base_pointers == NULL) return PyErr_NoMemory();
+    memcpy(base_pointers, PyArray_DATA(bases), sizeof(char *) * (size_t)PyArray_SIZE(bases));
     Py_INCREF(code);
-    found = run_words(PyArray_DATA(code), start, stop, room, survey.work);
+    exceptions = run_words(PyArray_DATA(code), start, stop, base_pointers, survey.work);
     Py_DECREF(code);
-    PyMem_Free(room);
-    return PyLong_FromLong(found);
+    PyMem_Free(base_pointers);
+    return PyLong_FromLong(exceptions);
 }
 
 static PyObject *threads_used(PyObject *module, PyObject *unused) {
@@ -526,9 +526,9 @@ static PyMethodDef functions[] = {
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
     {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
     {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class that Python code made"},
-    {"quieten", quieten, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},
-    {"tell", tell, METH_O, "tell(begin): have frames of this thread handed to a function when they begin; whether it can be done"},
-    {"mark_quiet", mark_quiet, METH_O, "mark_quiet(code): it need not be watched"},
+    {"quieten", enable_untraced, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},
+    {"tell", trace_frames, METH_O, "tell(begin): have frames of this thread handed to a function when they begin; whether it can be done"},
+    {"mark_quiet", mark_untraced, METH_O, "mark_quiet(code): it need not be watched"},
     {"get_threads", threads_used, METH_NOARGS, "how many threads share large steps"},
     {"set_threads", choose_threads, METH_O, "set_threads(count)"},
     {NULL, NULL, 0, NULL},
@@ -542,19 +542,19 @@ static int add_type(PyObject *module, PyType_Spec *spec, const char *name) {
 }
 
 static int fill_module(PyObject *module) {
-    PyObject *own;
+    PyObject *kernels;
     import_array1(-1);
     import_umath1(-1);
-    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &shared_ufunc_spec, "SharedUfunc") < 0) return -1;
-    if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &row_spec, "Row") < 0) return -1;
-    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, row_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0) return -1;
+    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &parallel_ufunc_spec, "SharedUfunc") < 0) return -1;
+    if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &op_spec, "Row") < 0) return -1;
+    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, op_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0) return -1;
     if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0) return -1;
-    own = own_loops();
-    if (own == NULL || PyModule_AddObjectRef(module, "OWN", own) < 0) {
-        Py_XDECREF(own);
+    kernels = kernel_addresses();
+    if (kernels == NULL || PyModule_AddObjectRef(module, "OWN", kernels) < 0) {
+        Py_XDECREF(kernels);
         return -1;
     }
-    Py_DECREF(own);
+    Py_DECREF(kernels);
     return 0;
 }
 

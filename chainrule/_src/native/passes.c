@@ -7,7 +7,7 @@
 #define NO_IMPORT_UFUNC
 #include "trace.h"
 
-enum { MOST_ARGS_OF_UFUNC = 3, MOST_LAYOUTS = 16 };
+enum { MAX_UFUNC_ARGS = 3, MAX_LAYOUTS = 16 };
 
 /* Whether a call is `ufunc(x, ...)` of Vars and Python numbers, with one result and no effects. */
 static int is_simple(PyObject *call) {
@@ -19,7 +19,7 @@ static int is_simple(PyObject *call) {
     kwargs = SLOT(call, call_kwargs);
     results = SLOT(call, call_results);
     if (function == NULL || Py_TYPE(function) != &PyUFunc_Type || ((PyUFuncObject *)function)->core_enabled || SLOT(call, call_method) != method_name) return 0;
-    if (args == NULL || !PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) > MOST_ARGS_OF_UFUNC || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
+    if (args == NULL || !PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) > MAX_UFUNC_ARGS || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
     if (results == NULL || !PyTuple_CheckExact(results) || PyTuple_GET_SIZE(results) != 1 || Py_TYPE(PyTuple_GET_ITEM(results, 0)) != var_type) return 0;
     if (SLOT(call, call_pure) != Py_True || SLOT(call, call_kept) != Py_False) return 0;
     for (i = 0; i < PyTuple_GET_SIZE(args); i++) {
@@ -244,7 +244,7 @@ static int append_number(PyObject *list, Py_ssize_t value) {
 static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *used, PyObject *layout) {
     PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *known, *slot;
     Py_ssize_t i, n = PyTuple_GET_SIZE(args), k = 0, nused = PyList_GET_SIZE(used), count = PyList_GET_SIZE(lists->root);
-    PyObject *operands[MOST_ARGS_OF_UFUNC];
+    PyObject *operands[MAX_UFUNC_ARGS];
     int done = 0;
     if (nused == 0) return 0;
     for (i = 0; i < nused; i++) {
@@ -281,9 +281,9 @@ static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObje
     }
     slot = PyLong_FromSsize_t(count);
     if (done == 1 && slot != NULL) {
-        PyObject *row = PyTuple_Pack(1, slot);
-        if (row == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, 2) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, row) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
-        Py_XDECREF(row);
+        PyObject *slot_tuple = PyTuple_Pack(1, slot);
+        if (slot_tuple == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, 2) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, slot_tuple) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
+        Py_XDECREF(slot_tuple);
     }
     Py_XDECREF(slot);
 end:
@@ -298,7 +298,7 @@ end:
 /* append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays. layout_of(array): the index of a layout; append(position, call, used): another call. */
 static PyObject *append_calls(PyObject *module, PyObject *args) {
     PyObject *fields, *calls, *python_layout, *python, **list;
-    LayoutEntry layouts[MOST_LAYOUTS];
+    LayoutEntry layouts[MAX_LAYOUTS];
     Lists lists;
     Py_ssize_t i;
     int n = 0, failed = 0, k;
@@ -325,7 +325,7 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
                 layout = Py_XNewRef(layout_of(layouts, n, x));
                 if (layout == NULL) {
                     layout = PyObject_CallOneArg(python_layout, array);
-                    if (layout != NULL && n < MOST_LAYOUTS) {
+                    if (layout != NULL && n < MAX_LAYOUTS) {
                         LayoutEntry *new = &layouts[n++];
                         new->dtype = (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(x));
                         new->ndim = PyArray_NDIM(x);

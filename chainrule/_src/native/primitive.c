@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#define MOST_VARIANTS 48
+#define MAX_VARIANTS 48
 
 /* The rule for one operand, or the value, on inputs of one kind. A rule's inputs are the cotangent and the saved values, a value's the
    operands; then come the numbers among the parameters. */
@@ -22,25 +22,25 @@ struct Variant {
 };
 
 typedef struct {
-    PyObject *at[INPUTS]; /* owned until drop_inputs() */
+    PyObject *values[INPUTS]; /* owned until drop_inputs() */
     int count, kind, masks, numbers;
 } Inputs;
 
-static PyTypeObject *row_type;
-static PyObject *make_row, *trace_value, *trace_rule, *python_unbroadcast, *operations;
+static PyTypeObject *op_type;
+static PyObject *make_op, *trace_value, *trace_rule, *python_unbroadcast, *operations;
 
-Row *row_of(PyObject *prim) {
-    PyObject *row, *made;
+Op *op_of(PyObject *prim) {
+    PyObject *op, *made;
     if (!PyObject_TypeCheck(prim, core.primitive)) return NULL;
-    row = SLOT(prim, core.prim_row);
-    if (row == NULL) {
-        made = PyObject_CallOneArg(make_row, prim);
+    op = SLOT(prim, core.prim_op);
+    if (op == NULL) {
+        made = PyObject_CallOneArg(make_op, prim);
         if (made == NULL) return NULL;
-        if (SLOT(prim, core.prim_row) == NULL) SLOT(prim, core.prim_row) = Py_NewRef(made);
+        if (SLOT(prim, core.prim_op) == NULL) SLOT(prim, core.prim_op) = Py_NewRef(made);
         Py_DECREF(made);
-        row = SLOT(prim, core.prim_row);
+        op = SLOT(prim, core.prim_op);
     }
-    return Py_TYPE(row) == row_type ? (Row *)Py_NewRef(row) : NULL;
+    return Py_TYPE(op) == op_type ? (Op *)Py_NewRef(op) : NULL;
 }
 
 /* ---- recording */
@@ -58,7 +58,7 @@ int all_axes(PyObject *params, int ndim) {
     return 1;
 }
 
-static PyObject *divided(PyObject *x, npy_intp n) { /* takes over x */
+static PyObject *divide_by(PyObject *x, npy_intp n) { /* takes over x */
     static Function divide;
     PyObject *operands[2], *result;
     if (x == NULL) return NULL;
@@ -70,30 +70,30 @@ static PyObject *divided(PyObject *x, npy_intp n) { /* takes over x */
     }
     operands[0] = x;
     operands[1] = divide.value == NULL ? NULL : PyLong_FromSsize_t(n);
-    result = operands[1] == NULL ? NULL : apply(&divide, 2, operands, 0);
+    result = operands[1] == NULL ? NULL : apply_function(&divide, 2, operands, 0);
     Py_XDECREF(operands[1]);
     Py_DECREF(x);
     return result;
 }
 
 /* What NumPy made; it does not always say that there was no memory. */
-static PyObject *made(PyObject *array) {
+static PyObject *checked_array(PyObject *array) {
     if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
     return array;
 }
 
 /* x @ y as rows.contract has it, for matrices, vectors, or stacks of as many */
-static PyObject *product(Row *row, PyObject *x, PyObject *y) {
+static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y}, *token, *result;
-    if (PyArray_NDIM((PyArrayObject *)x) != row->product / 10 || PyArray_NDIM((PyArrayObject *)y) != row->product % 10) return as_array(call_located(row->value.value, both, 2, NULL));
-    if (in_sweep()) return enter_lazily() < 0 ? NULL : as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
-    if (enter_located(&token) < 0) return NULL; /* a function of ours may have called */
-    result = as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
-    leave_located(token);
+    if (PyArray_NDIM((PyArrayObject *)x) != op->product_ndims / 10 || PyArray_NDIM((PyArrayObject *)y) != op->product_ndims % 10) return as_array(call_in_error_state(op->value.value, both, 2, NULL));
+    if (in_sweep()) return enter_pass_error_state() < 0 ? NULL : as_array(checked_array(PyArray_MatrixProduct2(x, y, NULL)));
+    if (enter_error_state(&token) < 0) return NULL; /* a function of ours may have called */
+    result = as_array(checked_array(PyArray_MatrixProduct2(x, y, NULL)));
+    leave_error_state(token);
     return result;
 }
 
-static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
+static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
 
 /* Add inputs to those that are known; 0 where they are too many, or no arrays of one kind, masks and numbers. */
 static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
@@ -112,26 +112,26 @@ static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
         } else if (value != Py_None) {
             return 0;
         }
-        inputs->at[inputs->count++] = Py_NewRef(value);
+        inputs->values[inputs->count++] = Py_NewRef(value);
     }
     return 1;
 }
 
 static void drop_inputs(Inputs *inputs) {
-    while (inputs->count > 0) Py_DECREF(inputs->at[--inputs->count]);
+    while (inputs->count > 0) Py_DECREF(inputs->values[--inputs->count]);
 }
 
 static int add_parameters(Inputs *inputs, PyObject *params) {
-    Py_ssize_t at = 0;
+    Py_ssize_t position = 0;
     PyObject *name, *value;
-    while (PyDict_Next(params, &at, &name, &value)) {
+    while (PyDict_Next(params, &position, &name, &value)) {
         if (is_number(value) && !add_inputs(inputs, &value, 1)) return 0;
     }
     return 1;
 }
 
 /* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
-static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObject *params) {
+static PyObject *value_by_program(Op *op, PyObject *const *raw, int n, PyObject *params) {
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     const Program *program = NULL;
     PyObject *like = NULL, *result;
@@ -142,75 +142,75 @@ static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObjec
         if (like == NULL || PyArray_NDIM((PyArrayObject *)raw[k]) > PyArray_NDIM((PyArrayObject *)like)) like = raw[k];
     }
     if (like == NULL || PyArray_SIZE((PyArrayObject *)like) > DIRECT_MOST) return NULL;
-    if (add_inputs(&inputs, raw, n) && inputs.kind >= 0 && add_parameters(&inputs, params)) program = find_program(row, -1, &inputs, 0, 0, params);
-    result = program == NULL ? NULL : run_program(program, like, inputs.at, inputs.count);
+    if (add_inputs(&inputs, raw, n) && inputs.kind >= 0 && add_parameters(&inputs, params)) program = find_program(op, -1, &inputs, 0, 0, params);
+    result = program == NULL ? NULL : run_program(program, like, inputs.values, inputs.count);
     drop_inputs(&inputs);
     return result;
 }
 
-static PyObject *reduce_axes(Row *row, PyObject *x, PyObject *params) {
+static PyObject *reduce_axes(Op *op, PyObject *x, PyObject *params) {
     PyObject *sum = sum_axes(x, params);
     npy_intp n;
-    if (sum == NULL || row->reduction != 2) return sum;
-    if (mean_count(x, params, &n)) return divided(sum, n);
+    if (sum == NULL || op->reduction != 2) return sum;
+    if (mean_count(x, params, &n)) return divide_by(sum, n);
     Py_DECREF(sum);
     return NULL;
 }
 
 /* What the row's value is; a Python number may be among the operands. */
-PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
-    if (row->reduction && n == 1) {
+PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params) {
+    if (op->reduction && n == 1) {
         int all = all_axes(params, PyArray_NDIM((PyArrayObject *)raw[0]));
-        PyObject *sum = all == 1 ? total(raw[0]) : NULL;
-        if (sum != NULL) return row->reduction == 2 ? divided(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
+        PyObject *sum = all == 1 ? sum_all(raw[0]) : NULL;
+        if (sum != NULL) return op->reduction == 2 ? divide_by(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
         if (all < 0 || PyErr_Occurred()) return NULL;
-        sum = all == 1 ? NULL : reduce_axes(row, raw[0], params);
+        sum = all == 1 ? NULL : reduce_axes(op, raw[0], params);
         if (sum != NULL || PyErr_Occurred()) return sum;
     }
-    if (row->joins) {
-        PyObject *joined = join(raw, n, params, row->joins - 1);
+    if (op->join_kind) {
+        PyObject *joined = join_arrays(raw, n, params, op->join_kind - 1);
         if (joined != NULL || PyErr_Occurred()) return joined;
     }
-    if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
-    if (row->value.ufunc != NULL && n == row->nin && PyDict_GET_SIZE(params) == 0) return apply(&row->value, n, raw, 0);
-    if ((row->elementwise || row->along) && n == row->nin) {
-        PyObject *result = value_by_program(row, raw, n, params);
+    if (op->product_ndims && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return matrix_product(op, raw[0], raw[1]);
+    if (op->value.ufunc != NULL && n == op->nin && PyDict_GET_SIZE(params) == 0) return apply_function(&op->value, n, raw, 0);
+    if ((op->elementwise || op->along_axis) && n == op->nin) {
+        PyObject *result = value_by_program(op, raw, n, params);
         if (result != NULL || PyErr_Occurred()) return result;
     }
-    return as_array(call_located_dict(row->value.value, raw, (size_t)n, params));
+    return as_array(call_dict_in_error_state(op->value.value, raw, (size_t)n, params));
 }
 
-PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
+PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
     PyObject *saved;
     int i, k, needed = 0;
-    if (row->nsaves == 0) return Py_NewRef(core.nothing);
+    if (op->nsaves == 0) return Py_NewRef(core.nothing);
     for (k = 0; k < n; k++) needed |= (edges[k] != Py_None) << k;
-    saved = PyTuple_New(row->nsaves);
-    for (i = 0; saved != NULL && i < row->nsaves; i++) {
-        PyObject *value = !(row->users[i] & needed) ? Py_None : row->what[i] < 0 ? result : raw[row->what[i]];
+    saved = PyTuple_New(op->nsaves);
+    for (i = 0; saved != NULL && i < op->nsaves; i++) {
+        PyObject *value = !(op->saved_users[i] & needed) ? Py_None : op->saved_index[i] < 0 ? result : raw[op->saved_index[i]];
         PyTuple_SET_ITEM(saved, i, Py_NewRef(value));
     }
     return saved;
 }
 
 /* As core.dispatch._in_avals. */
-PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result) {
+PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result) {
     PyArrayObject *out = (PyArrayObject *)result;
     PyObject *avals;
-    int i, needed = row->needs_avals;
+    int i, needed = op->needs_avals;
     for (i = 0; i < n && !needed; i++) {
         if (PyArray_CheckExact(raw[i])) {
             PyArrayObject *x = (PyArrayObject *)raw[i];
-            needed = PyArray_DESCR(x) != PyArray_DESCR(out) || (row->elementwise && !PyArray_SAMESHAPE(x, out));
-        } else if (n != 2 || (i == 0 && row->value.ufunc == NULL)) {
-            needed = row->elementwise && PyArray_NDIM(out) > 0;
+            needed = PyArray_DESCR(x) != PyArray_DESCR(out) || (op->elementwise && !PyArray_SAMESHAPE(x, out));
+        } else if (n != 2 || (i == 0 && op->value.ufunc == NULL)) {
+            needed = op->elementwise && PyArray_NDIM(out) > 0;
         }
     }
     if (!needed) return Py_NewRef(Py_None);
-    if (n == 1 && PyArray_CheckExact(raw[0])) return about_one(raw[0]);
+    if (n == 1 && PyArray_CheckExact(raw[0])) return aval_tuple_of(raw[0]);
     avals = PyTuple_New(n);
     for (i = 0; avals != NULL && i < n; i++) {
-        PyObject *aval = PyArray_CheckExact(raw[i]) ? about(raw[i]) : PyTuple_Pack(2, core.nothing, (PyObject *)PyArray_DESCR(out));
+        PyObject *aval = PyArray_CheckExact(raw[i]) ? aval_of(raw[i]) : PyTuple_Pack(2, core.nothing, (PyObject *)PyArray_DESCR(out));
         if (aval == NULL) Py_CLEAR(avals);
         else PyTuple_SET_ITEM(avals, i, aval);
     }
@@ -231,7 +231,7 @@ int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
         PyObject *value = PyTuple_GET_ITEM(saved, i), *kept;
         for (k = 0; k < n && !(plain >> k & 1 && raw[k] == value); k++) {}
         if (k == n) continue;
-        if (PyArray_NBYTES((PyArrayObject *)value) <= 65536 && PyArray_ISCARRAY((PyArrayObject *)value)) kept = made(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
+        if (PyArray_NBYTES((PyArrayObject *)value) <= 65536 && PyArray_ISCARRAY((PyArrayObject *)value)) kept = checked_array(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
         else kept = PyObject_CallOneArg(python_protected, value);
         if (kept == NULL) return -1;
         PyTuple_SET_ITEM(saved, i, kept);
@@ -240,8 +240,8 @@ int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
     return 0;
 }
 
-static PyObject *record_row(Row *row, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
-    PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
+static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location) {
+    PyObject *raw[MAX_OP_OPERANDS], *edges[MAX_OP_OPERANDS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
     Py_ssize_t i;
     int recorded = 0, arrays = 0, constants = 0;
     for (i = 0; i < n; i++) {
@@ -260,7 +260,7 @@ static PyObject *record_row(Row *row, PyObject *prim, PyObject *const *args, Py_
             return NULL;
         }
     }
-    if (arrays == 0 || (constants && (!recorded || mode != RECORDS || !row->records)) || (row->variadic ? arrays < n : n != row->nin)) return NULL;
+    if (arrays == 0 || (constants && (!recorded || mode != RECORDS || !op->records)) || (op->variadic ? arrays < n : n != op->nin)) return NULL;
     pullback = SLOT(prim, core.prim_pullback);
     if (pullback == NULL) return NULL;
     for (i = 0; i < n; i++) { /* they are ours while others may run */
@@ -268,19 +268,19 @@ static PyObject *record_row(Row *row, PyObject *prim, PyObject *const *args, Py_
         Py_INCREF(edges[i]);
     }
     Py_INCREF(pullback);
-    out = out == NULL ? value_of(row, raw, (int)n, params) : Py_NewRef(out);
-    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !row->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
-        made = unrecorded(Py_NewRef(out), prim, args, n, mode, place);
-        if (made != NULL && row->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+    out = out == NULL ? op_value(op, raw, (int)n, params) : Py_NewRef(out);
+    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !op->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
+        made = unrecorded_result(Py_NewRef(out), prim, args, n, mode, location);
+        if (made != NULL && op->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
     } else if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
         edge_tuple = PyTuple_New(n);
         for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
-        saved = saved_of(row, raw, edges, (int)n, out);
+        saved = saved_of(op, raw, edges, (int)n, out);
         if (constants && protect(saved, raw, constants, n) < 0) Py_CLEAR(saved);
-        avals = avals_of(row, raw, (int)n, out);
-        node = new_node(prim, pullback, params, edge_tuple, saved, avals, place);
+        avals = avals_of(op, raw, (int)n, out);
+        node = new_node(prim, pullback, params, edge_tuple, saved, avals, location);
         made = new_tensor(Py_NewRef(out), node, NULL);
-        if (made != NULL && row->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+        if (made != NULL && op->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
     }
     Py_XDECREF(out);
     Py_DECREF(pullback);
@@ -291,14 +291,14 @@ static PyObject *record_row(Row *row, PyObject *prim, PyObject *const *args, Py_
     return made;
 }
 
-PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
-    Row *row = n < 1 || n > MOST_ARGS || mode < RECORDS ? NULL : row_of(prim); /* first, as it may run Python */
-    PyObject *made = row == NULL ? NULL : record_row(row, prim, args, n, params, out, views, mode, place);
-    Py_XDECREF(row);
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location) {
+    Op *op = n < 1 || n > MAX_OP_OPERANDS || mode < RECORDS ? NULL : op_of(prim); /* first, as it may run Python */
+    PyObject *made = op == NULL ? NULL : record_op(op, prim, args, n, params, out, views, mode, location);
+    Py_XDECREF(op);
     return made;
 }
 
-PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, Place place) { return record_as(prim, args, n, params, out, 1, mode, place); }
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, SourceLocation location) { return record_as(prim, args, n, params, out, 1, mode, location); }
 
 /* ---- rules */
 
@@ -315,19 +315,19 @@ static int numbers_agree(PyObject *numbers, const Inputs *inputs) {
     if (PyTuple_GET_SIZE(numbers) != inputs->count) return 0;
     for (i = 0; i < inputs->count; i++) {
         PyObject *known = PyTuple_GET_ITEM(numbers, i);
-        if (is_number(inputs->at[i]) != (known != Py_False)) return 0;
-        if (known != Py_False && known != Py_None && !is_same_number(known, inputs->at[i])) return 0;
+        if (is_number(inputs->values[i]) != (known != Py_False)) return 0;
+        if (known != Py_False && known != Py_None && !is_same_number(known, inputs->values[i])) return 0;
     }
     return 1;
 }
 
 /* Whether two dicts have the same parameters, apart from numbers, which are inputs. -1 error */
 static int parameters_agree(PyObject *x, PyObject *y) {
-    Py_ssize_t at = 0;
+    Py_ssize_t position = 0;
     PyObject *name, *value, *other;
     if (x == y) return 1;
     if (PyDict_GET_SIZE(x) != PyDict_GET_SIZE(y)) return 0;
-    while (PyDict_Next(x, &at, &name, &value)) {
+    while (PyDict_Next(x, &position, &name, &value)) {
         other = PyDict_GetItemWithError(y, name);
         if (other == NULL || Py_TYPE(value) != Py_TYPE(other)) return PyErr_Occurred() ? -1 : 0;
         if (value == other || is_number(value)) continue;
@@ -340,41 +340,41 @@ static int parameters_agree(PyObject *x, PyObject *y) {
 static PyObject *numbers_of(const Inputs *inputs) {
     PyObject *numbers = PyTuple_New(inputs->count);
     int i;
-    for (i = 0; numbers != NULL && i < inputs->count; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(inputs->at[i]) ? inputs->at[i] : Py_False));
+    for (i = 0; numbers != NULL && i < inputs->count; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(inputs->values[i]) ? inputs->values[i] : Py_False));
     return numbers;
 }
 
-static Variant *add_variant(Row *row) {
-    Variant *variant, **more = PyMem_Realloc(row->variants, sizeof(Variant *) * (size_t)(row->nvariants + 1));
-    if (more != NULL) row->variants = more;
+static Variant *add_variant(Op *op) {
+    Variant *variant, **more = PyMem_Realloc(op->variants, sizeof(Variant *) * (size_t)(op->nvariants + 1));
+    if (more != NULL) op->variants = more;
     variant = more == NULL ? NULL : PyMem_Calloc(1, sizeof(Variant)); /* each by itself: one may be running while others are added */
     if (variant == NULL) PyErr_NoMemory();
-    else row->variants[row->nvariants++] = variant;
+    else op->variants[op->nvariants++] = variant;
     return variant;
 }
 
 /* Trace the rule for an operand, or the value. */
-static PyObject *trace(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
-    if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", row->prim, inputs->kind, numbers, inputs->masks, params);
-    return PyObject_CallFunction(trace_rule, "OiiiiOiO", row->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
+static PyObject *trace(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+    if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", op->prim, inputs->kind, numbers, inputs->masks, params);
+    return PyObject_CallFunction(trace_rule, "OiiiiOiO", op->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
 }
 
 /* The program for an operand, or the value, borrowed; NULL without an error where Python has to do it. */
-static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
+static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
     PyObject *numbers, *traced, *program, *which;
     Variant *variant;
     int i, agree;
-    for (i = 0; i < row->nvariants; i++) {
-        variant = row->variants[i];
+    for (i = 0; i < op->nvariants; i++) {
+        variant = op->variants[i];
         if (variant->operand != operand || variant->kind != inputs->kind || variant->broadcast != broadcast || variant->recorded != recorded) continue;
         if (variant->masks != inputs->masks || inputs->numbers != (variant->numbers != NULL) || !numbers_agree(variant->numbers, inputs)) continue;
         agree = parameters_agree(variant->params, params);
         if (agree != 0) return agree > 0 && variant->usable ? &variant->program : NULL;
     }
-    if (row->nvariants == MOST_VARIANTS) return NULL;
+    if (op->nvariants == MAX_VARIANTS) return NULL;
     numbers = numbers_of(inputs);
-    traced = numbers == NULL ? NULL : trace(row, operand, inputs, broadcast, recorded, numbers, params);
-    variant = traced == NULL || row->nvariants == MOST_VARIANTS ? NULL : add_variant(row); /* other code ran meanwhile */
+    traced = numbers == NULL ? NULL : trace(op, operand, inputs, broadcast, recorded, numbers, params);
+    variant = traced == NULL || op->nvariants == MAX_VARIANTS ? NULL : add_variant(op); /* other code ran meanwhile */
     if (variant != NULL) {
         variant->operand = operand;
         variant->kind = inputs->kind;
@@ -408,15 +408,15 @@ static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
     result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
     if (result == NULL && !PyErr_Occurred()) {
         PyObject *args[] = {g, shape, dtype};
-        result = call_located(python_unbroadcast, args, 3, NULL);
+        result = call_in_error_state(python_unbroadcast, args, 3, NULL);
     }
     Py_DECREF(g);
     return result;
 }
 
-static PyObject *transposed(PyObject *x) { return made(PyArray_SwapAxes((PyArrayObject *)x, PyArray_NDIM((PyArrayObject *)x) - 2, PyArray_NDIM((PyArrayObject *)x) - 1)); }
+static PyObject *transposed(PyObject *x) { return checked_array(PyArray_SwapAxes((PyArrayObject *)x, PyArray_NDIM((PyArrayObject *)x) - 2, PyArray_NDIM((PyArrayObject *)x) - 1)); }
 
-static int product_rule(Row *row, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+static int product_rule(Op *op, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     int k, ndim = PyArray_NDIM((PyArrayObject *)g);
     for (k = 0; k < 2; k++) {
         PyObject *other = PyTuple_GET_ITEM(saved, k);
@@ -426,7 +426,7 @@ static int product_rule(Row *row, PyObject *g, PyObject *saved, PyObject *edges,
         PyObject *turned;
         if (PyTuple_GET_ITEM(edges, k) == Py_None) continue;
         turned = transposed(PyTuple_GET_ITEM(saved, k));
-        grads[k] = turned == NULL ? NULL : k == 0 ? product(row, g, turned) : product(row, turned, g);
+        grads[k] = turned == NULL ? NULL : k == 0 ? matrix_product(op, g, turned) : matrix_product(op, turned, g);
         Py_XDECREF(turned);
         if (grads[k] == NULL) return -1;
     }
@@ -434,7 +434,7 @@ static int product_rule(Row *row, PyObject *g, PyObject *saved, PyObject *edges,
 }
 
 /* The cotangent of a sum over everything: a number at every place. Of a mean: divided by how many there are. */
-static int total_rule(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
+static int total_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
     PyObject *aval, *shape, *number;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0}, n = 1;
     int kind = kind_of(g), ndim, i, all;
@@ -443,17 +443,17 @@ static int total_rule(Row *row, PyObject *avals, PyObject *params, PyObject *g, 
     shape = PyTuple_GET_ITEM(aval, 0);
     ndim = (int)PyTuple_GET_SIZE(shape);
     all = all_axes(params, ndim);
-    if (all != 1 || PyTuple_GET_ITEM(aval, 1) != (PyObject *)core.of[kind]) return all < 0 ? -1 : 0;
+    if (all != 1 || PyTuple_GET_ITEM(aval, 1) != (PyObject *)core.dtypes[kind]) return all < 0 ? -1 : 0;
     for (i = 0; i < ndim; i++) n *= dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
     if (n == 0) return 0;
-    number = row->reduction == 2 ? divided(Py_NewRef(g), n) : Py_NewRef(g);
+    number = op->reduction == 2 ? divide_by(Py_NewRef(g), n) : Py_NewRef(g);
     if (number == NULL) return -1;
     if (ndim == 0) {
         grads[0] = number;
         return 1;
     }
-    Py_INCREF(core.of[kind]);
-    grads[0] = made(PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, strides, PyArray_DATA((PyArrayObject *)number), NPY_ARRAY_WRITEABLE, NULL));
+    Py_INCREF(core.dtypes[kind]);
+    grads[0] = checked_array(PyArray_NewFromDescr(&PyArray_Type, core.dtypes[kind], ndim, dims, strides, PyArray_DATA((PyArrayObject *)number), NPY_ARRAY_WRITEABLE, NULL));
     if (grads[0] == NULL) {
         Py_DECREF(number);
         return -1;
@@ -464,36 +464,36 @@ static int total_rule(Row *row, PyObject *avals, PyObject *params, PyObject *g, 
 }
 
 /* The cotangent of a sum or mean over some axes. */
-static int axes_rule(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
+static int axes_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
     PyObject *each = Py_NewRef(g);
     if (kind_of(g) < 0 || !PyTuple_CheckExact(avals) || !PyArray_ISCARRAY_RO((PyArrayObject *)g) || PyArray_SIZE((PyArrayObject *)g) > DIRECT_MOST) {
         Py_DECREF(each);
         return 0;
     }
-    grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
-    if (grads[0] != NULL && row->reduction == 2) { /* now that it is known to be for us: this may warn */
+    grads[0] = broadcast_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+    if (grads[0] != NULL && op->reduction == 2) { /* now that it is known to be for us: this may warn */
         npy_intp n = PyArray_SIZE((PyArrayObject *)grads[0]) / PyArray_SIZE((PyArrayObject *)g);
         Py_CLEAR(grads[0]);
-        each = divided(each, n);
-        if (each != NULL) grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+        each = divide_by(each, n);
+        if (each != NULL) grads[0] = broadcast_axes(each, PyTuple_GET_ITEM(avals, 0), params);
     }
     Py_XDECREF(each);
     return grads[0] != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-static void drop(PyObject **grads, Py_ssize_t n) {
+static void clear_grads(PyObject **grads, Py_ssize_t n) {
     while (n-- > 0) Py_CLEAR(grads[n]);
 }
 
-static int run_programs(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+static int run_programs(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
-    int done = add_inputs(&inputs, &g, 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), row->nsaves) && add_parameters(&inputs, params);
+    int done = add_inputs(&inputs, &g, 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && add_parameters(&inputs, params);
     for (i = 0; i < n && done == 1; i++) {
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        program = find_program(row, (int)i, &inputs, avals != Py_None, 0, params);
-        grads[i] = program == NULL ? NULL : run_program(program, g, inputs.at, inputs.count);
+        program = find_program(op, (int)i, &inputs, avals != Py_None, 0, params);
+        grads[i] = program == NULL ? NULL : run_program(program, g, inputs.values, inputs.count);
         if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
     }
     drop_inputs(&inputs);
@@ -504,34 +504,34 @@ static int run_programs(Row *row, PyObject *avals, PyObject *params, PyObject *g
 }
 
 /* Run the rule of a row. The caller releases `grads`, also after a failure. */
-static int run_row(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+static int run_op_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
     if (!PyDict_CheckExact(params)) return 0;
-    if (row->joins) return part(g, avals, edges, params, row->joins - 1, grads);
-    if (row->reduction) {
+    if (op->join_kind) return split_cotangent(g, avals, edges, params, op->join_kind - 1, grads);
+    if (op->reduction) {
         if (n != 1) return 0;
         if (PyTuple_GET_ITEM(edges, 0) == Py_None) return 1;
-        return PyArray_NDIM((PyArrayObject *)g) ? axes_rule(row, avals, params, g, grads) : total_rule(row, avals, params, g, grads);
+        return PyArray_NDIM((PyArrayObject *)g) ? axes_rule(op, avals, params, g, grads) : total_rule(op, avals, params, g, grads);
     }
-    if (row->product == 22) return avals != Py_None || n != 2 || PyTuple_GET_SIZE(saved) != 2 ? 0 : product_rule(row, g, saved, edges, grads);
-    if (!(row->elementwise || row->along) || PyTuple_GET_SIZE(saved) != row->nsaves) return 0;
-    return avals != Py_None && (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n) ? 0 : run_programs(row, avals, params, g, saved, edges, grads);
+    if (op->product_ndims == 22) return avals != Py_None || n != 2 || PyTuple_GET_SIZE(saved) != 2 ? 0 : product_rule(op, g, saved, edges, grads);
+    if (!(op->elementwise || op->along_axis) || PyTuple_GET_SIZE(saved) != op->nsaves) return 0;
+    return avals != Py_None && (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n) ? 0 : run_programs(op, avals, params, g, saved, edges, grads);
 }
 
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params);
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
-    Row *row;
+    Op *op;
     int done = 0;
-    if (kind_of(g) < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
+    if (kind_of(g) < 0 || n > MAX_RULE_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
     Py_INCREF(prim);
     Py_INCREF(avals);
     Py_INCREF(params);
-    row = row_of(prim);
-    if (row != NULL) done = run_row(row, avals, params, g, saved, edges, grads);
+    op = op_of(prim);
+    if (op != NULL) done = run_op_rule(op, avals, params, g, saved, edges, grads);
     else if (PyErr_Occurred()) done = -1;
-    if (done != 1) drop(grads, n);
-    Py_XDECREF(row);
+    if (done != 1) clear_grads(grads, n);
+    Py_XDECREF(op);
     Py_DECREF(params);
     Py_DECREF(avals);
     Py_DECREF(prim);
@@ -540,24 +540,24 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
 
 /* ---- traced values: programs as calls of their ufuncs */
 
-PyObject *trace_row_value(const Recording *r, Row *row, PyObject *const *arrays, PyObject *const *operands, int n) {
+PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, PyObject *const *operands, int n) {
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     PyObject *values[VALUES], *traced = NULL;
     const Program *program;
-    if (!row->elementwise || n != row->nin) return NULL;
-    if (add_inputs(&inputs, arrays, n) && inputs.kind >= 0 && (program = find_program(row, -1, &inputs, 0, 0, core.no_params)) != NULL) {
+    if (!op->elementwise || n != op->nin) return NULL;
+    if (add_inputs(&inputs, arrays, n) && inputs.kind >= 0 && (program = find_program(op, -1, &inputs, 0, 0, core.no_params)) != NULL) {
         memcpy(values, operands, sizeof(PyObject *) * (size_t)n);
-        traced = trace_program(r, program, values, SLOT(row->prim, core.prim_name));
+        traced = trace_program(r, program, values, SLOT(op->prim, core.prim_name));
     }
     drop_inputs(&inputs);
     return traced;
 }
 
-int trace_row_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *arrays[INPUTS], *values[VALUES];
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges), nsaved = PyTuple_GET_SIZE(saved);
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
-    Row *row;
+    Op *op;
     int done;
     if (params != core.no_params && !(PyDict_CheckExact(params) && PyDict_GET_SIZE(params) == 0)) return 0;
     if (SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || nsaved + 1 > INPUTS || (avals != Py_None && (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n))) return 0;
@@ -567,19 +567,19 @@ int trace_row_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *s
         arrays[i] = is_number(values[i]) || values[i] == Py_None ? values[i] : any_array_of_traced(r, values[i]);
         if (arrays[i] == NULL) return 0;
     }
-    row = row_of(prim);
-    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
-    done = row->elementwise && nsaved == row->nsaves && add_inputs(&inputs, arrays, nsaved + 1) && inputs.kind >= 0;
+    op = op_of(prim);
+    if (op == NULL) return PyErr_Occurred() ? -1 : 0;
+    done = op->elementwise && nsaved == op->nsaves && add_inputs(&inputs, arrays, nsaved + 1) && inputs.kind >= 0;
     for (i = 0; i < n && done == 1; i++) {
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        program = find_program(row, (int)i, &inputs, avals != Py_None, 0, core.no_params);
-        grads[i] = program == NULL ? NULL : trace_program(r, program, values, row_name(r));
+        program = find_program(op, (int)i, &inputs, avals != Py_None, 0, core.no_params);
+        grads[i] = program == NULL ? NULL : trace_program(r, program, values, current_op_name(r));
         if (grads[i] != NULL && avals != Py_None) grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i));
         if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
     }
     drop_inputs(&inputs);
-    Py_DECREF(row);
+    Py_DECREF(op);
     return done;
 }
 
@@ -590,17 +590,17 @@ static int is_recordable(const Program *program, PyObject *const *inputs, int ni
     for (i = 0; i < program->nsteps; i++) {
         const Step *step = &program->steps[i];
         for (k = 0; k < step->nin && k < 2; k++) {
-            int from = step->from[k];
+            int from = step->operands[k];
             numbers[k] = from >= INPUTS + CONSTANTS ? 0 : from >= INPUTS ? 1 : is_number(inputs[from]);
             if (from < INPUTS && inputs[from] == Py_None) return 0;
         }
-        if (step->nin > 2 || (step->nin == 1 && numbers[0]) || (step->nin == 2 && numbers[0] && (numbers[1] || step->exchanged == NULL))) return 0;
+        if (step->nin > 2 || (step->nin == 1 && numbers[0]) || (step->nin == 2 && numbers[0] && (numbers[1] || step->reflected == NULL))) return 0;
     }
     return 1;
 }
 
 /* Run a program on tensors, each step as the operation that records it. `values` has the inputs. */
-static PyObject *record_program(const Program *program, PyObject **values, Place place) {
+static PyObject *record_program(const Program *program, PyObject **values, SourceLocation location) {
     PyObject *result = NULL;
     int k, done;
     if (program->result == 0) return Py_NewRef(values[0]);
@@ -608,15 +608,15 @@ static PyObject *record_program(const Program *program, PyObject **values, Place
     for (done = 0; done < program->nsteps; done++) {
         const Step *step = &program->steps[done];
         PyObject *operands[2], *operation = step->operation, *made;
-        for (k = 0; k < step->nin; k++) operands[k] = values[step->from[k]];
+        for (k = 0; k < step->nin; k++) operands[k] = values[step->operands[k]];
         if (step->nin == 2 && is_number(operands[0])) { /* what belongs to a tensor has it first */
             PyObject *number = operands[0];
-            operation = step->exchanged;
+            operation = step->reflected;
             operands[0] = operands[1];
             operands[1] = number;
         }
-        made = operate(operation, operands, step->nin, place);
-        if (made == NULL && !PyErr_Occurred()) made = call_located(operation, operands, (size_t)step->nin, NULL);
+        made = operate(operation, operands, step->nin, location);
+        if (made == NULL && !PyErr_Occurred()) made = call_in_error_state(operation, operands, (size_t)step->nin, NULL);
         values[INPUTS + CONSTANTS + done] = made;
         if (made == NULL) goto end;
     }
@@ -639,48 +639,48 @@ static int saved_tensors(PyObject *node, PyObject *edges, PyObject *saved, PyObj
         if (tensors[i] == NULL) break;
     }
     if (i == PyTuple_GET_SIZE(saved)) return 1;
-    drop(tensors, i);
+    clear_grads(tensors, i);
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int record_programs(Row *row, PyObject *node, PyObject *node_edges, PyObject *saved, PyObject *save_from, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
-    PyObject *values[VALUES], *tensors[MOST_SAVED] = {NULL};
-    const Program *programs[MOST_OPERANDS] = {NULL};
+static int record_programs(Op *op, PyObject *node, PyObject *node_edges, PyObject *saved, PyObject *save_from, PyObject *g, PyObject *edges, PyObject **grads, SourceLocation location) {
+    PyObject *values[VALUES], *tensors[MAX_SAVED] = {NULL};
+    const Program *programs[MAX_RULE_OPERANDS] = {NULL};
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
-    int done = add_inputs(&inputs, &SLOT(g, core.raw), 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), row->nsaves) && !inputs.masks;
+    int done = add_inputs(&inputs, &SLOT(g, core.raw), 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && !inputs.masks;
     if (done == 1) done = saved_tensors(node, node_edges, saved, save_from, tensors);
     values[0] = g;
-    for (i = 0; i < row->nsaves; i++) values[1 + i] = tensors[i];
+    for (i = 0; i < op->nsaves; i++) values[1 + i] = tensors[i];
     for (i = 0; i < n && done == 1; i++) {
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        programs[i] = find_program(row, (int)i, &inputs, 0, 1, core.no_params);
-        if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + row->nsaves)) done = PyErr_Occurred() ? -1 : 0;
+        programs[i] = find_program(op, (int)i, &inputs, 0, 1, core.no_params);
+        if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + op->nsaves)) done = PyErr_Occurred() ? -1 : 0;
     }
     for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
-        if (programs[i] != NULL && (grads[i] = record_program(programs[i], values, place)) == NULL) done = -1;
+        if (programs[i] != NULL && (grads[i] = record_program(programs[i], values, location)) == NULL) done = -1;
     }
-    drop(tensors, MOST_SAVED);
+    clear_grads(tensors, MAX_SAVED);
     drop_inputs(&inputs);
     return done;
 }
 
-int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, Place place) {
+int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, SourceLocation location) {
     PyObject *prim = SLOT(node, core.prim), *node_edges = SLOT(node, core.edges), *params = SLOT(node, core.params), *save_from = SLOT(prim, core.prim_save_from);
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
-    Row *row;
+    Op *op;
     int done = 0;
-    if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MOST_OPERANDS) return 0;
+    if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MAX_RULE_OPERANDS) return 0;
     if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
     if (!PyDict_CheckExact(params) || PyDict_GET_SIZE(params) != 0 || save_from == NULL || !PyTuple_CheckExact(save_from) || !PyTuple_CheckExact(node_edges)) return 0;
     Py_INCREF(prim);
     Py_INCREF(node_edges);
     Py_INCREF(save_from);
-    row = row_of(prim);
-    if (row == NULL) done = PyErr_Occurred() ? -1 : 0;
-    else if (row->elementwise && PyTuple_GET_SIZE(saved) == row->nsaves && PyTuple_GET_SIZE(save_from) == row->nsaves) done = record_programs(row, node, node_edges, saved, save_from, g, edges, grads, place);
-    if (done != 1) drop(grads, n);
-    Py_XDECREF(row);
+    op = op_of(prim);
+    if (op == NULL) done = PyErr_Occurred() ? -1 : 0;
+    else if (op->elementwise && PyTuple_GET_SIZE(saved) == op->nsaves && PyTuple_GET_SIZE(save_from) == op->nsaves) done = record_programs(op, node, node_edges, saved, save_from, g, edges, grads, location);
+    if (done != 1) clear_grads(grads, n);
+    Py_XDECREF(op);
     Py_DECREF(save_from);
     Py_DECREF(node_edges);
     Py_DECREF(prim);
@@ -691,19 +691,19 @@ int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
 
 /* Row(prim, value, noperands, saves, records, elementwise, variadic, needs_avals, view, reduction, product);
    saves: (operand or -1 for the result, bits of the operands whose rules read it) each */
-static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
     PyObject *prim, *value, *saves;
-    int nin, records, elementwise, variadic, needs_avals, view, reduction, product, along = 0, joins = 0, i;
-    Row *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product, &along, &joins)) return NULL;
-    if (PyTuple_GET_SIZE(saves) > MOST_SAVED) {
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, i;
+    Op *self;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind)) return NULL;
+    if (PyTuple_GET_SIZE(saves) > MAX_SAVED) {
         PyErr_SetString(PyExc_ValueError, "a Row saves four values at most");
         return NULL;
     }
-    self = (Row *)type->tp_alloc(type, 0);
+    self = (Op *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    row_type = type;
+    op_type = type;
     self->prim = Py_NewRef(prim);
     self->nin = nin;
     self->records = records;
@@ -712,17 +712,17 @@ static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     self->needs_avals = needs_avals;
     self->view = view;
     self->reduction = reduction;
-    self->product = product;
-    self->along = along;
-    self->joins = joins;
+    self->product_ndims = product_ndims;
+    self->along_axis = along_axis;
+    self->join_kind = join_kind;
     self->nsaves = (int)PyTuple_GET_SIZE(saves);
     read_function(&self->value, value, nin);
     for (i = 0; i < self->nsaves; i++) {
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ii", &self->what[i], &self->users[i])) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ii", &self->saved_index[i], &self->saved_users[i])) {
             Py_DECREF(self);
             return NULL;
         }
-        if (self->what[i] < -1 || self->what[i] >= (nin > MOST_ARGS ? MOST_ARGS : nin)) {
+        if (self->saved_index[i] < -1 || self->saved_index[i] >= (nin > MAX_OP_OPERANDS ? MAX_OP_OPERANDS : nin)) {
             PyErr_SetString(PyExc_ValueError, "a Row saves its operands and its result");
             Py_DECREF(self);
             return NULL;
@@ -731,8 +731,8 @@ static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     return (PyObject *)self;
 }
 
-static int row_traverse(PyObject *object, visitproc visit, void *arg) {
-    Row *self = (Row *)object;
+static int op_traverse(PyObject *object, visitproc visit, void *arg) {
+    Op *self = (Op *)object;
     int i, k;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->prim);
@@ -742,25 +742,25 @@ static int row_traverse(PyObject *object, visitproc visit, void *arg) {
         for (k = 0; k < self->variants[i]->program.nsteps; k++) {
             Py_VISIT(self->variants[i]->program.steps[k].ufunc);
             Py_VISIT(self->variants[i]->program.steps[k].operation);
-            Py_VISIT(self->variants[i]->program.steps[k].exchanged);
+            Py_VISIT(self->variants[i]->program.steps[k].reflected);
         }
     }
     return visit_function(&self->value, visit, arg);
 }
 
-static int row_clear(PyObject *object) {
-    Row *self = (Row *)object;
+static int op_clear(PyObject *object) {
+    Op *self = (Op *)object;
     Py_CLEAR(self->prim);
     clear_function(&self->value);
     return 0;
 }
 
-static void row_dealloc(PyObject *object) {
+static void op_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
-    Row *self = (Row *)object;
+    Op *self = (Op *)object;
     int i;
     PyObject_GC_UnTrack(object);
-    row_clear(object);
+    op_clear(object);
     for (i = 0; i < self->nvariants; i++) {
         clear_program(&self->variants[i]->program);
         Py_XDECREF(self->variants[i]->numbers);
@@ -772,8 +772,8 @@ static void row_dealloc(PyObject *object) {
     Py_DECREF(type);
 }
 
-static PyObject *row_programs(PyObject *object, void *unused) {
-    Row *self = (Row *)object;
+static PyObject *op_programs(PyObject *object, void *unused) {
+    Op *self = (Op *)object;
     int i, usable = 0, rules = 0;
     (void)unused;
     for (i = 0; i < self->nvariants; i++) {
@@ -785,8 +785,8 @@ static PyObject *row_programs(PyObject *object, void *unused) {
 }
 
 /* For float and double: 1 if the value is a program, -1 if it is called, 0 if it was not asked for. */
-static PyObject *row_value_states(PyObject *object, void *unused) {
-    Row *self = (Row *)object;
+static PyObject *op_value_states(PyObject *object, void *unused) {
+    Op *self = (Op *)object;
     int i, states[2] = {0, 0};
     (void)unused;
     for (i = 0; i < self->nvariants; i++) {
@@ -795,50 +795,50 @@ static PyObject *row_value_states(PyObject *object, void *unused) {
     return Py_BuildValue("(ii)", states[0], states[1]);
 }
 
-static PyObject *row_value(PyObject *object, void *unused) {
+static PyObject *op_get_value(PyObject *object, void *unused) {
     (void)unused;
-    return Py_XNewRef(((Row *)object)->value.value);
+    return Py_XNewRef(((Op *)object)->value.value);
 }
 
-static int row_set_value(PyObject *object, PyObject *value, void *unused) {
+static int op_set_value(PyObject *object, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL) {
         PyErr_SetString(PyExc_AttributeError, "a Row has a value");
         return -1;
     }
-    Py_XSETREF(((Row *)object)->value.value, Py_NewRef(value));
+    Py_XSETREF(((Op *)object)->value.value, Py_NewRef(value));
     return 0;
 }
 
-static PyGetSetDef row_getset[] = {
-    {"value", row_value, row_set_value, "what is called for large arrays", NULL},
-    {"programs", row_programs, NULL, "how many of its rules run as programs, and how many were asked for", NULL},
-    {"value_states", row_value_states, NULL, "for float and double: 1 if its value is a program, -1 if it is called, 0 if that is not known yet", NULL},
+static PyGetSetDef op_getset[] = {
+    {"value", op_get_value, op_set_value, "what is called for large arrays", NULL},
+    {"programs", op_programs, NULL, "how many of its rules run as programs, and how many were asked for", NULL},
+    {"value_states", op_value_states, NULL, "for float and double: 1 if its value is a program, -1 if it is called, 0 if that is not known yet", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
-static PyType_Slot row_slots[] = {
-    {Py_tp_new, row_new},
-    {Py_tp_dealloc, row_dealloc},
-    {Py_tp_traverse, row_traverse},
-    {Py_tp_clear, row_clear},
-    {Py_tp_getset, row_getset},
+static PyType_Slot op_slots[] = {
+    {Py_tp_new, op_new},
+    {Py_tp_dealloc, op_dealloc},
+    {Py_tp_traverse, op_traverse},
+    {Py_tp_clear, op_clear},
+    {Py_tp_getset, op_getset},
     {0, NULL},
 };
-PyType_Spec row_spec = {"chainrule._src.native._loops.Row", sizeof(Row), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, row_slots};
+PyType_Spec op_spec = {"chainrule._src.native._loops.Row", sizeof(Op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, op_slots};
 
 static PyObject *python_bind, *python_record_unary, *value_name;
 
 /* The value of a row where all operands are arrays and numbers, outside of all modes; NULL without an error where they are others. */
-static PyObject *value_alone(PyObject *prim, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
+static PyObject *value_of_constants(PyObject *prim, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
     PyObject *value, *result;
     Py_ssize_t i;
-    if (!is_ordinary()) return NULL;
+    if (!is_fast_path()) return NULL;
     for (i = 0; i < n; i++) {
         PyObject *x = operands[i];
         if (!PyArray_CheckExact(x) && !PyFloat_CheckExact(x) && !PyLong_CheckExact(x) && !PyArray_IsScalar(x, Generic)) return NULL;
     }
     value = PyObject_GetAttr(prim, value_name);
-    result = value == NULL ? NULL : call_located_dict(value, operands, (size_t)n, params);
+    result = value == NULL ? NULL : call_dict_in_error_state(value, operands, (size_t)n, params);
     Py_XDECREF(value);
     return result;
 }
@@ -846,30 +846,30 @@ static PyObject *value_alone(PyObject *prim, PyObject *const *operands, Py_ssize
 /* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in core.dispatch */
 static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
-    int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? mode_now() : UNUSUAL;
-    if (mode != UNUSUAL) {
+    int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? current_mode() : SLOW_PATH;
+    if (mode != SLOW_PATH) {
         PyObject *operands = PySequence_Tuple(args[1]), *made = NULL;
         Py_ssize_t n = operands == NULL ? 0 : PyTuple_GET_SIZE(operands);
-        if (operands != NULL && mode >= 0) made = record(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], NULL, mode, here);
-        if (operands != NULL && made == NULL && !PyErr_Occurred()) made = value_alone(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2]);
+        if (operands != NULL && mode >= 0) made = record(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], NULL, mode, current_frame);
+        if (operands != NULL && made == NULL && !PyErr_Occurred()) made = value_of_constants(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2]);
         Py_XDECREF(operands);
         if (made != NULL || PyErr_Occurred()) return made;
     }
-    return call_located(python_bind, args, (size_t)nargs, NULL);
+    return call_in_error_state(python_bind, args, (size_t)nargs, NULL);
 }
 
 static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
-    int mode = (nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) ? mode_now() : UNUSUAL;
-    if (mode != UNUSUAL) {
-        PyObject *made = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, here);
+    int mode = (nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) ? current_mode() : SLOW_PATH;
+    if (mode != SLOW_PATH) {
+        PyObject *made = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, current_frame);
         if (made != NULL || PyErr_Occurred()) return made;
     }
-    return call_located(python_record_unary, args, (size_t)nargs, NULL);
+    return call_in_error_state(python_record_unary, args, (size_t)nargs, NULL);
 }
 
 /* recorders(bind, record_unary): the Python functions that are left the cases that are not ordinary */
-static PyObject *recorders(PyObject *module, PyObject *args) {
+static PyObject *connect_dispatch(PyObject *module, PyObject *args) {
     PyObject *both, *unary;
     (void)module;
     if (!PyArg_ParseTuple(args, "OO:recorders", &both, &unary)) return NULL;
@@ -879,16 +879,16 @@ static PyObject *recorders(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-PyMethodDef row_functions[] = {
-    {"recorders", recorders, METH_VARARGS, "recorders(bind, record_unary): the Python functions of these names"},
+PyMethodDef op_functions[] = {
+    {"recorders", connect_dispatch, METH_VARARGS, "recorders(bind, record_unary): the Python functions of these names"},
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL, "tape.dispatch.bind"},
     {"record_unary", (PyCFunction)(void (*)(void))record_unary, METH_FASTCALL, "tape.dispatch.record_unary"},
     {NULL, NULL, 0, NULL},
 };
 
-int connect_rows(PyObject *row, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known, PyObject *guarded) {
+int connect_ops(PyObject *op, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known, PyObject *guarded) {
     python_protected = guarded;
-    make_row = row;
+    make_op = op;
     trace_value = value;
     trace_rule = rule;
     python_unbroadcast = undo;

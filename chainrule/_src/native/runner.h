@@ -44,7 +44,7 @@ void keep_arena(Runner *self, char *arena);
 char *aligned(char *address);
 
 /* parallel_ufunc.c: the type SharedUfunc */
-extern PyType_Spec shared_ufunc_spec;
+extern PyType_Spec parallel_ufunc_spec;
 
 /* lowlevel.c: a method of Runner */
 PyObject *runner_low_level(PyObject *self, PyObject *args);

@@ -7,42 +7,42 @@
 #include <structmember.h> /* the names of Python 3.11 */
 
 Core core;
-const Place here = {NULL, NULL, 0};
+const SourceLocation current_frame = {NULL, NULL, 0};
 
 /* ---- modes */
 
-static PyObject *mode_word, *recorder_word, *hooks_word;
+static PyObject *mode_name, *recorder_name, *hooks_name;
 
 /* The mode of a thread, while any is in a special one. An attribute that the thread has not set is the class's own, which is the usual. */
 int special_mode(void) {
-    static PyObject *dict_word;
+    static PyObject *dict_name;
     PyObject *dict, *mode, *recorder, *hooks;
-    int found = UNUSUAL, k;
-    if (PyList_GET_SIZE(core.watches) > 0) return UNUSUAL;
-    if (dict_word == NULL && ((dict_word = PyUnicode_InternFromString("__dict__")) == NULL || (mode_word = PyUnicode_InternFromString("mode")) == NULL || (recorder_word = PyUnicode_InternFromString("recorder")) == NULL || (hooks_word = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
-        Py_CLEAR(dict_word);
+    int found = SLOW_PATH, k;
+    if (PyList_GET_SIZE(core.watches) > 0) return SLOW_PATH;
+    if (dict_name == NULL && ((dict_name = PyUnicode_InternFromString("__dict__")) == NULL || (mode_name = PyUnicode_InternFromString("mode")) == NULL || (recorder_name = PyUnicode_InternFromString("recorder")) == NULL || (hooks_name = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
+        Py_CLEAR(dict_name);
         return -1;
     }
-    dict = PyObject_GetAttr(core.local, dict_word);
+    dict = PyObject_GetAttr(core.local, dict_name);
     if (dict == NULL || !PyDict_CheckExact(dict)) {
         Py_XDECREF(dict);
-        return PyErr_Occurred() ? -1 : UNUSUAL;
+        return PyErr_Occurred() ? -1 : SLOW_PATH;
     }
-    recorder = PyDict_GetItemWithError(dict, recorder_word);
-    hooks = PyDict_GetItemWithError(dict, hooks_word);
-    mode = PyDict_GetItemWithError(dict, mode_word);
+    recorder = PyDict_GetItemWithError(dict, recorder_name);
+    hooks = PyDict_GetItemWithError(dict, hooks_name);
+    mode = PyDict_GetItemWithError(dict, mode_name);
     if (mode == NULL) mode = core.modes[0];
     for (k = 0; k < 3 && (recorder == NULL || recorder == Py_None); k++) {
         if (mode == core.modes[k]) found = k + RECORDS;
     }
-    if (found == RECORDS && hooks != NULL && (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) > 0)) found = UNUSUAL;
+    if (found == RECORDS && hooks != NULL && (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) > 0)) found = SLOW_PATH;
     Py_DECREF(dict);
     return PyErr_Occurred() ? -1 : found;
 }
 
 /* ---- places */
 
-static PyObject *last_code; /* of a user's file, as was found out */
+static PyObject *last_user_code; /* of a user's file, as was found out */
 
 /* The frame whose place a node notes, borrowed from the stack; NULL where no Python program calls. */
 static PyFrameObject *frame_at(int depth) {
@@ -57,21 +57,21 @@ static PyFrameObject *frame_at(int depth) {
 }
 
 /* Note where the user's program is, as errors.places.note_frame does, in two slots of an object. */
-int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place) {
+int note_location(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, SourceLocation location) {
     PyFrameObject *frame;
     PyObject *args[2], *done;
-    if (place.code != NULL) {
-        SLOT(object, code_slot) = Py_NewRef(place.code);
-        SLOT(object, lasti_slot) = Py_NewRef(place.lasti);
+    if (location.code != NULL) {
+        SLOT(object, code_slot) = Py_NewRef(location.code);
+        SLOT(object, lasti_slot) = Py_NewRef(location.lasti);
         return 0;
     }
-    frame = frame_at(place.depth);
+    frame = frame_at(location.depth);
     if (frame == NULL && PyErr_Occurred()) return -1;
     if (frame != NULL) {
         PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-        int known = code == last_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);
+        int known = code == last_user_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);
         if (known == 1) {
-            if (code != last_code) Py_XSETREF(last_code, Py_NewRef(code));
+            if (code != last_user_code) Py_XSETREF(last_user_code, Py_NewRef(code));
             SLOT(object, code_slot) = code;
             SLOT(object, lasti_slot) = PyLong_FromLong(PyFrame_GetLasti(frame));
             return SLOT(object, lasti_slot) == NULL ? -1 : 0;
@@ -86,11 +86,11 @@ int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Pl
     return done == NULL ? -1 : 0;
 }
 
-PyObject *user_line(Place place) {
+PyObject *user_line(SourceLocation location) {
     PyObject *where;
     if (PySet_GET_SIZE(core.unread) > 0) return PyObject_CallNoArgs(core.user_line); /* a thread that makes a message does not look */
     where = core.where->tp_alloc(core.where, 0);
-    if (where == NULL || note_place(where, core.where_code, core.where_lasti, place) < 0) {
+    if (where == NULL || note_location(where, core.where_code, core.where_lasti, location) < 0) {
         Py_XDECREF(where);
         return NULL;
     }
@@ -99,7 +99,7 @@ PyObject *user_line(Place place) {
     Py_RETURN_NONE;
 }
 
-PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place place) {
+PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, SourceLocation location) {
     PyObject *cut, *sources, *ref;
     Py_ssize_t i;
     int done;
@@ -116,7 +116,7 @@ PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place pla
     if (done == 0) {
         SLOT(cut, core.cut_kind) = Py_NewRef(kind);
         SLOT(cut, core.cut_sources) = Py_NewRef(sources);
-        SLOT(cut, core.cut_where) = user_line(place);
+        SLOT(cut, core.cut_where) = user_line(location);
         if (SLOT(cut, core.cut_where) == NULL) done = -1;
     }
     Py_DECREF(kind);
@@ -167,26 +167,26 @@ static void track(PyObject *x) {
 }
 
 typedef struct {
-    PyObject **found; /* nodes whose edges are still to be followed; borrowed, as their owners are there */
+    PyObject **nodes; /* nodes whose edges are still to be followed; borrowed, as their owners are there */
     Py_ssize_t count, size;
     int failed;
-} Walk;
+} NodeQueue;
 
-static int meet(PyObject *x, void *arg) {
-    Walk *walk = arg;
+static int queue_untracked(PyObject *x, void *arg) {
+    NodeQueue *queue = arg;
     if (x == NULL || !PyObject_TypeCheck(x, core.node) || PyObject_GC_IsTracked(x)) return 0;
-    if (walk->count == walk->size) {
-        Py_ssize_t size = walk->size ? 2 * walk->size : 1024;
-        PyObject **more = PyMem_Realloc(walk->found, sizeof(PyObject *) * (size_t)size);
+    if (queue->count == queue->size) {
+        Py_ssize_t size = queue->size ? 2 * queue->size : 1024;
+        PyObject **more = PyMem_Realloc(queue->nodes, sizeof(PyObject *) * (size_t)size);
         if (more == NULL) {
-            walk->failed = 1;
+            queue->failed = 1;
             return 1;
         }
-        walk->found = more;
-        walk->size = size;
+        queue->nodes = more;
+        queue->size = size;
     }
     PyObject_GC_Track(x);
-    walk->found[walk->count++] = x;
+    queue->nodes[queue->count++] = x;
     return 0;
 }
 
@@ -194,40 +194,40 @@ static PyObject *get_objects; /* of the module gc, before there is a retrack: th
 
 /* retrack(phase, info): called by the collector, see gc.callbacks */
 static PyObject *retrack(PyObject *module, PyObject *args) {
-    static PyObject *word;
+    static PyObject *generation_name;
     PyObject *phase, *info, *generation, *objects;
-    Walk walk = {NULL, 0, 0, 0};
+    NodeQueue queue = {NULL, 0, 0, 0};
     Py_ssize_t i, k;
     (void)module;
     if (!PyArg_ParseTuple(args, "UO!:retrack", &phase, &PyDict_Type, &info)) return NULL;
     if (PyUnicode_CompareWithASCIIString(phase, "start") != 0) Py_RETURN_NONE;
-    if (word == NULL && (word = PyUnicode_InternFromString("generation")) == NULL) return NULL;
-    generation = PyDict_GetItemWithError(info, word);
+    if (generation_name == NULL && (generation_name = PyUnicode_InternFromString("generation")) == NULL) return NULL;
+    generation = PyDict_GetItemWithError(info, generation_name);
     if (generation == NULL || !PyLong_Check(generation) || PyLong_AsLong(generation) < 2) {
         if (PyErr_Occurred()) return NULL;
         Py_RETURN_NONE;
     }
     objects = PyObject_CallNoArgs(get_objects);
     if (objects == NULL) return NULL;
-    for (i = 0; i < PyList_GET_SIZE(objects) && !walk.failed; i++) {
+    for (i = 0; i < PyList_GET_SIZE(objects) && !queue.failed; i++) {
         PyObject *object = PyList_GET_ITEM(objects, i);
-        if (Py_TYPE(object)->tp_traverse != NULL) Py_TYPE(object)->tp_traverse(object, meet, &walk);
+        if (Py_TYPE(object)->tp_traverse != NULL) Py_TYPE(object)->tp_traverse(object, queue_untracked, &queue);
     }
-    for (i = 0; i < walk.count; i++) { /* which grows as it is walked */
-        PyObject *node = walk.found[i], *edges = SLOT(node, core.edges);
-        for (k = 0; edges != NULL && PyTuple_CheckExact(edges) && k < PyTuple_GET_SIZE(edges) && !walk.failed; k++) meet(PyTuple_GET_ITEM(edges, k), &walk);
+    for (i = 0; i < queue.count; i++) { /* which grows as it is walked */
+        PyObject *node = queue.nodes[i], *edges = SLOT(node, core.edges);
+        for (k = 0; edges != NULL && PyTuple_CheckExact(edges) && k < PyTuple_GET_SIZE(edges) && !queue.failed; k++) queue_untracked(PyTuple_GET_ITEM(edges, k), &queue);
         track(edges);
     }
-    PyMem_Free(walk.found);
+    PyMem_Free(queue.nodes);
     Py_DECREF(objects);
-    if (walk.failed) return PyErr_NoMemory();
+    if (queue.failed) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
 static PyMethodDef retrack_method = {"retrack", retrack, METH_VARARGS, "retrack(phase, info): for gc.callbacks"};
 
 /* From now on users' objects hang on nodes. */
-static int may_cycle(void) {
+static int register_retrack(void) {
     static int done;
     PyObject *gc, *callbacks, *function;
     int failed = 1;
@@ -245,28 +245,28 @@ static int may_cycle(void) {
     return failed == -1 ? -1 : 0;
 }
 
-static PyObject *hangs_on_node(PyObject *module, PyObject *unused) {
+static PyObject *register_user_object(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    if (may_cycle() < 0) return NULL;
+    if (register_retrack() < 0) return NULL;
     Py_RETURN_NONE;
 }
 
 /* ---- nodes and tensors */
 
 /* Take a new node from the collector, if all that it holds is plain. */
-static int release(PyObject *node) {
+static int untrack_node(PyObject *node) {
     PyObject *saved = SLOT(node, core.saved), *listed = SLOT(SLOT(node, core.prim), core.prim_listed);
     int plain = SLOT(node, core.params) == core.no_params || is_plain(SLOT(node, core.params), 0);
     if (!UNTRACKS) return 0;
-    if (!plain || listed != Py_True || !is_plain(saved, 0)) return may_cycle();
+    if (!plain || listed != Py_True || !is_plain(saved, 0)) return register_retrack();
     untrack(SLOT(node, core.edges));
     untrack(saved);
     PyObject_GC_UnTrack(node);
     return 0;
 }
 
-PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place) {
+PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, SourceLocation location) {
     PyObject *node;
     Py_INCREF(prim);
     pullback = Py_NewRef(pullback == NULL ? Py_None : pullback);
@@ -289,20 +289,20 @@ PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObjec
     SLOT(node, core.in_avals) = in_avals;
     SLOT(node, core.hooks) = Py_NewRef(Py_None);
     SLOT(node, core.seq) = Py_TYPE(core.counter)->tp_iternext(core.counter);
-    if (SLOT(node, core.seq) == NULL || note_place(node, core.code, core.lasti, place) < 0 || release(node) < 0) Py_CLEAR(node);
+    if (SLOT(node, core.seq) == NULL || note_location(node, core.code, core.lasti, location) < 0 || untrack_node(node) < 0) Py_CLEAR(node);
     return node;
 }
 
-PyObject *unrecorded(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, Place place) {
+PyObject *unrecorded_result(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, SourceLocation location) {
     PyObject *cut = Py_None, *tensor;
     Py_ssize_t i;
-    int needed = 0;
+    int requires_grad = 0;
     for (i = 0; i < n && mode != SILENT; i++) {
         if (Py_TYPE(args[i]) != core.tensor) continue;
-        if (SLOT(args[i], core.edge) != Py_None) needed = 1;
+        if (SLOT(args[i], core.edge) != Py_None) requires_grad = 1;
         else if (cut == Py_None && SLOT(args[i], core.cut) != NULL) cut = SLOT(args[i], core.cut);
     }
-    cut = needed ? new_cut(mode == RECORDS ? SLOT(prim, core.prim_name) : core.no_grad, args, n, place) : Py_NewRef(cut);
+    cut = requires_grad ? new_cut(mode == RECORDS ? SLOT(prim, core.prim_name) : core.no_grad, args, n, location) : Py_NewRef(cut);
     if (cut == NULL) {
         Py_XDECREF(data);
         return NULL;
@@ -328,7 +328,7 @@ PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut) {
 static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 
 /* As core.view.viewed, in the ordinary case: 1 done (a view or none), 0 Python has to do it, -1 error. */
-static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
+static int make_view(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *data = SLOT(tensor, core.raw), *source = SLOT(base, core.raw), *root, *before, *views, *view, *ref = NULL, *step, *last;
     if (Py_TYPE(base) != core.tensor || data == NULL || source == NULL || !PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;
     root = PyArray_BASE((PyArrayObject *)data);
@@ -382,7 +382,7 @@ static PyObject *python_viewed;
 
 int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *args[] = {tensor, base, prim, params}, *done;
-    int found = view_here(tensor, base, prim, params, mode);
+    int found = make_view(tensor, base, prim, params, mode);
     if (found != 0) return found < 0 ? -1 : 0;
     done = PyObject_Vectorcall(python_viewed, args, 4, NULL);
     Py_XDECREF(done);
@@ -394,7 +394,7 @@ static PyObject *python_new_node(PyObject *module, PyObject *const *args, Py_ssi
     static const char *const names[] = {"prim", "params", "edges", "saved", "in_avals", "pullback", "depth"};
     PyObject *given[7] = {NULL}, *pullback;
     Py_ssize_t i, k, named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
-    Place place = {NULL, NULL, 2};
+    SourceLocation location = {NULL, NULL, 2};
     (void)module;
     if (nargs > 7 || nargs + named > 7) goto wrong;
     for (i = 0; i < nargs; i++) given[i] = args[i];
@@ -404,10 +404,10 @@ static PyObject *python_new_node(PyObject *module, PyObject *const *args, Py_ssi
         given[k] = args[nargs + i];
     }
     if (given[0] == NULL || given[1] == NULL || given[2] == NULL || !PyTuple_CheckExact(given[2]) || core.node == NULL || !PyObject_TypeCheck(given[0], core.primitive)) goto wrong;
-    if (given[6] != NULL) place.depth = (int)PyLong_AsLong(given[6]) - 1; /* this has no frame of its own */
+    if (given[6] != NULL) location.depth = (int)PyLong_AsLong(given[6]) - 1; /* this has no frame of its own */
     if (PyErr_Occurred()) return NULL;
     pullback = given[5] == NULL || given[5] == Py_None ? SLOT(given[0], core.prim_pullback) : given[5];
-    return new_node(given[0], pullback, given[1], Py_NewRef(given[2]), Py_NewRef(given[3] == NULL ? core.nothing : given[3]), Py_NewRef(given[4] == NULL ? Py_None : given[4]), place);
+    return new_node(given[0], pullback, given[1], Py_NewRef(given[2]), Py_NewRef(given[3] == NULL ? core.nothing : given[3]), Py_NewRef(given[4] == NULL ? Py_None : given[4]), location);
 wrong:
     PyErr_SetString(PyExc_TypeError, "new_node takes (prim, params, edges, saved=(), in_avals=None, pullback=None, depth=3)");
     return NULL;
@@ -435,7 +435,7 @@ int find_slots(PyTypeObject *type, const SlotOffset *slots) {
     return 0;
 }
 
-static PyObject *keep(PyObject *names, const char *name, PyTypeObject *type) {
+static PyObject *lookup(PyObject *names, const char *name, PyTypeObject *type) {
     PyObject *found = PyDict_GetItemString(names, name); /* borrowed: kept below */
     if (found == NULL || (type != NULL && !PyObject_TypeCheck(found, type))) {
         if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "connect: %s is missing, or of another type", name);
@@ -452,7 +452,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     static const SlotOffset of_leaf[] = {{"tensor", &core.leaf_tensor}, {"grad", &core.leaf_grad}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
     static const SlotOffset of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
     static const SlotOffset of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
-    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
+    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_op}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
     static const SlotOffset of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
     static const SlotOffset of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
     static const SlotOffset of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
@@ -461,7 +461,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         PyTypeObject **type;
         const SlotOffset *slots;
     } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}, {"Primitive", &core.primitive, of_prim}};
-    PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
+    PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_op, *trace_value, *trace_rule, *guarded;
     size_t i;
     (void)module;
 #if defined(Py_GIL_DISABLED) || defined(PYPY_VERSION)
@@ -473,64 +473,64 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         return NULL;
     }
     for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-        PyTypeObject *type = (PyTypeObject *)keep(names, classes[i].name, &PyType_Type);
+        PyTypeObject *type = (PyTypeObject *)lookup(names, classes[i].name, &PyType_Type);
         if (type == NULL || (classes[i].slots != NULL && find_slots(type, classes[i].slots) < 0)) return NULL;
         *classes[i].type = type;
     }
-    core.clock = keep(names, "CLOCK", NULL);
+    core.clock = lookup(names, "CLOCK", NULL);
     if (core.clock == NULL || find_slots(Py_TYPE(core.clock), of_clock) < 0) return NULL;
-    modes = keep(names, "modes", &PyTuple_Type); /* those of mode_now(), from RECORDS on */
+    modes = lookup(names, "modes", &PyTuple_Type); /* those of mode_now(), from RECORDS on */
     for (i = 0; i < 3 && modes != NULL; i++) core.modes[i] = PyTuple_GetItem(modes, (Py_ssize_t)i);
-    core.local = keep(names, "LOCAL", NULL);
-    core.watches = keep(names, "WATCHES", &PyList_Type);
-    core.unread = keep(names, "UNREAD", &PySet_Type);
-    core.user_line = keep(names, "user_line", NULL);
-    core.writes = keep(names, "WRITES", &PyDict_Type);
-    wrote = keep(names, "wrote", NULL);
-    record = keep(names, "new_written", NULL);
-    lock = keep(names, "WRITING", NULL);
-    lender = keep(names, "Lender", &PyType_Type);
-    core.before_write = keep(names, "BEFORE_WRITE", &PyList_Type);
+    core.local = lookup(names, "LOCAL", NULL);
+    core.watches = lookup(names, "WATCHES", &PyList_Type);
+    core.unread = lookup(names, "UNREAD", &PySet_Type);
+    core.user_line = lookup(names, "user_line", NULL);
+    core.writes = lookup(names, "WRITES", &PyDict_Type);
+    wrote = lookup(names, "wrote", NULL);
+    record = lookup(names, "new_written", NULL);
+    lock = lookup(names, "WRITING", NULL);
+    lender = lookup(names, "Lender", &PyType_Type);
+    core.before_write = lookup(names, "BEFORE_WRITE", &PyList_Type);
     core.no_grad = PyUnicode_InternFromString("no_grad");
-    core.special = keep(names, "SPECIAL", &PyList_Type);
-    core.user_files = keep(names, "USER_FILES", &PySet_Type);
-    core.note_frame = keep(names, "note_frame", NULL);
-    core.counter = keep(names, "counter", NULL);
-    core.no_params = keep(names, "NO_PARAMS", &PyDict_Type);
-    python_viewed = keep(names, "viewed", NULL);
-    unbroadcast = keep(names, "unbroadcast", NULL);
-    operations = keep(names, "operations", &PyDict_Type);
-    plus = keep(names, "add", NULL);
-    make_row = keep(names, "make_row", NULL);
-    trace_value = keep(names, "trace_value", NULL);
-    trace_rule = keep(names, "trace_rule", NULL);
-    guarded = keep(names, "protected", NULL);
-    core.getframe = keep(names, "_getframe", NULL);
+    core.special = lookup(names, "SPECIAL", &PyList_Type);
+    core.user_files = lookup(names, "USER_FILES", &PySet_Type);
+    core.note_frame = lookup(names, "note_frame", NULL);
+    core.counter = lookup(names, "counter", NULL);
+    core.no_params = lookup(names, "NO_PARAMS", &PyDict_Type);
+    python_viewed = lookup(names, "viewed", NULL);
+    unbroadcast = lookup(names, "unbroadcast", NULL);
+    operations = lookup(names, "operations", &PyDict_Type);
+    plus = lookup(names, "add", NULL);
+    make_op = lookup(names, "make_row", NULL);
+    trace_value = lookup(names, "trace_value", NULL);
+    trace_rule = lookup(names, "trace_rule", NULL);
+    guarded = lookup(names, "protected", NULL);
+    core.getframe = lookup(names, "_getframe", NULL);
     core.nothing = PyTuple_New(0);
-    core.of[0] = PyArray_DescrFromType(NPY_FLOAT);
-    core.of[1] = PyArray_DescrFromType(NPY_DOUBLE);
-    core.of[2] = PyArray_DescrFromType(NPY_BOOL);
-    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_rows(make_row, trace_value, trace_rule, unbroadcast, operations, guarded) < 0) return NULL;
+    core.dtypes[0] = PyArray_DescrFromType(NPY_FLOAT);
+    core.dtypes[1] = PyArray_DescrFromType(NPY_DOUBLE);
+    core.dtypes[2] = PyArray_DescrFromType(NPY_BOOL);
+    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_ops(make_op, trace_value, trace_rule, unbroadcast, operations, guarded) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
 /* switch_on(whether) -> whether it was */
 static PyObject *switch_on(PyObject *module, PyObject *whether) {
-    int before = core.on, on = PyObject_IsTrue(whether);
+    int before = core.enabled, on = PyObject_IsTrue(whether);
     (void)module;
     if (on < 0) return NULL;
     if (on && core.nothing == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "nothing is connected");
         return NULL;
     }
-    core.on = on;
+    core.enabled = on;
     return PyBool_FromLong(before);
 }
 
 PyMethodDef tape_functions[] = {
     {"connect", connect, METH_O, "connect(names): where the classes and functions are that operations in C use"},
     {"switch_on", switch_on, METH_O, "switch_on(whether): have operations in C, or all in Python; as it was before"},
-    {"hangs_on_node", hangs_on_node, METH_NOARGS, "hangs_on_node(): something of the user's hangs on a node from now on, and may close a cycle"},
+    {"hangs_on_node", register_user_object, METH_NOARGS, "hangs_on_node(): something of the user's hangs on a node from now on, and may close a cycle"},
     {"new_node", (PyCFunction)(void (*)(void))python_new_node, METH_FASTCALL | METH_KEYWORDS, "tape.node.new_node"},
     {NULL, NULL, 0, NULL},
 };

@@ -60,7 +60,7 @@ static int is_simple(const Recording *r) {
 }
 
 static int open_recorder(Recording *r, PyObject *recorder) {
-    r->place = here;
+    r->location = current_frame;
     r->recorder = Py_NewRef(recorder);
     r->dict = PyObject_GenericGetDict(recorder, NULL);
     r->level = r->dict == NULL ? NULL : attribute(r, words.level);
@@ -81,7 +81,7 @@ void close_recording(Recording *r) {
 int open_recording(Recording *r) {
     PyObject *state, *recorder, *hooks, *mode;
     int usual, found = 0;
-    *r = (Recording){NULL, NULL, NULL, here};
+    *r = (Recording){NULL, NULL, NULL, current_frame};
     if (traced_type == NULL) return 0;
     state = state_of_thread();
     if (state == NULL) return -1;
@@ -94,8 +94,8 @@ int open_recording(Recording *r) {
     }
     Py_DECREF(state);
     if (found > 0) {
-        PyObject *row = attribute(r, words.row);
-        found = row != NULL && PyUnicode_Check(row) && PyUnicode_GET_LENGTH(row) == 0 ? is_simple(r) : 0;
+        PyObject *op_name = attribute(r, words.row);
+        found = op_name != NULL && PyUnicode_Check(op_name) && PyUnicode_GET_LENGTH(op_name) == 0 ? is_simple(r) : 0;
     }
     if (found <= 0) close_recording(r);
     return PyErr_Occurred() ? -1 : found;
@@ -178,7 +178,7 @@ static PyObject *argument(const Recording *r, PyObject *x) {
     return Py_NewRef(x);
 }
 
-PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row, PyObject *array, int scalar) {
+PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar) {
     PyObject *calls = attribute(r, words.calls), *scalars = attribute(r, words.scalars), *call, *code, *kept, *var, *traced = NULL;
     Py_ssize_t i;
     int plain, done;
@@ -188,7 +188,7 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
     SLOT(call, call_function) = Py_NewRef(function);
     SLOT(call, call_method) = Py_NewRef(method_name);
     SLOT(call, call_kwargs) = PyDict_New();
-    SLOT(call, call_row) = Py_NewRef(row);
+    SLOT(call, call_row) = Py_NewRef(op_name);
     SLOT(call, call_pure) = Py_NewRef(Py_True);
     SLOT(call, call_args) = PyTuple_New(n);
     done = SLOT(call, call_kwargs) == NULL || SLOT(call, call_args) == NULL ? -1 : 0;
@@ -197,7 +197,7 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
         if (part == NULL) done = -1;
         else PyTuple_SET_ITEM(SLOT(call, call_args), i, part);
     }
-    if (done == 0) done = note_place(call, call_code, call_lasti, r->place);
+    if (done == 0) done = note_location(call, call_code, call_lasti, r->location);
     if (done == 0) {
         code = SLOT(call, call_code);
         if (code != NULL && PyCode_Check(code) && PyBytes_GET_SIZE(((PyCodeObject *)code)->co_exceptiontable) > 0) {
@@ -239,7 +239,7 @@ int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
 /* ---- ufuncs */
 
 /* Call a ufunc and append the call. NULL without an error where Recorder.call must do it. */
-static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row) {
+static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name) {
     PyUFuncObject *ufunc = (PyUFuncObject *)function;
     PyObject *given[3], *out, *traced = NULL;
     Py_ssize_t i;
@@ -265,7 +265,7 @@ static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *co
         if (out != NULL && (PyArray_CheckExact(out) || PyArray_CheckScalar(out))) {
             scalar = !PyArray_CheckExact(out);
             if (scalar) Py_SETREF(out, PyArray_FromScalar(out, NULL));
-            if (out != NULL) traced = note_call(r, function, operands, n, row, out, scalar);
+            if (out != NULL) traced = note_call(r, function, operands, n, op_name, out, scalar);
         }
         Py_XDECREF(out);
     }
@@ -273,18 +273,18 @@ static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *co
     return traced;
 }
 
-PyObject *trace_program(const Recording *r, const Program *program, PyObject **values, PyObject *row) {
+PyObject *trace_program(const Recording *r, const Program *program, PyObject **values, PyObject *op_name) {
     PyObject *result = NULL;
     int k, done;
     for (k = 0; k < program->nsteps; k++) {
-        if (program->steps[k].ufunc == NULL || program->steps[k].form != ELEMENTS || program->steps[k].nin > 3) return NULL;
+        if (program->steps[k].ufunc == NULL || program->steps[k].step_kind != ELEMENTS || program->steps[k].nin > 3) return NULL;
     }
     for (k = 0; k < program->nconstants; k++) values[INPUTS + k] = program->numbers[k];
     for (done = 0; done < program->nsteps; done++) {
         const Step *step = &program->steps[done];
         PyObject *operands[3];
-        for (k = 0; k < step->nin; k++) operands[k] = values[step->from[k]];
-        values[INPUTS + CONSTANTS + done] = call_ufunc(r, step->ufunc, operands, step->nin, row);
+        for (k = 0; k < step->nin; k++) operands[k] = values[step->operands[k]];
+        values[INPUTS + CONSTANTS + done] = call_ufunc(r, step->ufunc, operands, step->nin, op_name);
         if (values[INPUTS + CONSTANTS + done] == NULL) break;
     }
     if (done == program->nsteps && is_traced(values[program->result])) result = Py_NewRef(values[program->result]);
@@ -292,7 +292,7 @@ PyObject *trace_program(const Recording *r, const Program *program, PyObject **v
     return result;
 }
 
-PyObject *row_name(const Recording *r) { return attribute(r, words.row); }
+PyObject *current_op_name(const Recording *r) { return attribute(r, words.row); }
 
 PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     PyObject *array;
@@ -310,19 +310,19 @@ PyObject *any_array_of_traced(const Recording *r, PyObject *x) {
 
 static int is_real(PyObject *x) {
     PyObject *dtype = Py_TYPE(x) == traced_type ? SLOT(x, traced_dtype) : NULL;
-    return dtype != NULL && (dtype == (PyObject *)core.of[0] || dtype == (PyObject *)core.of[1]);
+    return dtype != NULL && (dtype == (PyObject *)core.dtypes[0] || dtype == (PyObject *)core.dtypes[1]);
 }
 
 /* Have calls note the source location of a backward pass. */
 static int locate(Recording *r, PyObject *pass) {
-    r->place.code = PyObject_GetAttr(pass, words.code);
-    r->place.lasti = r->place.code == NULL ? NULL : PyObject_GetAttr(pass, words.lasti);
-    return r->place.lasti == NULL ? -1 : 1;
+    r->location.code = PyObject_GetAttr(pass, words.code);
+    r->location.lasti = r->location.code == NULL ? NULL : PyObject_GetAttr(pass, words.lasti);
+    return r->location.lasti == NULL ? -1 : 1;
 }
 
 static void unlocate(Recording *r) {
-    Py_CLEAR(r->place.code);
-    Py_CLEAR(r->place.lasti);
+    Py_CLEAR(r->location.code);
+    Py_CLEAR(r->location.lasti);
 }
 
 /* trace_sum(x, y, pass) -> the sum of two cotangents, or None where Python must compute it */
@@ -335,10 +335,10 @@ static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t n
         PyErr_SetString(PyExc_TypeError, "trace_sum takes (x, y, pass)");
         return NULL;
     }
-    if (!core.on || !is_real(args[0]) || !is_real(args[1])) Py_RETURN_NONE;
+    if (!core.enabled || !is_real(args[0]) || !is_real(args[1])) Py_RETURN_NONE;
     done = open_recording(&r);
     if (done > 0) {
-        if (locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, row_name(&r));
+        if (locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, current_op_name(&r));
         if (sum != NULL) sum = as_tensor_data(&r, sum);
         unlocate(&r);
         close_recording(&r);
@@ -349,7 +349,7 @@ static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t n
 
 /* trace_rule(node, cotangent, saved, edges, pass) -> the gradients of a node's operands, or None where Python must call the rule */
 static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *grads[MOST_OPERANDS] = {NULL}, *result = NULL;
+    PyObject *grads[MAX_RULE_OPERANDS] = {NULL}, *result = NULL;
     Py_ssize_t i, n;
     Recording r;
     int done;
@@ -359,11 +359,11 @@ static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t 
         return NULL;
     }
     n = PyTuple_GET_SIZE(args[3]);
-    if (!core.on || !PyTuple_CheckExact(args[2]) || n > MOST_OPERANDS || !is_traced(args[1])) Py_RETURN_NONE;
+    if (!core.enabled || !PyTuple_CheckExact(args[2]) || n > MAX_RULE_OPERANDS || !is_traced(args[1])) Py_RETURN_NONE;
     done = open_recording(&r);
     if (done > 0) {
         done = locate(&r, args[4]);
-        if (done > 0) done = trace_row_rules(&r, args[0], args[1], args[2], args[3], grads);
+        if (done > 0) done = trace_op_rules(&r, args[0], args[1], args[2], args[3], grads);
         unlocate(&r);
         close_recording(&r);
     }
@@ -394,7 +394,7 @@ static PyObject *trace_ufunc(PyObject *module, PyObject *const *args, Py_ssize_t
 
 /* (python, ufunc, reflected): an operator of Traced */
 static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *ufunc = PyTuple_GET_ITEM(self, 1), *traced = NULL, *operands[2], *row;
+    PyObject *ufunc = PyTuple_GET_ITEM(self, 1), *traced = NULL, *operands[2], *op_name;
     int reflected = PyTuple_GET_ITEM(self, 2) == Py_True;
     Recording r;
     if (nargs == ((PyUFuncObject *)ufunc)->nin && is_real(args[0]) && (nargs == 1 || is_real(args[1]) || is_number(args[1]))) {
@@ -407,8 +407,8 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
         if (found > 0) {
             PyObject *weak = attribute(&r, words.weak);
             int simple = r.level == SLOT(args[0], traced_level) && weak != NULL && PySet_Check(weak) && PySet_GET_SIZE(weak) == 0;
-            row = attribute(&r, words.row);
-            if (simple && row != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, row);
+            op_name = attribute(&r, words.row);
+            if (simple && op_name != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, op_name);
             close_recording(&r);
         }
     }
