@@ -12,5 +12,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     skip = pytest.mark.skip(reason=f"chainrule._src.native: {native.why_not}")
     for item in items:
-        if "/tests/native/" in item.path.as_posix() and item.path.name != "test_without.py":
+        if "/tests/native/" in item.path.as_posix() and item.path.name != "test_unavailable.py":
             item.add_marker(skip)

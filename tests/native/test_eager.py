@@ -180,7 +180,7 @@ def test_a_row_of_the_users_gets_its_program():
 def test_rules_that_are_programs(name):
     x, _ = leaves(5)
     getattr(cr, name)(x).sum().backward()
-    programs, _ = TABLE[name].in_c.programs
+    programs, _ = TABLE[name].c_op.programs
     assert programs
 
 
@@ -410,7 +410,7 @@ def sweep(x, z, row):
     def run():
         order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None]
         arrived, left = LOOPS.sweep(*order)
-        assert not left and LOOPS.write_plain(arrived, freed, GRADIENT, set())
+        assert not left and LOOPS.write_grads(arrived, freed, GRADIENT, set())
 
     return run
 
@@ -490,7 +490,7 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
         z._edge,
         TABLE["mul"],
         TABLE["mul"].pullback,
-        TABLE["tanh"].in_c,
+        TABLE["tanh"].c_op,
     ]
     kept = sys.getrefcount(np.dtype(float))
     np.dot(np.ones((2, 2)), np.ones((2, 2)))

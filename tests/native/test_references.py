@@ -48,8 +48,8 @@ def stack(parts):
 
 
 def bind_cat(parts):
-    if hasattr(TABLE["cat"], "in_c"):
-        del TABLE["cat"].in_c  # so that Python is called
+    if hasattr(TABLE["cat"], "c_op"):
+        del TABLE["cat"].c_op  # so that Python is called
     return bind(TABLE["cat"], parts, {"axis": -1})
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from chainrule._src import native
 from chainrule._src.arrays import settings
-from chainrule._src.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, loop_step, program
+from chainrule._src.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, kernel_step, program
 
 D = np.dtype(np.float64)
 
@@ -28,8 +28,8 @@ def layout(array: np.ndarray) -> Any:
 def square_then_tanh(x: np.ndarray) -> Any:
     """A runner of tanh(x * x), with the square in the arena."""
     steps = [
-        loop_step(*loop(np.multiply, "dd->d"), x.size, [(FIRST_INPUT, 0), (FIRST_INPUT, 0), (ARENA, 64)], [8, 8, 8]),
-        loop_step(*loop(np.tanh, "d->d"), x.size, [(ARENA, 64), (FIRST_INPUT + 1, 0)], [8, 8]),
+        kernel_step(*loop(np.multiply, "dd->d"), x.size, [(FIRST_INPUT, 0), (FIRST_INPUT, 0), (ARENA, 64)], [8, 8, 8]),
+        kernel_step(*loop(np.tanh, "d->d"), x.size, [(ARENA, 64), (FIRST_INPUT + 1, 0)], [8, 8]),
     ]
     return native.Runner(program(steps), 64 + x.nbytes, [layout(x)], [], [layout(x)])
 
@@ -61,7 +61,7 @@ def test_another_layout_is_not_run():
 
 def test_the_stride_of_a_dimension_of_one_element_does_not_matter():
     x = np.arange(6.0).reshape(1, 6)
-    code = program([loop_step(*loop(np.negative, "d->d"), 6, [(2, 0), (3, 0)], [8, 8])])
+    code = program([kernel_step(*loop(np.negative, "d->d"), 6, [(2, 0), (3, 0)], [8, 8])])
     run = native.Runner(code, 0, [((1, 6), D, (8, 8))], [], [layout(x)])
     assert np.array_equal(run((x,))[0], -x)
 
@@ -78,7 +78,7 @@ def test_into_arrays_that_exist():
 def test_constants_and_written_inputs():
     total, step = np.zeros(5), np.arange(5.0)
     add = loop(np.add, "dd->d")
-    code = program([loop_step(*add, 5, [(2, 0), (3, 0), (2, 0)], [8, 8, 8])])
+    code = program([kernel_step(*add, 5, [(2, 0), (3, 0), (2, 0)], [8, 8, 8])])
     run = native.Runner(code, 0, [layout(total)], [step], [], writes=[0])
     assert run((total,)) == [] == run((total,))
     assert np.array_equal(total, 2 * step)
@@ -92,7 +92,7 @@ def test_outer_dimensions_go_over_views():
     out = np.empty(view.shape)
     outer = [(n, (a, b)) for n, a, b in zip(view.shape[:-1], view.strides, out.strides)]
     code = program(
-        [loop_step(*loop(np.sqrt, "d->d"), 3, [(2, 0), (3, 0)], [view.strides[2], out.strides[2]], outer=outer)]
+        [kernel_step(*loop(np.sqrt, "d->d"), 3, [(2, 0), (3, 0)], [view.strides[2], out.strides[2]], outer=outer)]
     )
     run = native.Runner(code, 0, [layout(view)], [], [layout(out)])
     assert np.array_equal(run((view,))[0], np.sqrt(view))
@@ -102,7 +102,7 @@ def test_a_gufunc_has_core_dimensions():
     a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     out = np.empty((2, 4))
     strides = [0, 0, 0, *a.strides, *b.strides, *out.strides]
-    code = program([loop_step(*loop(np.matmul, "dd->d"), 1, [(2, 0), (3, 0), (4, 0)], strides, core=[2, 3, 4])])
+    code = program([kernel_step(*loop(np.matmul, "dd->d"), 1, [(2, 0), (3, 0), (4, 0)], strides, core=[2, 3, 4])])
     run = native.Runner(code, 0, [layout(a), layout(b)], [], [layout(out)])
     assert np.array_equal(run((a, b))[0], a @ b)
 
@@ -131,8 +131,8 @@ def test_a_group_goes_block_by_block(rows, n, block, split):
 
 def test_a_range_of_a_program_on_given_pointers():
     x, y = np.arange(4.0), np.empty(4)
-    steps = [loop_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])]
-    steps += [loop_step(*loop(np.square, "d->d"), 4, [(3, 0), (3, 0)], [8, 8])]
+    steps = [kernel_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])]
+    steps += [kernel_step(*loop(np.square, "d->d"), 4, [(3, 0), (3, 0)], [8, 8])]
     code = program(steps)
     bases = np.array([0, 0, x.ctypes.data, y.ctypes.data], np.intp)
     assert native.execute(code, 0, len(steps[0]), bases) == 0
@@ -147,8 +147,8 @@ def test_a_range_of_a_program_on_given_pointers():
 def test_exceptions_are_reported_once_even_if_a_later_loop_clears_them():
     z = np.zeros(4)
     divide, maximum = loop(np.divide, "dd->d"), loop(np.maximum, "dd->d")
-    steps = [loop_step(*divide, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
-    steps += [loop_step(*maximum, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
+    steps = [kernel_step(*divide, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
+    steps += [kernel_step(*maximum, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
     run = native.Runner(program(steps), 0, [layout(z)], [], [layout(z)])
     seen: list[int] = []
     run((z,), seen.append)
@@ -173,8 +173,8 @@ def test_exceptions_are_reported_whichever_thread_meets_them():
 
 def test_what_comes_after_commit_is_not_run_if_the_report_raises():
     z, total = np.zeros(4), np.zeros(4)
-    first = loop_step(*loop(np.divide, "dd->d"), 4, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
-    write = loop_step(*loop(np.add, "dd->d"), 4, [(3, 0), (ARENA, 0), (3, 0)], [8] * 3)
+    first = kernel_step(*loop(np.divide, "dd->d"), 4, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
+    write = kernel_step(*loop(np.add, "dd->d"), 4, [(3, 0), (ARENA, 0), (3, 0)], [8] * 3)
     run = native.Runner(program([first, write]), 32, [layout(z), layout(total)], [], [], writes=[1], commit=len(first))
 
     def refuse(mask: int) -> None:
@@ -238,7 +238,7 @@ def test_the_child_of_a_fork_starts_threads_of_its_own():
 def test_helpers_that_come_and_go_at_once_are_counted():
     """Else the thread that calls waits for ever, sooner or later. In a child, as it starts many threads."""
     x, threads, n = np.zeros(1), 64, 4096
-    step = loop_step(
+    step = kernel_step(
         *loop(np.negative, "d->d"),
         n,
         [(FIRST_INPUT, 0), (FIRST_INPUT + 1, 0)],
@@ -262,8 +262,8 @@ def test_helpers_that_come_and_go_at_once_are_counted():
 
 def test_a_report_may_call_the_runner_again():
     x = np.zeros(100)
-    divide = loop_step(*loop(np.divide, "dd->d"), 100, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
-    out = loop_step(*loop(np.add, "dd->d"), 100, [(ARENA, 0), (2, 0), (3, 0)], [8] * 3)
+    divide = kernel_step(*loop(np.divide, "dd->d"), 100, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
+    out = kernel_step(*loop(np.add, "dd->d"), 100, [(ARENA, 0), (2, 0), (3, 0)], [8] * 3)
     run = native.Runner(program([divide, out]), 800, [layout(x)], [], [layout(x)], commit=len(divide))
     inner = []
     (outer,) = run((x,), lambda mask: inner.append(run((x + 1,))[0]))
@@ -275,7 +275,7 @@ def test_a_report_may_call_the_runner_again():
 
 def test_malformed_code_is_refused():
     x = np.arange(4.0)
-    good = program([loop_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])])
+    good = program([kernel_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])])
     for place, value in [
         (0, 7),
         (1, 3),
@@ -299,10 +299,10 @@ def test_malformed_code_is_refused():
             native.Runner(program([group([step], rows=rows, block=block)]), 0, [layout(x)], [], [layout(x)])
     with pytest.raises(ValueError, match="base"):
         native.Runner(good, 0, [layout(x)], [], [])
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="must be dense"):
         native.Runner(good, 0, [layout(x)], [], [layout(x[::2])])
     for huge in (((2**40, 2**40), x.dtype, (2**43, 8)), ((2**62,), x.dtype, (8,))):
-        with pytest.raises(ValueError, match="side by side"):
+        with pytest.raises(ValueError, match="must be dense"):
             native.Runner(good, 0, [layout(x)], [], [huge])
 
 

@@ -35,7 +35,14 @@ def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
     number_first = isinstance(prim.value, np.ufunc) or forms.get("arrays_of_numbers", False)
     kept = "" if prim.promotion == "float" or len(prim.operands) > 2 else prim.accepts
     found = LOOPS.Operation(
-        call, 0, prim, len(prim.operands), number_first, "f" in prim.accepts, ("b" in kept) + 2 * ("i" in kept), **forms
+        call,
+        LOOPS.ELEMENTWISE,
+        prim,
+        len(prim.operands),
+        number_first,
+        "f" in prim.accepts,
+        LOOPS.BOOL * ("b" in kept) + LOOPS.INT64 * ("i" in kept),
+        **forms,
     )
     return functools.update_wrapper(found, call)
 
@@ -44,7 +51,7 @@ def instead(operation: Any, call: Any, **forms: Any) -> Any:
     """A function whose ordinary case is an operation's, and every other case its own."""
     if LOOPS is None or type(operation) is not LOOPS.Operation:
         return call
-    return functools.update_wrapper(operation.instead(call, **forms), call)
+    return functools.update_wrapper(operation.with_fallback(call, **forms), call)
 
 
 def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
@@ -54,12 +61,25 @@ def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
         label: what it is called in the record of writes.
         direct: outside the tape it is one call of a ufunc, which writes where the tensor is.
     """
-    if LOOPS is None or type(operation) is not LOOPS.Operation or operation.form or operation.swapped:
+    if (
+        LOOPS is None
+        or type(operation) is not LOOPS.Operation
+        or operation.form != LOOPS.ELEMENTWISE
+        or operation.swapped
+    ):
         return call
     if operation.parameters is not None or operation.prim.kind == "discrete":
         return call
     form = LOOPS.Operation(
-        call, 4, operation.prim, operation.operands, False, True, label=label, direct=direct, factor=operation.factor
+        call,
+        LOOPS.IN_PLACE,
+        operation.prim,
+        operation.operands,
+        False,
+        True,
+        label=label,
+        direct=direct,
+        factor=operation.factor,
     )
     return functools.update_wrapper(form, call)
 
@@ -70,7 +90,7 @@ def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True)
         return call
     nin = 2 if value is None else 1
     return functools.update_wrapper(
-        LOOPS.Operation(call, 5, operands=nin, label=label, direct=numbers, assigned=value), call
+        LOOPS.Operation(call, LOOPS.ASSIGN, operands=nin, label=label, direct=numbers, assigned=value), call
     )
 
 
@@ -89,7 +109,11 @@ def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
     """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
-    return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
+    return (
+        located(call)
+        if LOOPS is None
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.BY_NDIM, table=rows), call)
+    )
 
 
 def remembering(call: Any) -> Any:
@@ -97,7 +121,11 @@ def remembering(call: Any) -> Any:
 
     It must depend on nothing but the arguments, and the tensor's shape and dtype; the tensor is contiguous.
     """
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
+    return (
+        call
+        if LOOPS is None
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED, make_entry=_learn), call)
+    )
 
 
 def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
@@ -161,11 +189,11 @@ def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
     if LOOPS is None:
         return located(call)
-    return functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+    return functools.update_wrapper(LOOPS.Operation(call, LOOPS.ARRAY_UFUNC, table=operations), call)
 
 
 def at_index(row: Primitive, at_arrays: Primitive, call: Any) -> Any:
     """``array[index]``, whose ordinary case is a row with a basic index, or another with an array of integers."""
     if LOOPS is None:
         return call
-    return functools.update_wrapper(LOOPS.Operation(call, 8, row, table=at_arrays), call)
+    return functools.update_wrapper(LOOPS.Operation(call, LOOPS.INDEX, row, table=at_arrays), call)

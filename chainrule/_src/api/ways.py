@@ -1,8 +1,8 @@
 """Learning the way of a call: which rows a function of NumPy's applies to which values, with which parameters.
 
 Functions that are declared ``by_shape`` depend on shapes and static arguments alone. When such a call comes for the second time, it is
-watched here once more; what it recorded is done again by C (``native/dispatch_cache.c``), and compared with what Python left. If they are the
-same in every respect, such calls go this way from then on.
+watched here once more; what it recorded is done again by C (``native/dispatch_cache.c``), and compared with what Python left. If they
+are the same in every respect, such calls go this way from then on.
 """
 
 from __future__ import annotations
@@ -54,13 +54,21 @@ class _Steps(Watch):
 
 def by_way(call: Any) -> Any:
     """A method of Arrays that depends on shapes and static arguments alone."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 6, learn=learn), call)
+    return (
+        call
+        if LOOPS is None
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED_METHOD, make_entry=learn), call)
+    )
 
 
 def functions_by_way(call: Any) -> Any:
     """``__array_function__``, for the functions that are ``BY_SHAPE``."""
     return (
-        call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 7, table=BY_SHAPE, learn=learn), call)
+        call
+        if LOOPS is None
+        else functools.update_wrapper(
+            LOOPS.Operation(call, LOOPS.ARRAY_FUNCTION, table=BY_SHAPE, make_entry=learn), call
+        )
     )
 
 
@@ -94,7 +102,7 @@ def learn(
     if way is None or SPECIAL:
         return None
     with np.errstate(all="ignore"):
-        found = LOOPS.follow(way, operands)
+        found = LOOPS.replay(way, operands)
     return way if found is not None and _same(tensor, found, operands) else None
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray, NumpyDType, Shape
 from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, size
-from chainrule._src.native import OWN, loop
-from chainrule._src.native.code import loop_step
+from chainrule._src.native import KERNELS, loop
+from chainrule._src.native.code import kernel_step
 
 READ, WRITE, TEMPORARY, NUMBER, MEMORY = range(5)
 #: what an argument of a loop is, and which one: of the memories of factors, that of matrices of this size
@@ -81,7 +81,7 @@ class Loop:
         inner, *outer = self.axes
         count = len(self.args)
         shared = bool(outer) and all(outer[-1].strides[count - self.outputs :])
-        words = loop_step(
+        words = kernel_step(
             self.address,
             self.data,
             inner.length,
@@ -203,7 +203,7 @@ def _raises(ufunc: np.ufunc, dtypes: tuple[NumpyDType, ...]) -> bool:
 
 
 def own_loop(name: str) -> tuple[int, int]:
-    address = OWN.get(name)
+    address = KERNELS.get(name)
     if address is None:
         raise Unlowered
     return address, 0

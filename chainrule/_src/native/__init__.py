@@ -1,7 +1,7 @@
 """NumPy's own inner loops, called without Python in between.
 
 The extension is there if a compiler was when the package was built; if not, ``AVAILABLE`` is False and ``why_not`` says
-why. It does three things: it runs the plans of ``compile`` (``Runner``), shares large ufuncs among threads (``SharedUfunc``), and does
+why. It does three things: it runs the plans of ``compile`` (``Runner``), shares large ufuncs among threads (``ParallelUfunc``), and does
 ordinary eager operations and backward passes (``tape.eager`` connects it). It is tried against NumPy before anything relies on it.
 """
 
@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule._src import config
-from chainrule._src.native.code import FIRST_INPUT, VERSION, loop_step, program
+from chainrule._src.native.code import FIRST_INPUT, VERSION, kernel_step, program
 
 __all__ = [
     "AVAILABLE",
     "LOOPS",
-    "OWN",
+    "KERNELS",
     "Runner",
-    "SharedUfunc",
+    "ParallelUfunc",
     "execute",
     "first_broken",
     "get_threads",
@@ -47,9 +47,9 @@ try:
         raise ImportError("it was built from other sources: `make native`, or install chainrule again")
     from chainrule._src.native import _loops
     from chainrule._src.native._loops import (
-        OWN,
+        KERNELS,
+        ParallelUfunc,
         Runner,
-        SharedUfunc,
         execute,
         first_broken,
         get_threads,
@@ -75,7 +75,7 @@ def _difference(ufunc: np.ufunc, types: str) -> str:
     x = np.linspace(-2, 2, 7, dtype=types[0])
     arrays = [x] * ufunc.nin + [np.zeros_like(x)]
     args = [(FIRST_INPUT + k, 0) for k in range(len(arrays))]
-    code = program([loop_step(fn, data, x.size, args, [a.itemsize for a in arrays])])
+    code = program([kernel_step(fn, data, x.size, args, [a.itemsize for a in arrays])])
     execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in arrays)], np.intp))
     if arrays[-1].tobytes() != ufunc(*arrays[:-1]).tobytes():
         return f"loop {types} of {ufunc.__name__} gives other values than NumPy {np.__version__}"
@@ -90,8 +90,8 @@ if AVAILABLE:
     LOOPS = _loops
     config.THREADS.follow(set_threads)
 else:
-    OWN = {}
-    Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    KERNELS = {}
+    Runner = ParallelUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
     orders = use_lapack = _unavailable
 
 

@@ -55,14 +55,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 #: of the words and of what the extension offers: it has the same number, or it was built from other sources
-VERSION = 10
+VERSION = 11
 
-LOOP, GROUP, ROLLED = 0, 1, 2
+KERNEL, GROUP, LOOP_BODY = 0, 1, 2
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2
 GROUP_ROWS = 3
 
 
-def loop_step(
+def kernel_step(
     address: int,
     data: int,
     n: int,
@@ -79,7 +79,7 @@ def loop_step(
     ``split`` says that no two indices of the first outer dimension write to one place, or read what another writes.
     """
     how = split + 2 * checked
-    words = [LOOP, 0, address, data, len(args), len(core), len(strides), len(outer), how, n, *core, *strides]
+    words = [KERNEL, 0, address, data, len(args), len(core), len(strides), len(outer), how, n, *core, *strides]
     for arg in args:
         words += arg
     for length, steps in outer:
@@ -110,9 +110,11 @@ def group(
     return words
 
 
-def rolled(steps: Iterable[list[int]], count: int, moves: Sequence[tuple[int, int, int, int]], first: int) -> list[int]:
+def loop_body_step(
+    steps: Iterable[list[int]], count: int, moves: Sequence[tuple[int, int, int, int]], first: int
+) -> list[int]:
     """A ROLLED: (base, step, ring, place) of each base that moves; the number of the first of them."""
-    words = [ROLLED, 0, count, len(moves), first]
+    words = [LOOP_BODY, 0, count, len(moves), first]
     for move in moves:
         words += move
     for step in steps:

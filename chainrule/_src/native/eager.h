@@ -21,6 +21,9 @@
 /* elements up to which a loop is called here; beyond, NumPy's ufunc (or SharedUfunc) does it, and lets other threads run */
 #define DIRECT_MOST 8192
 
+/* bytes up to which a saved array is copied: COPIED of tape/versions.py */
+#define COPIED 65536
+
 #ifdef _MSC_VER
 #define THREAD_LOCAL __declspec(thread)
 #else
@@ -173,6 +176,10 @@ int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, 
 
 /* ---- primitive.c */
 
+enum { NO_REDUCTION, SUM, MEAN };          /* Op.reduction */
+enum { NO_JOIN, CONCATENATE, STACK };       /* Op.join_kind */
+#define PRODUCT_NDIMS(x, y) (10 * (x) + (y)) /* Op.product_ndims, from the numbers of axes of both operands: tape/eager.py */
+
 #define MAX_SAVED 4
 typedef struct Variant Variant;
 
@@ -274,6 +281,7 @@ int connect_writes(PyObject *wrote, PyObject *record, PyObject *lock, PyObject *
 
 extern PyType_Spec operation_spec, op_spec;
 extern PyMethodDef tape_functions[], sweep_functions[], op_functions[], operation_functions[];
+int add_operation_constants(PyObject *module);
 int connect_values(PyObject *plus);
 int connect_ops(PyObject *make_row, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations, PyObject *guarded);
 

@@ -474,7 +474,7 @@ static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
     program->nsteps++;
     return 0;
 wrong:
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "this is no step of a program");
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "not a valid step of a program");
     return -1;
 }
 
@@ -510,7 +510,7 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
     for (i = 0; i < PyTuple_GET_SIZE(constants); i++) {
         PyObject *number = PyTuple_GET_ITEM(constants, i);
         if (!is_number(number) || !read_number(number, kind, (Number *)&program->constants[i])) {
-            PyErr_SetString(PyExc_ValueError, "this is no constant of a program");
+            PyErr_SetString(PyExc_ValueError, "not a valid constant of a program");
             return -1;
         }
         program->numbers[program->nconstants++] = Py_NewRef(number);
@@ -524,7 +524,7 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
         if (fill_step(program, PyTuple_GET_ITEM(steps, i), operations) < 0) return -1;
     }
     if (program->result != 0 && (program->result < INPUTS + CONSTANTS || !is_value(program, program->result, program->nsteps) || program->steps[program->result - INPUTS - CONSTANTS].size != SIZE(kind))) {
-        PyErr_SetString(PyExc_ValueError, "this is no result of a program");
+        PyErr_SetString(PyExc_ValueError, "not a valid result of a program");
         return -1;
     }
     assign_slots(program);
@@ -788,6 +788,6 @@ end:
 int connect_values(PyObject *plus) {
     clear_function(&add);
     if (read_function(&add, plus, 2)) return 0;
-    PyErr_SetString(PyExc_TypeError, "connect takes the ufunc add");
+    PyErr_SetString(PyExc_TypeError, "connect needs the ufunc np.add");
     return -1;
 }

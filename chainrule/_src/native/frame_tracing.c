@@ -58,7 +58,7 @@ PyObject *enable_untraced(PyObject *module, PyObject *begin) {
 PyObject *mark_untraced(PyObject *module, PyObject *code) {
     (void)module;
     if (!PyCode_Check(code)) {
-        PyErr_SetString(PyExc_TypeError, "only code is quiet");
+        PyErr_SetString(PyExc_TypeError, "mark_untraced takes a code object");
         return NULL;
     }
     if (code_extra_index >= 0 && _PyCode_SetExtra(code, code_extra_index, &code_extra_index) < 0) return NULL;

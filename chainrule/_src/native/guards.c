@@ -41,7 +41,7 @@ PyObject *class_version(PyObject *self, PyObject *cls) {
     PyTypeObject *type = (PyTypeObject *)cls;
     PyHeapTypeObject *heap = (PyHeapTypeObject *)cls;
     if (!PyType_Check(cls) || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-        PyErr_SetString(PyExc_TypeError, "class_version(a class that Python code made)");
+        PyErr_SetString(PyExc_TypeError, "class_version takes a class defined in Python");
         return NULL;
     }
     if (version_tag(type) == 0) {
@@ -188,7 +188,7 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) 
     Py_ssize_t k, count;
     PyObject *guards;
     if (nargs != 3 || !PyTuple_CheckExact(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "first_broken(guards, begin, missing)");
+        PyErr_SetString(PyExc_TypeError, "first_broken takes (guards, begin, missing)");
         return NULL;
     }
     guards = args[0];

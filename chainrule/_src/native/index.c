@@ -7,7 +7,6 @@
 #include "eager.h"
 
 enum { MAX_AXES = 32 };
-#define COPIED 65536 /* as tape/versions.py has it */
 
 /* where the elements of a view lie, and whether an ellipsis was written */
 typedef struct {

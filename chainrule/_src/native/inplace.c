@@ -29,7 +29,7 @@ static int append_write(PyObject *written, PyObject *time, PyObject *label, PyOb
     Py_ssize_t n;
     int done = -1;
     if (times == NULL || !PyList_CheckExact(times) || SLOT(written, core.written_count) == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "this is no record of writes");
+        PyErr_SetString(PyExc_RuntimeError, "the record of writes was replaced");
         return -1;
     }
     Py_INCREF(times);

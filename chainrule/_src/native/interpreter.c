@@ -263,21 +263,21 @@ static const char *check_args(const npy_intp *args, npy_intp nargs, npy_intp wor
 static const char *check_kernel(const npy_intp *step, npy_intp nbases) {
     npy_intp words, k;
     KernelStep kernel;
-    if (step[STEP_WORDS] <= KERNEL_HEAD) return "a loop's words end too early";
-    if (step[KERNEL_FN] == 0) return "a loop has no address";
-    if (step[KERNEL_NARGS] < 1 || step[KERNEL_NARGS] > MAX_ARGS) return "a loop has too few or too many arguments";
-    if (step[KERNEL_NOUTER] < 0 || step[KERNEL_NOUTER] > MAX_OUTER) return "a loop has too many outer dimensions";
-    if (step[KERNEL_NCORE] < 0 || step[KERNEL_NCORE] > step[STEP_WORDS]) return "a loop's number of core dimensions is wrong";
-    if (step[KERNEL_NSTRIDES] < step[KERNEL_NARGS] || step[KERNEL_NSTRIDES] > step[STEP_WORDS]) return "a loop's number of strides is wrong";
+    if (step[STEP_WORDS] <= KERNEL_HEAD) return "a kernel call's words end too early";
+    if (step[KERNEL_FN] == 0) return "a kernel has no address";
+    if (step[KERNEL_NARGS] < 1 || step[KERNEL_NARGS] > MAX_ARGS) return "a kernel has too few or too many arguments";
+    if (step[KERNEL_NOUTER] < 0 || step[KERNEL_NOUTER] > MAX_OUTER) return "a kernel call has too many outer dimensions";
+    if (step[KERNEL_NCORE] < 0 || step[KERNEL_NCORE] > step[STEP_WORDS]) return "a kernel call's number of core dimensions is wrong";
+    if (step[KERNEL_NSTRIDES] < step[KERNEL_NARGS] || step[KERNEL_NSTRIDES] > step[STEP_WORDS]) return "a kernel call's number of strides is wrong";
     words = KERNEL_HEAD + 1 + step[KERNEL_NCORE] + step[KERNEL_NSTRIDES] + 2 * step[KERNEL_NARGS] + step[KERNEL_NOUTER] * (1 + step[KERNEL_NARGS]);
-    if (words != step[STEP_WORDS]) return "a loop's words do not add up";
+    if (words != step[STEP_WORDS]) return "a kernel call's words do not add up";
     kernel = read_kernel(step);
-    if (step[KERNEL_N] < 0) return "a loop's dimension is negative";
+    if (step[KERNEL_N] < 0) return "a kernel call's dimension is negative";
     for (k = 0; k < step[KERNEL_NCORE]; k++) {
-        if (kernel.dims[1 + k] < 0) return "a loop's dimension is negative";
+        if (kernel.dims[1 + k] < 0) return "a kernel call's dimension is negative";
     }
     for (k = 0; k < kernel.nouter; k++) {
-        if (kernel.outer[k * (1 + kernel.nargs)] < 0) return "a loop's dimension is negative";
+        if (kernel.outer[k * (1 + kernel.nargs)] < 0) return "a kernel call's dimension is negative";
     }
     return check_args(kernel.args, kernel.nargs, 2, nbases);
 }
@@ -292,8 +292,8 @@ static const char *check_group(const npy_intp *head, npy_intp nbases) {
     if (head[GROUP_BLOCK] > PY_SSIZE_T_MAX / 4 || head[GROUP_ROWS] > PY_SSIZE_T_MAX / 4) return "a group has more rows than there can be";
     for (k = 0; k < head[GROUP_NSTEPS]; k++, step += step[MEMBER_WORDS]) {
         if (end - step < MEMBER_HEAD) return "a group's words end too early";
-        if (step[MEMBER_FN] == 0) return "a loop has no address";
-        if (step[MEMBER_NARGS] < 1 || step[MEMBER_NARGS] > MAX_ARGS) return "a loop has too few or too many arguments";
+        if (step[MEMBER_FN] == 0) return "a kernel has no address";
+        if (step[MEMBER_NARGS] < 1 || step[MEMBER_NARGS] > MAX_ARGS) return "a kernel has too few or too many arguments";
         if (step[MEMBER_WORDS] != MEMBER_HEAD + 5 * step[MEMBER_NARGS] || end - step < step[MEMBER_WORDS]) return "a group's words do not add up";
         problem = check_args(step + MEMBER_HEAD + step[MEMBER_NARGS], step[MEMBER_NARGS], 4, nbases);
         if (problem != NULL) return problem;
@@ -320,7 +320,7 @@ const char *check_steps(const npy_intp *step, const npy_intp *end, npy_intp nbas
             problem = check_loop_body(step, nbases, stats);
             if (problem != NULL) return problem;
         } else {
-            return "a step is neither a loop nor a group, nor rolled up";
+            return "a step is not a kernel call, a group or a loop";
         }
     }
     return NULL;

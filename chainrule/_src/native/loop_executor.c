@@ -28,12 +28,12 @@ const char *check_loop_body(const npy_intp *step, npy_intp nbases, CodeStats *st
     double outer_work = stats->work;
     const char *problem;
     npy_intp k;
-    if (step[TRIP_COUNT] < 0) return "steps are rolled up a negative number of times";
-    if (step[NMOVING] < 0 || step[NMOVING] > (end - moving) / MOVING_WORDS) return "what is rolled up has more moves than words";
-    if (step[FIRST_BASE] != nbases) return "what is rolled up has bases in another place than after all others";
+    if (step[TRIP_COUNT] < 0) return "a loop has a negative trip count";
+    if (step[NMOVING] < 0 || step[NMOVING] > (end - moving) / MOVING_WORDS) return "a loop has more moving bases than words";
+    if (step[FIRST_BASE] != nbases) return "the moving bases of a loop do not follow the other bases";
     for (k = 0; k < step[NMOVING]; k++, moving += MOVING_WORDS) {
-        if (moving[SOURCE_BASE] < 0 || moving[SOURCE_BASE] >= nbases) return "a move's base does not exist";
-        if (moving[RING_LENGTH] < 0 || moving[RING_INDEX] < 0) return "a move's ring is negative";
+        if (moving[SOURCE_BASE] < 0 || moving[SOURCE_BASE] >= nbases) return "the source of a moving base does not exist";
+        if (moving[RING_LENGTH] < 0 || moving[RING_INDEX] < 0) return "the ring buffer of a moving base is negative";
     }
     problem = check_steps(moving, end, nbases + step[NMOVING], stats);
     stats->work = outer_work + (stats->work - outer_work) * (double)step[TRIP_COUNT];

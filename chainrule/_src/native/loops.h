@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* of the words and of what Python calls; native/code.py has the same number */
-#define VERSION 10
+#define VERSION 11
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64

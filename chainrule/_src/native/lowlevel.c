@@ -54,7 +54,7 @@ static int run_target(const Target *target, char *const *arguments, char *result
 static double wrong_count(Py_ssize_t expected, int got) {
     PyGILState_STATE state = PyGILState_Ensure();
     PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "the compiled function takes %zd numbers, and is called with %d: "
-                     "those beside the ones that are integrated over are args=(...) of the integrator", expected, got);
+                     "pass the numbers that are not integrated over as args=(...) to the integrator", expected, got);
     PyGILState_Release(state);
     return NAN;
 }
@@ -75,7 +75,7 @@ static double integrand(int n, double *x, void *user_data) {
 /* Tell SciPy, which asks whether an error is set when a filter returns 0. */
 static int wrong_length(npy_intp expected, npy_intp got) {
     PyGILState_STATE state = PyGILState_Ensure();
-    PyErr_Format(PyExc_ValueError, "the compiled function is for arrays of %zd elements, and was given %zd", expected, got);
+    PyErr_Format(PyExc_ValueError, "the compiled function takes arrays of %zd elements, but got %zd", expected, got);
     PyGILState_Release(state);
     return 0;
 }
@@ -136,7 +136,7 @@ static int bind_inputs(Target *target, int ndim) {
         if (PyLong_Check(item)) {
             at = PyLong_AsSsize_t(item);
             if (at < 0 || at >= target->narguments || !is_doubles(layout, ndim) || layout->written) {
-                PyErr_SetString(PyExc_ValueError, "low_level: an argument does not exist, is written, or is not made of doubles");
+                PyErr_SetString(PyExc_ValueError, "low_level: an argument does not exist, is written to, or is not an array of doubles");
                 return -1;
             }
             target->argument_index[i] = at;
@@ -160,7 +160,7 @@ static Target *new_target(Runner *runner, Py_ssize_t narguments, PyObject *array
     if (target->argument_index == NULL) {
         PyErr_NoMemory();
     } else if (runner->noutputs != 1 || !is_doubles(&runner->outputs[0], ndim_out)) {
-        PyErr_SetString(PyExc_ValueError, "low_level: the result is not made of doubles");
+        PyErr_SetString(PyExc_ValueError, "low_level: the result is not an array of doubles");
     } else if (target->arrays != NULL && bind_inputs(target, ndim_in) == 0) {
         target->nout = ndim_out ? runner->outputs[0].shape[0] : 1;
         return target;
@@ -185,11 +185,11 @@ PyObject *runner_low_level(PyObject *self, PyObject *args) {
     } else if (strcmp(kind, "line_filter") == 0) {
         name = LINE_FILTER, function = (void *)line_filter, ndim_out = 1;
     } else {
-        PyErr_SetString(PyExc_ValueError, "low_level: a kind is integrand, filter or line_filter");
+        PyErr_SetString(PyExc_ValueError, "low_level: the kind must be integrand, filter or line_filter");
         return NULL;
     }
     if (narguments < 1 || narguments > (ndim_in == 0 ? MAX_ARGUMENTS : 1)) {
-        PyErr_Format(PyExc_ValueError, "low_level: a function of %zd arguments cannot be called so", narguments);
+        PyErr_Format(PyExc_ValueError, "low_level: this kind of function cannot have %zd arguments", narguments);
         return NULL;
     }
     target = new_target((Runner *)self, narguments, arrays, ndim_in, ndim_out);

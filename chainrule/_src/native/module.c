@@ -32,7 +32,7 @@ static void clear_layouts(Layout *layouts, Py_ssize_t count) {
 static int read_numbers(PyObject *tuple, npy_intp *numbers, int count) {
     int i;
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != count) {
-        PyErr_SetString(PyExc_TypeError, "shape and strides are tuples of one length");
+        PyErr_SetString(PyExc_TypeError, "shape and strides must be tuples of equal length");
         return -1;
     }
     for (i = 0; i < count; i++) {
@@ -54,7 +54,7 @@ static int read_layout(PyObject *item, Layout *layout) {
     dtype = PyTuple_GET_ITEM(item, 1);
     strides = PyTuple_GET_ITEM(item, 2);
     if (!PyArray_DescrCheck(dtype) || PyDataType_REFCHK((PyArray_Descr *)dtype)) {
-        PyErr_SetString(PyExc_TypeError, "a layout has a dtype, and not one of Python objects");
+        PyErr_SetString(PyExc_TypeError, "a layout needs a dtype without Python objects");
         return -1;
     }
     ndim = PyTuple_GET_SIZE(shape);
@@ -196,7 +196,7 @@ static int read_arrays(PyObject *arrays, const Layout *layouts, Py_ssize_t count
 static PyObject *as_tuple(PyObject *arrays) {
     if (PyTuple_CheckExact(arrays)) return Py_NewRef(arrays);
     if (PyList_CheckExact(arrays)) return PyList_AsTuple(arrays);
-    PyErr_SetString(PyExc_TypeError, "arrays come in a list or a tuple");
+    PyErr_SetString(PyExc_TypeError, "arrays must be in a list or a tuple");
     return NULL;
 }
 
@@ -306,7 +306,7 @@ static void runner_dealloc(PyObject *object) {
 static int mark_written(Runner *self, PyObject *writes) {
     Py_ssize_t i, k;
     if (!PyList_Check(writes)) {
-        PyErr_SetString(PyExc_TypeError, "writes is a list of numbers of inputs");
+        PyErr_SetString(PyExc_TypeError, "writes must be a list of input indices");
         return -1;
     }
     for (i = 0; i < PyList_GET_SIZE(writes); i++) {
@@ -326,7 +326,7 @@ static int check_constants(PyObject *constants) {
     for (i = 0; i < PyTuple_GET_SIZE(constants); i++) {
         PyObject *item = PyTuple_GET_ITEM(constants, i);
         if (!PyArray_Check(item) || PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)item))) {
-            PyErr_SetString(PyExc_TypeError, "constants are arrays, and not of Python objects");
+            PyErr_SetString(PyExc_TypeError, "constants must be arrays without Python objects");
             return -1;
         }
     }
@@ -346,7 +346,7 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     for (i = 0; i < self->noutputs; i++) {
         self->outputs[i].written = 1;
         if (!is_dense(&self->outputs[i])) {
-            PyErr_SetString(PyExc_ValueError, "an output's elements have to lie side by side, in as many bytes as there can be");
+            PyErr_SetString(PyExc_ValueError, "the strides of an output must be dense, and its size in range");
             return -1;
         }
     }
@@ -380,7 +380,7 @@ static PyObject *runner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Runner *self;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnOOO|On:Runner", names, &code, &arena_bytes, &inputs, &constants, &outputs, &writes, &commit)) return NULL;
     if (arena_bytes < 0 || arena_bytes > PY_SSIZE_T_MAX / 4) {
-        PyErr_SetString(PyExc_ValueError, "arena_bytes is negative, or more than there can be");
+        PyErr_SetString(PyExc_ValueError, "arena_bytes is negative or too large");
         return NULL;
     }
     self = (Runner *)type->tp_alloc(type, 0);
@@ -397,20 +397,20 @@ static PyObject *runner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static PyMemberDef runner_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Runner, vectorcall), READONLY, NULL},
-    {"runs", T_PYSSIZET, offsetof(Runner, runs), READONLY, "how often it was called with arrays that fit"},
-    {"scratch_bytes", T_PYSSIZET, offsetof(Runner, scratch_bytes), READONLY, "bytes that the groups of the code want for each thread"},
+    {"runs", T_PYSSIZET, offsetof(Runner, runs), READONLY, "number of calls with arrays of the right layouts"},
+    {"scratch_bytes", T_PYSSIZET, offsetof(Runner, scratch_bytes), READONLY, "scratch bytes that the groups need for each thread"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyMethodDef runner_methods[] = {
-    {"run_into", (PyCFunction)(void (*)(void))runner_run_into, METH_FASTCALL, "run_into(arrays, outputs, report=None): like a call, into arrays that exist"},
-    {"kept", runner_memory_use, METH_NOARGS, "kept(): bytes of its code and of the arenas that it keeps for the next calls, and its constants"},
+    {"run_into", (PyCFunction)(void (*)(void))runner_run_into, METH_FASTCALL, "run_into(arrays, outputs, report=None): run the program and write the results into `outputs`"},
+    {"memory_use", runner_memory_use, METH_NOARGS, "memory_use(): return (bytes of the code and of cached arenas, constants)"},
     {"low_level", runner_low_level, METH_VARARGS, "low_level(kind, narguments, arrays): a capsule with a C function that SciPy calls"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot runner_slots[] = {
-    {Py_tp_doc, "Runner(code, arena_bytes, inputs, constants, outputs, writes=[], commit=-1): a program, ready to be called"},
+    {Py_tp_doc, "Runner(code, arena_bytes, inputs, constants, outputs, writes=[], commit=-1): a compiled program"},
     {Py_tp_new, runner_new},
     {Py_tp_dealloc, runner_dealloc},
     {Py_tp_call, PyVectorcall_Call},
@@ -483,7 +483,7 @@ static PyObject *execute(PyObject *module, PyObject *const *args, Py_ssize_t nar
     stop = PyLong_AsSsize_t(args[2]);
     if (stop == -1 && PyErr_Occurred()) return NULL;
     if (start < 0 || stop < start || stop > PyArray_SIZE(code)) {
-        PyErr_SetString(PyExc_ValueError, "start and stop are not within the code");
+        PyErr_SetString(PyExc_ValueError, "start and stop are outside of the code");
         return NULL;
     }
     problem = check_code(PyArray_DATA(code), start, stop, PyArray_SIZE(bases), &survey);
@@ -512,7 +512,7 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
     (void)module;
     if (number == -1 && PyErr_Occurred()) return NULL;
     if (number < 1) {
-        PyErr_SetString(PyExc_ValueError, "there is one thread at least");
+        PyErr_SetString(PyExc_ValueError, "the number of threads must be at least 1");
         return NULL;
     }
     set_threads(number < 1024 ? (int)number : 1024);
@@ -521,16 +521,16 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
 
 static PyMethodDef functions[] = {
     {"loop", address_of_loop, METH_VARARGS, "loop(ufunc, index): addresses of an inner loop and its data, or None"},
-    {"use_lapack", use_lapack, METH_VARARGS, "use_lapack(getrf, getrs, gesv, threads, bits): addresses of the functions that factors are shared with"},
+    {"use_lapack", use_lapack, METH_VARARGS, "use_lapack(getrf, getrs, gesv, threads, bits): set the addresses of the LAPACK functions"},
     {"orders", orders_of, METH_O, "orders(dtype): addresses of (sorts, argsorts, argmax, argmin), or None"},
-    {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
-    {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
-    {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class that Python code made"},
-    {"quieten", enable_untraced, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},
-    {"tell", trace_frames, METH_O, "tell(begin): have frames of this thread handed to a function when they begin; whether it can be done"},
-    {"mark_quiet", mark_untraced, METH_O, "mark_quiet(code): it need not be watched"},
-    {"get_threads", threads_used, METH_NOARGS, "how many threads share large steps"},
-    {"set_threads", choose_threads, METH_O, "set_threads(count)"},
+    {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; return the floating-point exceptions"},
+    {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): return the index of the first guard that fails, or -1"},
+    {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class defined in Python"},
+    {"enable_untraced", enable_untraced, METH_O, "enable_untraced(enable): have marked code of this thread run without the trace function, or no longer; return whether that is possible"},
+    {"trace_frames", trace_frames, METH_O, "trace_frames(callback): call a function with each frame of this thread that begins; return whether that is possible"},
+    {"mark_untraced", mark_untraced, METH_O, "mark_untraced(code): exclude frames of this code from tracing"},
+    {"get_threads", threads_used, METH_NOARGS, "get_threads(): return the number of threads that share large steps"},
+    {"set_threads", choose_threads, METH_O, "set_threads(count): set the number of threads that share large steps"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -545,12 +545,12 @@ static int fill_module(PyObject *module) {
     PyObject *kernels;
     import_array1(-1);
     import_umath1(-1);
-    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &parallel_ufunc_spec, "SharedUfunc") < 0) return -1;
-    if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &op_spec, "Row") < 0) return -1;
+    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &parallel_ufunc_spec, "ParallelUfunc") < 0) return -1;
+    if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &op_spec, "Op") < 0) return -1;
     if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, op_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0) return -1;
-    if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0) return -1;
+    if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || add_operation_constants(module) < 0) return -1;
     kernels = kernel_addresses();
-    if (kernels == NULL || PyModule_AddObjectRef(module, "OWN", kernels) < 0) {
+    if (kernels == NULL || PyModule_AddObjectRef(module, "KERNELS", kernels) < 0) {
         Py_XDECREF(kernels);
         return -1;
     }

@@ -20,7 +20,8 @@
    LEARNT: a method of Arrays, whose way to rows and parameters is learnt; FUNCTIONS: __array_function__, the same for many functions.
    INDEX: a tensor or an Array at an index */
 enum { ELEMENTWISE, BY_NDIM, CACHED, ARRAY_UFUNC, IN_PLACE, ASSIGN, CACHED_METHOD, ARRAY_FUNCTION, INDEX };
-enum { MAX_NDIM_PAIRS = 5, MAX_CACHED = 512, MAX_TENSORS = 16, MAX_TRIAL_SIZE = 1 << 16 };
+enum { DISCRETE_BOOL = 1, DISCRETE_INT64 = 2 }; /* dtypes that an operation accepts without a derivative */
+enum { MAX_CACHED = 512, MAX_TENSORS = 16, MAX_TRIAL_SIZE = 1 << 16 };
 
 typedef struct {
     PyObject_HEAD
@@ -205,7 +206,7 @@ int report_exceptions(const char *name, int found) {
 static PyObject *call_function_in_error_state(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     if (nargs < 1) {
-        PyErr_SetString(PyExc_TypeError, "located takes a function and its arguments");
+        PyErr_SetString(PyExc_TypeError, "call_in_error_state takes a function and its arguments");
         return NULL;
     }
     return call_in_error_state(args[0], args + 1, (size_t)(nargs - 1), NULL);
@@ -232,7 +233,7 @@ static void release_operands(Operands *operands) {
 }
 
 /* Whether integers and masks of one dtype, which no row changes, are for us. */
-static int accepts_discrete(const Operation *self, PyArray_Descr *dtype) { return (dtype->type_num == NPY_BOOL && self->discrete & 1) || (dtype->type_num == NPY_INT64 && self->discrete & 2); }
+static int accepts_discrete(const Operation *self, PyArray_Descr *dtype) { return (dtype->type_num == NPY_BOOL && self->discrete & DISCRETE_BOOL) || (dtype->type_num == NPY_INT64 && self->discrete & DISCRETE_INT64); }
 
 /* Tensors of one dtype, and numbers; 0 where there is something else. */
 static int read_operands(const Operation *self, PyObject *const *args, Operands *operands) {
@@ -642,7 +643,7 @@ static int unwrap_arrays(const Operation *self, PyObject *const *args, PyObject 
     return 1;
 }
 
-PyObject *unwrapped(PyObject *x) {
+PyObject *unwrap_array(PyObject *x) {
     PyObject *tensor = Py_TYPE(x) == array_type && array_type != NULL ? SLOT(x, array_tensor) : NULL;
     return tensor == NULL ? x : tensor;
 }
@@ -757,7 +758,7 @@ static PyObject *cached_method_call(Operation *self, PyObject *const *args, Py_s
 /* ---- at an index */
 
 static PyObject *by_index(const Operation *self, PyObject *x, PyObject *index, int mode) {
-    PyObject *tensor = unwrapped(x), *made;
+    PyObject *tensor = unwrap_array(x), *made;
     if (Py_TYPE(tensor) != core.tensor) return NULL;
     Py_INCREF(tensor);
     made = index_tensor(self->prim, self->table, tensor, index, tensor != x, mode);
@@ -864,7 +865,7 @@ static PyObject *call_traced(Operation *self, PyObject *const *args, Py_ssize_t 
     int k, first = 0;
     if (self->form != ELEMENTWISE || self->parameters != NULL || !self->floating || self->arrays_of_numbers || self->masks || nargs != self->nin || nargs > MAX_ELEMENTWISE_OPERANDS) return NULL;
     while (first < nargs && is_number(args[first])) first++;
-    tensor = first == nargs ? NULL : unwrapped(args[first]);
+    tensor = first == nargs ? NULL : unwrap_array(args[first]);
     if (tensor == NULL || Py_TYPE(tensor) != core.tensor || SLOT(tensor, core.raw) == NULL || !is_traced(SLOT(tensor, core.raw))) return NULL;
     if (!self->arrays && !self->swapped) {
         for (k = 0; k < nargs; k++) given[k] = Py_NewRef(args[k]);
@@ -920,7 +921,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
     PyObject *result = NULL;
     int mode = current_mode();
     if (self->python == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "this operation is being taken apart");
+        PyErr_SetString(PyExc_RuntimeError, "this operation is being deallocated");
         return NULL;
     }
     if (PyErr_Occurred()) return NULL; /* C that goes on calling after an error, as some of SciPy's does */
@@ -935,7 +936,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
 /* Operation(python, form, prim=None, operands=0, number_first=False, floating=False, whole=0, table=None, learn=None, parameters=None, masks=0,
    arrays_of_numbers=False, factor=None, label=None, direct=False, assigned=None); factor: (keyword, operation); whole: 1 for masks, 2 for int64 */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"python", "form", "prim", "operands", "number_first", "floating", "whole", "table", "learn", "parameters", "masks", "arrays_of_numbers", "factor", "label", "direct", "assigned", NULL};
+    static char *names[] = {"python", "form", "prim", "operands", "number_first", "floating", "discrete", "table", "make_entry", "parameters", "masks", "arrays_of_numbers", "factor", "label", "direct", "assigned", NULL};
     PyObject *python, *prim = Py_None, *table = Py_None, *make_entry = Py_None, *parameters = Py_None, *factor = Py_None, *label = Py_None, *assigned = Py_None;
     int form, nin = 0, number_first = 0, floating = 0, discrete = 0, masks = 0, arrays_of_numbers = 0, direct = 0, wrong;
     Operation *self;
@@ -950,7 +951,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     wrong |= ((form == CACHED || form == CACHED_METHOD || form == ARRAY_FUNCTION) && make_entry == Py_None) || (parameters != Py_None && !PyDict_CheckExact(parameters));
     wrong |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2 || nin < 1);
     if (wrong) {
-        PyErr_SetString(PyExc_ValueError, "an Operation is a row of three operands or fewer, or has a table, or learns one, or assigns");
+        PyErr_SetString(PyExc_ValueError, "an Operation needs an op of one to three operands, a table, make_entry or a label, as its form requires");
         return NULL;
     }
     self = (Operation *)type->tp_alloc(type, 0);
@@ -987,9 +988,9 @@ static PyObject *operation_instead(PyObject *object, PyObject *args, PyObject *k
     Operation *self = (Operation *)object, *copy;
     PyObject *python, *factor = NULL;
     int arrays = 0, swapped = 0, floats = 0, constants = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pppO!p:instead", names, &python, &arrays, &swapped, &floats, &PyTuple_Type, &factor, &constants)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pppO!p:with_fallback", names, &python, &arrays, &swapped, &floats, &PyTuple_Type, &factor, &constants)) return NULL;
     if (self->form == CACHED || self->form >= CACHED_METHOD || (arrays && array_type == NULL) || (factor != NULL && PyTuple_GET_SIZE(factor) != 2)) {
-        PyErr_SetString(PyExc_TypeError, "this operation has no other form");
+        PyErr_SetString(PyExc_TypeError, "this operation cannot have another Python function");
         return NULL;
     }
     copy = (Operation *)Py_TYPE(object)->tp_alloc(Py_TYPE(object), 0);
@@ -1081,8 +1082,8 @@ static PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Operation, vectorcall), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(Operation, dict), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Operation, weakrefs), READONLY, NULL},
-    {"python", T_OBJECT, offsetof(Operation, python), READONLY, "the Python function that this is, in the cases that are not ordinary"},
-    {"prim", T_OBJECT, offsetof(Operation, prim), READONLY, "the row of an elementwise operation"},
+    {"python", T_OBJECT, offsetof(Operation, python), READONLY, "the Python function for the slow path"},
+    {"prim", T_OBJECT, offsetof(Operation, prim), READONLY, "the op of an elementwise operation"},
     {"form", T_INT, offsetof(Operation, form), READONLY, NULL},
     {"operands", T_INT, offsetof(Operation, nin), READONLY, NULL},
     {"parameters", T_OBJECT, offsetof(Operation, parameters), READONLY, NULL},
@@ -1099,11 +1100,11 @@ static PyObject *get_factor(PyObject *object, void *unused) {
 
 static PyGetSetDef getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
-    {"factor", get_factor, NULL, "(keyword of a number by which the last operand is multiplied first, operation), or None", NULL},
+    {"factor", get_factor, NULL, "(keyword of a factor for the last operand, operation that multiplies), or None", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMethodDef methods[] = {
-    {"instead", (PyCFunction)(void (*)(void))operation_instead, METH_VARARGS | METH_KEYWORDS, "instead(python, arrays=False, swapped=False, floats=False, factor=None, constants=False): the same, with another function for what it leaves"},
+    {"with_fallback", (PyCFunction)(void (*)(void))operation_instead, METH_VARARGS | METH_KEYWORDS, "with_fallback(python, arrays=False, swapped=False, floats=False, factor=None, constants=False): return a copy with another Python function"},
     {"__reduce__", operation_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -1143,15 +1144,15 @@ static PyObject *replay_entry(PyObject *module, PyObject *args) {
     PyObject *entry, *operands, *made;
     Py_ssize_t i;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!:follow", &PyTuple_Type, &entry, &PyTuple_Type, &operands)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O!:replay", &PyTuple_Type, &entry, &PyTuple_Type, &operands)) return NULL;
     if (PyTuple_GET_SIZE(operands) > MAX_CALL_OPERANDS || !is_entry(entry, PyTuple_GET_SIZE(operands))) {
-        PyErr_SetString(PyExc_ValueError, "this is no way");
+        PyErr_SetString(PyExc_ValueError, "this is not a dispatch cache entry");
         return NULL;
     }
     for (i = 0; i < PyTuple_GET_SIZE(operands); i++) {
         PyObject *x = PyTuple_GET_ITEM(operands, i);
         if (Py_TYPE(x) != core.tensor && !PyArray_CheckExact(x)) {
-            PyErr_SetString(PyExc_TypeError, "the operands of a way are tensors and arrays");
+            PyErr_SetString(PyExc_TypeError, "the operands of a dispatch cache entry are tensors and arrays");
             return NULL;
         }
     }
@@ -1159,10 +1160,23 @@ static PyObject *replay_entry(PyObject *module, PyObject *args) {
     return made == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : made;
 }
 
+/* Add the constants that api/operations.py and tape/eager.py create Operations and Ops with. */
+int add_operation_constants(PyObject *module) {
+    static const struct {
+        const char *name;
+        long value;
+    } constants[] = {{"ELEMENTWISE", ELEMENTWISE}, {"BY_NDIM", BY_NDIM}, {"CACHED", CACHED}, {"ARRAY_UFUNC", ARRAY_UFUNC}, {"IN_PLACE", IN_PLACE}, {"ASSIGN", ASSIGN}, {"CACHED_METHOD", CACHED_METHOD}, {"ARRAY_FUNCTION", ARRAY_FUNCTION}, {"INDEX", INDEX}, {"BOOL", DISCRETE_BOOL}, {"INT64", DISCRETE_INT64}, {"SUM", SUM}, {"MEAN", MEAN}, {"CONCATENATE", CONCATENATE}, {"STACK", STACK}, {"MAX_SAVED", MAX_SAVED}};
+    size_t i;
+    for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
+        if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) return -1;
+    }
+    return 0;
+}
+
 PyMethodDef operation_functions[] = {
-    {"follow", replay_entry, METH_VARARGS, "follow(way, operands): the tensor at the end of a way, see api/ways.py"},
-    {"located", (PyCFunction)(void (*)(void))call_function_in_error_state, METH_FASTCALL, "located(function, *args): call it; what NumPy warns of in it names the user's line"},
-    {"connect_warnings", connect_error_state, METH_VARARGS, "connect_warnings(variable, twin_of): how NumPy treats errors, and how it does while we compute"},
+    {"replay", replay_entry, METH_VARARGS, "replay(entry, operands): record the operations of a dispatch cache entry; return the last tensor, or None; see api/ways.py"},
+    {"call_in_error_state", (PyCFunction)(void (*)(void))call_function_in_error_state, METH_FASTCALL, "call_in_error_state(function, *args): call a function; NumPy warnings in it name the user\'s line"},
+    {"connect_error_state", connect_error_state, METH_VARARGS, "connect_error_state(variable, internal_error_state_of): set NumPy's context variable, and the function that converts error states"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},
     {NULL, NULL, 0, NULL},
 };

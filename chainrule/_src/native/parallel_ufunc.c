@@ -129,9 +129,9 @@ static PyObject *parallel_ufunc_new(PyTypeObject *type, PyObject *args, PyObject
     static char *names[] = {"ufunc", NULL};
     PyUFuncObject *ufunc;
     ParallelUfunc *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:SharedUfunc", names, &PyUFunc_Type, &ufunc)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:ParallelUfunc", names, &PyUFunc_Type, &ufunc)) return NULL;
     if (ufunc->nin < 1 || ufunc->nin > 2 || ufunc->nout != 1 || ufunc->core_enabled || ufunc->functions == NULL) {
-        PyErr_SetString(PyExc_ValueError, "threads share elementwise ufuncs of one operand or two, with one result");
+        PyErr_SetString(PyExc_ValueError, "a ParallelUfunc needs an elementwise ufunc of one or two operands, with one result");
         return NULL;
     }
     self = (ParallelUfunc *)type->tp_alloc(type, 0);
@@ -152,12 +152,12 @@ static void parallel_ufunc_dealloc(PyObject *object) {
 
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(ParallelUfunc, vectorcall), READONLY, NULL},
-    {"ufunc", T_OBJECT, offsetof(ParallelUfunc, ufunc), READONLY, "what is called"},
+    {"ufunc", T_OBJECT, offsetof(ParallelUfunc, ufunc), READONLY, "the ufunc that is called"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "SharedUfunc(ufunc): the ufunc, whose large calls threads share"},
+    {Py_tp_doc, "ParallelUfunc(ufunc): call a ufunc; threads share large calls"},
     {Py_tp_new, parallel_ufunc_new},
     {Py_tp_dealloc, parallel_ufunc_dealloc},
     {Py_tp_call, PyVectorcall_Call},
@@ -165,4 +165,4 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-PyType_Spec parallel_ufunc_spec = {"chainrule._src.native._loops.SharedUfunc", sizeof(ParallelUfunc), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, slots};
+PyType_Spec parallel_ufunc_spec = {"chainrule._src.native._loops.ParallelUfunc", sizeof(ParallelUfunc), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, slots};

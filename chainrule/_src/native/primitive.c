@@ -151,7 +151,7 @@ static PyObject *value_by_program(Op *op, PyObject *const *raw, int n, PyObject 
 static PyObject *reduce_axes(Op *op, PyObject *x, PyObject *params) {
     PyObject *sum = sum_axes(x, params);
     npy_intp n;
-    if (sum == NULL || op->reduction != 2) return sum;
+    if (sum == NULL || op->reduction != MEAN) return sum;
     if (mean_count(x, params, &n)) return divide_by(sum, n);
     Py_DECREF(sum);
     return NULL;
@@ -162,13 +162,13 @@ PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params) {
     if (op->reduction && n == 1) {
         int all = all_axes(params, PyArray_NDIM((PyArrayObject *)raw[0]));
         PyObject *sum = all == 1 ? sum_all(raw[0]) : NULL;
-        if (sum != NULL) return op->reduction == 2 ? divide_by(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
+        if (sum != NULL) return op->reduction == MEAN ? divide_by(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
         if (all < 0 || PyErr_Occurred()) return NULL;
         sum = all == 1 ? NULL : reduce_axes(op, raw[0], params);
         if (sum != NULL || PyErr_Occurred()) return sum;
     }
     if (op->join_kind) {
-        PyObject *joined = join_arrays(raw, n, params, op->join_kind - 1);
+        PyObject *joined = join_arrays(raw, n, params, op->join_kind == STACK);
         if (joined != NULL || PyErr_Occurred()) return joined;
     }
     if (op->product_ndims && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return matrix_product(op, raw[0], raw[1]);
@@ -231,7 +231,7 @@ int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
         PyObject *value = PyTuple_GET_ITEM(saved, i), *kept;
         for (k = 0; k < n && !(plain >> k & 1 && raw[k] == value); k++) {}
         if (k == n) continue;
-        if (PyArray_NBYTES((PyArrayObject *)value) <= 65536 && PyArray_ISCARRAY((PyArrayObject *)value)) kept = checked_array(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
+        if (PyArray_NBYTES((PyArrayObject *)value) <= COPIED && PyArray_ISCARRAY((PyArrayObject *)value)) kept = checked_array(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
         else kept = PyObject_CallOneArg(python_protected, value);
         if (kept == NULL) return -1;
         PyTuple_SET_ITEM(saved, i, kept);
@@ -446,7 +446,7 @@ static int total_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, Py
     if (all != 1 || PyTuple_GET_ITEM(aval, 1) != (PyObject *)core.dtypes[kind]) return all < 0 ? -1 : 0;
     for (i = 0; i < ndim; i++) n *= dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
     if (n == 0) return 0;
-    number = op->reduction == 2 ? divide_by(Py_NewRef(g), n) : Py_NewRef(g);
+    number = op->reduction == MEAN ? divide_by(Py_NewRef(g), n) : Py_NewRef(g);
     if (number == NULL) return -1;
     if (ndim == 0) {
         grads[0] = number;
@@ -471,7 +471,7 @@ static int axes_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyO
         return 0;
     }
     grads[0] = broadcast_axes(each, PyTuple_GET_ITEM(avals, 0), params);
-    if (grads[0] != NULL && op->reduction == 2) { /* now that it is known to be for us: this may warn */
+    if (grads[0] != NULL && op->reduction == MEAN) { /* now that it is known to be for us: this may warn */
         npy_intp n = PyArray_SIZE((PyArrayObject *)grads[0]) / PyArray_SIZE((PyArrayObject *)g);
         Py_CLEAR(grads[0]);
         each = divide_by(each, n);
@@ -507,13 +507,13 @@ static int run_programs(Op *op, PyObject *avals, PyObject *params, PyObject *g, 
 static int run_op_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
     if (!PyDict_CheckExact(params)) return 0;
-    if (op->join_kind) return split_cotangent(g, avals, edges, params, op->join_kind - 1, grads);
+    if (op->join_kind) return split_cotangent(g, avals, edges, params, op->join_kind == STACK, grads);
     if (op->reduction) {
         if (n != 1) return 0;
         if (PyTuple_GET_ITEM(edges, 0) == Py_None) return 1;
         return PyArray_NDIM((PyArrayObject *)g) ? axes_rule(op, avals, params, g, grads) : total_rule(op, avals, params, g, grads);
     }
-    if (op->product_ndims == 22) return avals != Py_None || n != 2 || PyTuple_GET_SIZE(saved) != 2 ? 0 : product_rule(op, g, saved, edges, grads);
+    if (op->product_ndims == PRODUCT_NDIMS(2, 2)) return avals != Py_None || n != 2 || PyTuple_GET_SIZE(saved) != 2 ? 0 : product_rule(op, g, saved, edges, grads);
     if (!(op->elementwise || op->along_axis) || PyTuple_GET_SIZE(saved) != op->nsaves) return 0;
     return avals != Py_None && (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n) ? 0 : run_programs(op, avals, params, g, saved, edges, grads);
 }
@@ -696,9 +696,9 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *prim, *value, *saves;
     int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, i;
     Op *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind)) return NULL;
     if (PyTuple_GET_SIZE(saves) > MAX_SAVED) {
-        PyErr_SetString(PyExc_ValueError, "a Row saves four values at most");
+        PyErr_SetString(PyExc_ValueError, "an Op saves at most four values");
         return NULL;
     }
     self = (Op *)type->tp_alloc(type, 0);
@@ -723,7 +723,7 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
             return NULL;
         }
         if (self->saved_index[i] < -1 || self->saved_index[i] >= (nin > MAX_OP_OPERANDS ? MAX_OP_OPERANDS : nin)) {
-            PyErr_SetString(PyExc_ValueError, "a Row saves its operands and its result");
+            PyErr_SetString(PyExc_ValueError, "an Op saves only its operands and its result");
             Py_DECREF(self);
             return NULL;
         }
@@ -803,7 +803,7 @@ static PyObject *op_get_value(PyObject *object, void *unused) {
 static int op_set_value(PyObject *object, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "a Row has a value");
+        PyErr_SetString(PyExc_AttributeError, "the value of an Op cannot be deleted");
         return -1;
     }
     Py_XSETREF(((Op *)object)->value.value, Py_NewRef(value));
@@ -811,9 +811,9 @@ static int op_set_value(PyObject *object, PyObject *value, void *unused) {
 }
 
 static PyGetSetDef op_getset[] = {
-    {"value", op_get_value, op_set_value, "what is called for large arrays", NULL},
-    {"programs", op_programs, NULL, "how many of its rules run as programs, and how many were asked for", NULL},
-    {"value_states", op_value_states, NULL, "for float and double: 1 if its value is a program, -1 if it is called, 0 if that is not known yet", NULL},
+    {"value", op_get_value, op_set_value, "the function that computes the value of large arrays", NULL},
+    {"programs", op_programs, NULL, "(VJP rules that run as programs, VJP rules that were traced)", NULL},
+    {"value_states", op_value_states, NULL, "for float and double: 1 if the value runs as a program, -1 if it is called, 0 if it was not traced yet", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot op_slots[] = {
@@ -824,7 +824,7 @@ static PyType_Slot op_slots[] = {
     {Py_tp_getset, op_getset},
     {0, NULL},
 };
-PyType_Spec op_spec = {"chainrule._src.native._loops.Row", sizeof(Op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, op_slots};
+PyType_Spec op_spec = {"chainrule._src.native._loops.Op", sizeof(Op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, op_slots};
 
 static PyObject *python_bind, *python_record_unary, *value_name;
 
@@ -872,7 +872,7 @@ static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_
 static PyObject *connect_dispatch(PyObject *module, PyObject *args) {
     PyObject *both, *unary;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO:recorders", &both, &unary)) return NULL;
+    if (!PyArg_ParseTuple(args, "OO:connect_dispatch", &both, &unary)) return NULL;
     if (value_name == NULL && (value_name = PyUnicode_InternFromString("value")) == NULL) return NULL;
     Py_XSETREF(python_bind, Py_NewRef(both));
     Py_XSETREF(python_record_unary, Py_NewRef(unary));
@@ -880,7 +880,7 @@ static PyObject *connect_dispatch(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef op_functions[] = {
-    {"recorders", connect_dispatch, METH_VARARGS, "recorders(bind, record_unary): the Python functions of these names"},
+    {"connect_dispatch", connect_dispatch, METH_VARARGS, "connect_dispatch(bind, record_unary): set the Python functions for the slow path"},
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL, "tape.dispatch.bind"},
     {"record_unary", (PyCFunction)(void (*)(void))record_unary, METH_FASTCALL, "tape.dispatch.record_unary"},
     {NULL, NULL, 0, NULL},

@@ -10,6 +10,10 @@
 
 #include <stdlib.h>
 
+enum { LARGE = 1000 };                  /* as _LARGE of tape/engine.py */
+enum { SHORT = 32768, SINGLE = 262144 }; /* as in tape/regions.py */
+enum { KEPT_PASSES = 7 };               /* as _PASSES of tape/accumulate.py */
+
 /* ---- the part of the tape that a sweep goes through */
 
 typedef struct {
@@ -199,7 +203,7 @@ static int accumulate(Graph *graph, const BackwardPass *pass, PyObject *edge, Py
         PyObject *both[] = {before, g};
         total = PyObject_Vectorcall(pass->add, both, 2, NULL);
     }
-    entry->owns_sum |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > 1000; /* engine._LARGE */
+    entry->owns_sum |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > LARGE; /* engine._LARGE */
     Py_DECREF(before);
     Py_DECREF(g);
     if (total == NULL) return -1;
@@ -245,7 +249,7 @@ static int accumulate_output(Graph *graph, const BackwardPass *pass, PyObject *o
 static int accumulate_all(Graph *graph, const BackwardPass *pass, PyObject *edges, PyObject *grads) {
     Py_ssize_t i, n;
     int done = 0;
-    grads = PySequence_Fast(grads, "a rule gives a tuple of cotangents");
+    grads = PySequence_Fast(grads, "a rule returns a tuple of cotangents");
     if (grads == NULL) return -1;
     n = PyTuple_GET_SIZE(edges);
     for (i = 0; i < n && i < PySequence_Fast_GET_SIZE(grads) && done == 0; i++) {
@@ -264,7 +268,7 @@ static int is_elementwise(PyObject *node) {
 /* Whether the next nodes are a run that tape/regions.py may do together, on all cores: its SHORT and SINGLE. */
 static int starts_region(const Graph *graph, PyObject *g) {
     npy_intp size = PyArray_CheckExact(g) ? PyArray_SIZE((PyArrayObject *)g) : 0;
-    Py_ssize_t i, fewest = size >= 262144 ? 1 : size >= 32768 ? 2 : graph->nremaining + 1;
+    Py_ssize_t i, fewest = size >= SINGLE ? 1 : size >= SHORT ? 2 : graph->nremaining + 1;
     if (fewest > graph->nremaining) return 0;
     for (i = 1; i <= fewest; i++) {
         PyObject *node = graph->entries[graph->schedule[graph->nremaining - i].at].edge;
@@ -287,7 +291,7 @@ static PyObject *useful_edges(const Graph *graph, PyObject *node, int *any) {
     int all = 1;
     *any = 0;
     if (edges == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "the edges of a node were taken away while a backward pass was on its way to it");
+        PyErr_SetString(PyExc_RuntimeError, "the edges of a node were removed during the backward pass");
         return NULL;
     }
     n = PyTuple_GET_SIZE(edges);
@@ -323,7 +327,7 @@ static int visit_in_python(Graph *graph, const BackwardPass *pass, PyObject *nod
         if (is_output(node)) done = accumulate_output(graph, pass, node, Py_NewRef(PyTuple_GET_ITEM(found, 1)));
         else if (PyTuple_CheckExact(PyTuple_GET_ITEM(found, 0))) done = accumulate_all(graph, pass, PyTuple_GET_ITEM(found, 0), PyTuple_GET_ITEM(found, 1));
     }
-    if (found != NULL && done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "visit gives a pair, or None");
+    if (found != NULL && done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "visit must return a pair or None");
     Py_XDECREF(found);
     return done;
 }
@@ -511,7 +515,7 @@ static PyObject *grad_of(PyObject *tensor) {
 /* The passes that a leaf remembers, and this one: core.accumulate._PASSES. */
 static PyObject *passes_of(PyObject *leaf, PyObject *current_pass) {
     PyObject *before = Py_NewRef(SLOT(leaf, core.leaf_passes)), *passes;
-    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < 7 ? n : 7, i;
+    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < KEPT_PASSES ? n : KEPT_PASSES, i;
     passes = PyTuple_New(kept + 1);
     for (i = 0; passes != NULL && i < kept; i++) PyTuple_SET_ITEM(passes, i, Py_NewRef(PyTuple_GET_ITEM(before, n - kept + i)));
     if (passes != NULL) PyTuple_SET_ITEM(passes, kept, Py_NewRef(current_pass));
@@ -528,7 +532,7 @@ static int prepare_write(GradWrite *write, PyObject *g, PyObject *const *args, P
     PyObject *id, *added = SLOT(write->leaf, core.leaf_added);
     int own, view;
     if (g == NULL || !PyArray_CheckExact(g) || !PyLong_CheckExact(added) || !PyTuple_CheckExact(SLOT(write->leaf, core.leaf_passes))) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "what arrived was changed while it was written");
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the gradients of a backward pass were changed while they were written");
         return -1;
     }
     if (grad_of(write->tensor) != NULL) {
@@ -558,7 +562,7 @@ static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t
     int done = 0, found = 0;
     (void)module;
     if (nargs != 4 || !PyDict_CheckExact(args[0]) || !PySet_Check(args[3])) {
-        PyErr_SetString(PyExc_TypeError, "write_plain takes (arrived, freed, cut, escaped), by position");
+        PyErr_SetString(PyExc_TypeError, "write_grads takes (arrived, freed, cut, escaped), by position");
         return NULL;
     }
     if (!is_fast_path() || PyDict_GET_SIZE(args[0]) > MAX_LEAVES) Py_RETURN_FALSE;
@@ -648,8 +652,8 @@ static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssi
 }
 
 PyMethodDef sweep_functions[] = {
-    {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): as engine.reaches_outside, or None"},
-    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): what is pending, and the nodes that are left"},
-    {"write_plain", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_plain(arrived, freed, cut, escaped): whether it wrote the leaves' .grad"},
+    {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): return what engine.reaches_outside returns, or None"},
+    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): return the pending cotangents and the remaining nodes, or None"},
+    {"write_grads", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_grads(arrived, freed, cut, escaped): return whether the .grad of all leaves was written"},
     {NULL, NULL, 0, NULL},
 };

@@ -423,7 +423,7 @@ static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
         Py_DECREF(member);
         return 0;
     }
-    PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+    PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", type->tp_name, name);
     Py_DECREF(member);
     return -1;
 }
@@ -452,7 +452,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     static const SlotOffset of_leaf[] = {{"tensor", &core.leaf_tensor}, {"grad", &core.leaf_grad}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
     static const SlotOffset of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
     static const SlotOffset of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
-    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_op}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
+    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"c_op", &core.prim_op}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
     static const SlotOffset of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
     static const SlotOffset of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
     static const SlotOffset of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
@@ -501,7 +501,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     unbroadcast = lookup(names, "unbroadcast", NULL);
     operations = lookup(names, "operations", &PyDict_Type);
     plus = lookup(names, "add", NULL);
-    make_op = lookup(names, "make_row", NULL);
+    make_op = lookup(names, "make_op", NULL);
     trace_value = lookup(names, "trace_value", NULL);
     trace_rule = lookup(names, "trace_rule", NULL);
     guarded = lookup(names, "protected", NULL);
@@ -520,7 +520,7 @@ static PyObject *switch_on(PyObject *module, PyObject *whether) {
     (void)module;
     if (on < 0) return NULL;
     if (on && core.nothing == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "nothing is connected");
+        PyErr_SetString(PyExc_RuntimeError, "connect() was not called");
         return NULL;
     }
     core.enabled = on;
@@ -528,9 +528,9 @@ static PyObject *switch_on(PyObject *module, PyObject *whether) {
 }
 
 PyMethodDef tape_functions[] = {
-    {"connect", connect, METH_O, "connect(names): where the classes and functions are that operations in C use"},
-    {"switch_on", switch_on, METH_O, "switch_on(whether): have operations in C, or all in Python; as it was before"},
-    {"hangs_on_node", register_user_object, METH_NOARGS, "hangs_on_node(): something of the user's hangs on a node from now on, and may close a cycle"},
+    {"connect", connect, METH_O, "connect(names): set the classes and functions that operations in C use"},
+    {"switch_on", switch_on, METH_O, "switch_on(enabled): run operations in C, or all in Python; return the previous setting"},
+    {"register_user_object", register_user_object, METH_NOARGS, "register_user_object(): tell the garbage collector hook that user objects can be reached from nodes"},
     {"new_node", (PyCFunction)(void (*)(void))python_new_node, METH_FASTCALL | METH_KEYWORDS, "tape.node.new_node"},
     {NULL, NULL, 0, NULL},
 };

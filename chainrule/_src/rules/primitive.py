@@ -108,7 +108,7 @@ class Primitive:
         listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
         tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
-        in_c: what native/primitive.c knows of the row; unset until that asks.
+        c_op: the C form of the primitive (``Op`` of native/primitive.c); unset until C needs it.
         structure: what the local Jacobian looks like: a word or subscripts (``rules.structure`` has them all), a function
             from the parameters to these, or one of them for each operand.
         moves: whether the value only moves elements, so that what it does to positions says where they go.
@@ -123,7 +123,7 @@ class Primitive:
 
     __slots__ = (
         "_texts", "accepts", "aliases", "batch", "declared", "differentiable", "doc", "domain", "function",
-        "in_c", "jvp", "kind", "listed", "moves", "name", "naming", "needs_avals", "on_bools", "operands", "outputs",
+        "c_op", "jvp", "kind", "listed", "moves", "name", "naming", "needs_avals", "on_bools", "operands", "outputs",
         "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required",
         "samples", "save_from", "save_users", "saves", "shared", "structure", "tied", "ufunc", "value", "variadic",
         "view", "vjps",

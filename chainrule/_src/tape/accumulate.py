@@ -33,7 +33,7 @@ def write_plain(arrived: Pending, escaped: set[int]) -> bool:
     if LOOPS is None or SPECIAL:
         return False
     with _ACCUMULATE:
-        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)
+        return LOOPS.write_grads(arrived, LOCAL.sweep.freed, GRADIENT, escaped)
 
 
 def arrivals(this: Any, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:

@@ -35,7 +35,7 @@ _PRODUCTS = {"ik,kj->ij": 22, "ik,k->i": 21, "k,kj->j": 12, "i,i->": 11}
 _VALUES: dict[Primitive, Any] = {}  # what is called in place of a row's value for large arrays
 
 
-def make_row(prim: Primitive) -> Any:
+def make_op(prim: Primitive) -> Any:
     """What C knows of a row; None where Python records it."""
     operands = () if prim.variadic else prim.operands
     places = {**{name: i for i, name in enumerate(operands)}, "out": -1}
@@ -44,7 +44,7 @@ def make_row(prim: Primitive) -> Any:
         (records or (prim.kind == "discrete" and not prim.parameters))
         and len(prim.outputs) == 1
         and prim.kind != "function"
-        and len(prim.saves) <= 4
+        and len(prim.saves) <= LOOPS.MAX_SAVED
         and len(operands) <= 8
         and all(name in places for name in prim.saves)
     )
@@ -53,7 +53,7 @@ def make_row(prim: Primitive) -> Any:
     everyone = (1 << 16) - 1
     users = [everyone if who is None else sum(1 << i for i in who) for who in prim.save_users]
     saves = tuple([(places[name], mask) for name, mask in zip(prim.saves, users, strict=True)])
-    row = LOOPS.Row(
+    row = LOOPS.Op(
         prim,
         prim.value,
         len(operands),
@@ -63,7 +63,9 @@ def make_row(prim: Primitive) -> Any:
         prim.variadic,
         prim.needs_avals,
         prim.view,
-        {"sum": 1, "mean": 2}.get(prim.structure, 0) if prim.kind == "linear" and type(prim.structure) is str else 0,
+        {"sum": LOOPS.SUM, "mean": LOOPS.MEAN}.get(prim.structure, 0)
+        if prim.kind == "linear" and type(prim.structure) is str
+        else 0,
         _PRODUCTS.get(prim.structure, 0) if prim.kind == "contraction" else 0,
         prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
         _joins(prim),
@@ -79,16 +81,19 @@ def _joins(prim: Primitive) -> int:
         return 0
     x = np.arange(6.0).reshape(2, 3)
     joined = prim.value(x, -x, axis=-1)
-    for new, expected in enumerate((np.concatenate([x, -x], axis=-1), np.stack([x, -x], axis=-1)), 1):
+    for join, expected in (
+        (LOOPS.CONCATENATE, np.concatenate([x, -x], axis=-1)),
+        (LOOPS.STACK, np.stack([x, -x], axis=-1)),
+    ):
         if joined.shape == expected.shape and np.array_equal(joined, expected):
-            return new
+            return join
     return 0
 
 
 def share(prim: Primitive, value: object) -> None:
     """Have a row's value computed by another function, which gives the same, for large arrays."""
     _VALUES[prim] = value
-    row = getattr(prim, "in_c", None)
+    row = getattr(prim, "c_op", None)
     if row is not None:
         row.value = value
 
@@ -106,7 +111,7 @@ def _connected() -> Any:
         "UNREAD": UNREAD, "user_line": user_line, "wrote": versions.wrote,
         "CLOCK": versions.CLOCK, "SPECIAL": SPECIAL, "USER_FILES": USER_FILES, "note_frame": note_frame, "counter": next_seq.__self__,  # type: ignore[attr-defined]
         "NO_PARAMS": NO_PARAMS, "viewed": viewed, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
-        "make_row": make_row, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe, "protected": versions.protected,
+        "make_op": make_op, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe, "protected": versions.protected,
     }  # fmt: skip
     try:
         loops.connect(names)
@@ -118,8 +123,8 @@ def _connected() -> Any:
 
 LOOPS: Any = _connected()
 if LOOPS is not None and warned.VARIABLE is not None:
-    LOOPS.connect_warnings(warned.VARIABLE, warned.twin_of)
-    warned.at_users_line = LOOPS.located
+    LOOPS.connect_error_state(warned.VARIABLE, warned.twin_of)
+    warned.at_users_line = LOOPS.call_in_error_state
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:
-    tape.ON_USE.append(LOOPS.hangs_on_node)
+    tape.ON_USE.append(LOOPS.register_user_object)

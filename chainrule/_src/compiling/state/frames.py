@@ -214,7 +214,7 @@ def _traced(
         wanted = enter(frame)
         if not wanted:
             if wanted is None and loops is not None:
-                loops.mark_quiet(frame.f_code)
+                loops.mark_untraced(frame.f_code)
             return None
         code = frame.f_code
         found = instructions(code)
@@ -254,17 +254,17 @@ def _traced(
 
         return inside
 
-    told = loops is not None and loops.tell(begin)
+    told = loops is not None and loops.trace_frames(begin)
     if not told:
         sys.settrace(begin)
-    quieter = loops is not None and loops.quieten(True)
+    quieter = loops is not None and loops.enable_untraced(True)
     try:
         return call()
     finally:
         sys.settrace(None)
         tables.clear()
         if quieter:
-            loops.quieten(False)
+            loops.enable_untraced(False)
 
 
 def _to_look_at(code: CodeType, looked_at: Callable[[str], bool]) -> bytearray:

@@ -7,12 +7,12 @@ import pytest
 
 from chainrule._src import native
 from chainrule._src.native import blas
-from chainrule._src.native.code import loop_step, program
+from chainrule._src.native.code import kernel_step, program
 
 
 def run(name: str, arrays: list[np.ndarray]) -> None:
     args = [(2 + k, 0) for k in range(len(arrays))]
-    words = loop_step(native.OWN[name], 0, arrays[0].size, args, [a.strides[0] for a in arrays])
+    words = kernel_step(native.KERNELS[name], 0, arrays[0].size, args, [a.strides[0] for a in arrays])
     code = program([words])
     native.execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in arrays)], np.intp))
 
@@ -33,7 +33,7 @@ def samples(dtype: np.dtype) -> np.ndarray:
     return real
 
 
-@pytest.mark.parametrize("name", [name for name in native.OWN if name.startswith("cast")])
+@pytest.mark.parametrize("name", [name for name in native.KERNELS if name.startswith("cast")])
 def test_casts_are_those_of_astype(name):
     _, source, target = name.split("_")
     x = samples(np.dtype(source))
@@ -51,7 +51,7 @@ def test_which_casts_there_are():
     inexact = ["f4", "f8", "c8", "c16"]
     wanted = {f"cast_{a}_{b}" for a in ["b1", *integers] for b in ["b1", *integers, *inexact]}
     wanted |= {f"cast_{a}_{b}" for a in inexact for b in ["b1", *inexact]}
-    assert {name for name in native.OWN if name.startswith("cast")} == wanted
+    assert {name for name in native.KERNELS if name.startswith("cast")} == wanted
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
@@ -76,7 +76,9 @@ def test_gathers(dtype):
     for step, along in [(1, positions), (2, positions), (1, np.repeat(positions, 3)[::3])]:
         for out in (np.zeros(5, dtype), np.zeros(10, dtype)[::2]):
             args = [(2 + k, 0) for k in range(3)]
-            words = loop_step(native.OWN[f"gather{size}"], step * size, 5, args, [0, along.strides[0], out.strides[0]])
+            words = kernel_step(
+                native.KERNELS[f"gather{size}"], step * size, 5, args, [0, along.strides[0], out.strides[0]]
+            )
             code = program([words])
             native.execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in (x, along, out))], np.intp))
             assert np.array_equal(out, x[::step][positions])

@@ -48,7 +48,7 @@ def values(dtype, seed):
 )
 def test_bits_and_warnings_are_the_ufuncs(ufunc, dtype):
     x, y = values(dtype, 0), values(dtype, 1)
-    shared = native.SharedUfunc(ufunc)
+    shared = native.ParallelUfunc(ufunc)
     cases = [(x,)] if ufunc.nin == 1 else [(x, y), (x, x), (x, 0.3), (x, 1e300), (x, 2), (0.3, x), (x, y[:1])]
     for operands in cases:
         with warnings.catch_warnings(record=True) as expected_warnings:
@@ -63,7 +63,7 @@ def test_bits_and_warnings_are_the_ufuncs(ufunc, dtype):
 
 
 def test_what_cannot_be_shared_is_handed_on():
-    shared = native.SharedUfunc(np.add)
+    shared = native.ParallelUfunc(np.add)
     x = np.random.default_rng(0).uniform(-3, 3, (1001, 500))
     out = np.empty_like(x)
     assert shared(x, x, out=out) is out
@@ -88,7 +88,7 @@ def test_what_cannot_be_shared_is_handed_on():
 
 def test_what_numpy_raises_is_raised():
     x = np.full(LARGE, 1e200)
-    shared = native.SharedUfunc(np.multiply)
+    shared = native.ParallelUfunc(np.multiply)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow encountered in multiply"):
         shared(x, x)
     with np.errstate(over="ignore"):
@@ -97,7 +97,7 @@ def test_what_numpy_raises_is_raised():
 
 def test_nothing_is_kept():
     x = np.linspace(0, 1, LARGE)
-    shared = native.SharedUfunc(np.sin)
+    shared = native.ParallelUfunc(np.sin)
     before = sys.getrefcount(x)
     for _ in range(3):
         assert sys.getrefcount(shared(x)) == 2
@@ -107,9 +107,9 @@ def test_nothing_is_kept():
 def test_only_elementwise_ufuncs_with_one_result():
     for ufunc in (np.divmod, np.matmul, np.frexp, np.frompyfunc(lambda: 0, 0, 1)):
         with pytest.raises(ValueError, match="one result"):
-            native.SharedUfunc(ufunc)
+            native.ParallelUfunc(ufunc)
     with pytest.raises(TypeError):
-        native.SharedUfunc(len)
+        native.ParallelUfunc(len)
 
 
 def test_operations_call_them():
@@ -121,7 +121,7 @@ def test_operations_call_them():
 
     expected = run()
     try:
-        operations.call_instead(native.SharedUfunc)
+        operations.call_instead(native.ParallelUfunc)
         assert run() == expected
         with np.errstate(over="raise"), pytest.raises(FloatingPointError):
             cr.exp(x * 100)
