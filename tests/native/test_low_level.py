@@ -129,7 +129,7 @@ assert len(calls) == rows
         (product, ("integrand", 2, [0]), "one number or array for each input"),
         (product, ("integrand", 1, [0, np.zeros(1)]), "layout"),
         (product, ("filter", 1, [0, np.zeros(())]), "not an array of doubles"),
-        (product, ("other", 1, [0, 0]), "a kind is"),
+        (product, ("other", 1, [0, 0]), "the kind must be"),
         (lambda: doubled(3), ("filter", 1, [0]), "the result is not an array of doubles"),
         (lambda: largest(3), ("line_filter", 1, [0]), "the result is not an array of doubles"),
     ],

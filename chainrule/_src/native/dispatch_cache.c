@@ -1,8 +1,8 @@
-/* Calls whose way was learnt: which rows a function of NumPy's applies to its arrays, and with which parameters.
+/* The dispatch cache: which ops a NumPy function applies to its arrays, with which parameters.
 
-   A function that moves elements or adds them up depends on shapes and static arguments alone. So a call is read into words: what the
-   function is, the arguments as they are nested, for each array its shape, strides, dtype and whether it requires grad. For words
-   that came before, api/ways.py says which rows Python's function recorded, on what; they are recorded again here, without it. */
+   The functions in this cache choose ops by shapes and static arguments alone. read_call_key() encodes a call as words: the function, the nested
+   arguments, and for each array its shape, strides, dtype and whether it requires grad. At the second call with a key, api/ways.py runs
+   the Python function and lists the ops that it recorded: the cache entry. Later calls replay() the entry without Python. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum { MAX_ENTRIES = 2048, MAX_VALUES = 64 };
-/* what a word says that comes next */
+/* tags: the type of the words that follow */
 enum { TAG_NONE, TAG_ELLIPSIS, TAG_BOOL, TAG_INT, TAG_FLOAT, TAG_STR, TAG_SLICE, TAG_SEQUENCE, TAG_KEYWORD, TAG_TENSOR, TAG_REPEATED, TAG_ARRAY };
 
 /* ---- reading a call */
@@ -40,7 +40,7 @@ static int add_text(CallKey *key, PyObject *text) {
     return 1;
 }
 
-/* Return the type number of a builtin dtype, -1 for any other dtype. Its address is no key: another dtype may get it later. */
+/* Return the type number of a builtin dtype, -1 for any other dtype. The address of a dtype is no key: another dtype may reuse it. */
 static int dtype_number(PyArray_Descr *dtype) {
     PyArray_Descr *slot = PyArray_DescrFromType(dtype->type_num);
     int number = slot == dtype ? dtype->type_num : -1;
@@ -48,7 +48,7 @@ static int dtype_number(PyArray_Descr *dtype) {
     return number;
 }
 
-/* Where an array is, how it lies, and what it is of. */
+/* Encode dtype, flags, shape and strides. */
 static int add_layout(CallKey *key, PyArrayObject *x) {
     int i, ndim = PyArray_NDIM(x), dtype = dtype_number(PyArray_DESCR(x));
     if (dtype < 0 || !add_words(key, dtype, PyArray_FLAGS(x) & (NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE)) || !add_words(key, ndim, PyArray_BASE(x) != NULL)) return 0;
@@ -58,7 +58,7 @@ static int add_layout(CallKey *key, PyArrayObject *x) {
     return 1;
 }
 
-/* A tensor, or a plain array: its number among those of the call. */
+/* Encode a tensor or plain array, and append it to the operands of the key. */
 static int add_operand(CallKey *key, PyObject *x) {
     PyObject *raw = x;
     int i, tensor = Py_TYPE(x) == core.tensor;
@@ -66,7 +66,7 @@ static int add_operand(CallKey *key, PyObject *x) {
         PyObject *edge = SLOT(x, core.edge), *view = SLOT(x, core.tensor_view);
         raw = SLOT(x, core.raw);
         if (raw == NULL || edge == NULL || (kind_of(raw) < 0 && (edge != Py_None || !is_constant(raw)))) return 0;
-        if (view != NULL && view != Py_None) { /* what is taken from a number is another matter, see api.array.as_arrays */
+        if (view != NULL && view != Py_None) { /* views of 0-d arrays differ: see api.array.as_arrays */
             PyObject *base = SLOT(view, core.view_base), *whole = base == NULL || Py_TYPE(base) != core.tensor ? NULL : SLOT(base, core.raw);
             if (whole == NULL || !PyArray_CheckExact(whole) || PyArray_NDIM((PyArrayObject *)whole) == 0) return 0;
         }
@@ -114,7 +114,7 @@ static int add_argument(CallKey *key, PyObject *x, int depth) {
         PySliceObject *slice = (PySliceObject *)x;
         return depth > 0 && add_word(key, TAG_SLICE) && add_argument(key, slice->start, 0) && add_argument(key, slice->stop, 0) && add_argument(key, slice->step, 0);
     }
-    return Py_TYPE(x) != core.tensor && add_operand(key, unwrap_array(x)); /* with a Tensor among Arrays the result is a Tensor */
+    return Py_TYPE(x) != core.tensor && add_operand(key, unwrap_array(x)); /* a Tensor among Arrays changes the type of the result */
 }
 
 int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
@@ -143,17 +143,17 @@ void drop_call_key(CallKey *key) {
 
 int is_same_key(const CallKey *x, const CallKey *y) { return x->n == y->n && memcmp(x->words, y->words, sizeof(long long) * (size_t)x->n) == 0; }
 
-/* ---- what is known */
+/* ---- the hash table */
 
 typedef struct {
     uint64_t hash;
     int n;
     long long *words;
-    PyObject *function, *entry; /* NULL: such a call came once; None: Python has to do it */
+    PyObject *function, *entry; /* entry: NULL if such a call was seen once; None if Python must handle it */
 } CacheSlot;
 
 struct DispatchCache {
-    CacheSlot *table; /* open addressing, at most half of it taken; NULL while it is empty */
+    CacheSlot *table; /* open addressing, at most half full; NULL while the cache is empty */
     int count, size;
 };
 
@@ -187,7 +187,7 @@ static void free_table(CacheSlot *table, int size) {
 static void empty_cache(DispatchCache *cache) {
     CacheSlot *table = cache->table;
     int size = cache->size;
-    *cache = (DispatchCache){NULL, 0, 0}; /* before what is let go of, which may run other code */
+    *cache = (DispatchCache){NULL, 0, 0}; /* before releasing the entries, which may run other code */
     free_table(table, size);
 }
 
@@ -206,7 +206,7 @@ int visit_cache(const DispatchCache *cache, visitproc visit, void *arg) {
     return 0;
 }
 
-/* The place of a call, taken or free; NULL in an empty table. */
+/* Return the slot of a key, used or free; NULL if the table is empty. */
 static CacheSlot *slot_of(const DispatchCache *cache, const CallKey *key, uint64_t hash) {
     size_t last = (size_t)cache->size - 1, at = (size_t)hash & last;
     for (; cache->size > 0; at = (at + 1) & last) {
@@ -217,7 +217,7 @@ static CacheSlot *slot_of(const DispatchCache *cache, const CallKey *key, uint64
     return NULL;
 }
 
-/* Twice as many places. */
+/* Double the table. */
 static int grow(DispatchCache *cache) {
     int size = cache->size > 0 ? 2 * cache->size : 16, i;
     CacheSlot *table = PyMem_Calloc((size_t)size, sizeof(CacheSlot));
@@ -246,7 +246,7 @@ int find_entry(DispatchCache *cache, const CallKey *key, PyObject **entry) {
     if (cache->count == MAX_ENTRIES) empty_cache(cache);
     if (2 * cache->count >= cache->size && !grow(cache)) return 0;
     slot = slot_of(cache, key, hash);
-    if (slot->words != NULL) return 0; /* a destructor of a forgotten entry made the same call */
+    if (slot->words != NULL) return 0; /* a destructor of a released entry made the same call */
     words = PyMem_Malloc(sizeof(long long) * (size_t)key->n);
     if (words == NULL) return 0;
     memcpy(words, key->words, sizeof(long long) * (size_t)key->n);
@@ -260,9 +260,9 @@ void store_entry(DispatchCache *cache, const CallKey *key, PyObject *entry) {
     if (slot != NULL && slot->words != NULL && slot->entry == NULL) slot->entry = Py_NewRef(entry);
 }
 
-/* ---- going a way */
+/* ---- replaying an entry */
 
-/* Whether an object is a way from n operands. */
+/* Whether an object is a valid entry for n operands. */
 int is_entry(PyObject *entry, Py_ssize_t n) {
     PyObject *steps;
     Py_ssize_t i, k;
@@ -280,10 +280,10 @@ int is_entry(PyObject *entry, Py_ssize_t n) {
     return 1;
 }
 
-/* way: (((row, parameters, operands), ...), whether the last result is a number of NumPy's (a value and no view), the origin of its view).
-   An operand is the number of a value (the call's own, then each result), or (a number or an array,). */
+/* entry: (((prim, parameters, operands), ...), whether the result is a NumPy scalar (a copy, not a view), the origin of its view or "").
+   An operand is the index of a value (the operands of the call, then the result of each step), or a 1-tuple of a number or array. */
 PyObject *replay(PyObject *entry, PyObject *const *operands, int n) {
-    PyObject *steps = PyTuple_GET_ITEM(entry, 0), *values[MAX_VALUES], *args[MAX_CALL_OPERANDS], *made = NULL;
+    PyObject *steps = PyTuple_GET_ITEM(entry, 0), *values[MAX_VALUES], *args[MAX_CALL_OPERANDS], *output = NULL;
     Py_ssize_t i, k, count = PyTuple_GET_SIZE(steps);
     int nvalues = n;
     if (n + count > MAX_VALUES || count == 0) return NULL;
@@ -292,33 +292,33 @@ PyObject *replay(PyObject *entry, PyObject *const *operands, int n) {
     for (i = 0; i < count; i++) {
         PyObject *step = PyTuple_GET_ITEM(steps, i), *step_operands = PyTuple_GET_ITEM(step, 2);
         Py_ssize_t nargs = PyTuple_GET_SIZE(step_operands);
-        made = NULL;
+        output = NULL;
         for (k = 0; k < nargs && k < MAX_CALL_OPERANDS; k++) {
             PyObject *ref = PyTuple_GET_ITEM(step_operands, k);
             args[k] = PyLong_CheckExact(ref) ? values[PyLong_AsLong(ref)] : PyTuple_GET_ITEM(ref, 0);
         }
-        if (nargs <= MAX_CALL_OPERANDS) made = record(PyTuple_GET_ITEM(step, 0), args, nargs, PyTuple_GET_ITEM(step, 1), NULL, RECORDS, current_frame);
-        if (made == NULL) break;
-        values[nvalues++] = made;
+        if (nargs <= MAX_CALL_OPERANDS) output = record(PyTuple_GET_ITEM(step, 0), args, nargs, PyTuple_GET_ITEM(step, 1), NULL, RECORDS, current_frame);
+        if (output == NULL) break;
+        values[nvalues++] = output;
     }
-    if (made != NULL && PyTuple_GET_ITEM(entry, 1) == Py_True) {
-        PyObject *raw = Py_NewRef(SLOT(made, core.raw)), *number = PyArray_NewCopy((PyArrayObject *)raw, NPY_CORDER);
+    if (output != NULL && PyTuple_GET_ITEM(entry, 1) == Py_True) {
+        PyObject *raw = Py_NewRef(SLOT(output, core.raw)), *number = PyArray_NewCopy((PyArrayObject *)raw, NPY_CORDER);
         Py_DECREF(raw);
         if (number == NULL) {
             if (!PyErr_Occurred()) PyErr_NoMemory();
-            made = NULL;
+            output = NULL;
         } else {
-            Py_SETREF(SLOT(made, core.raw), number);
-            if (SLOT(made, core.tensor_view) != NULL) Py_SETREF(SLOT(made, core.tensor_view), Py_NewRef(Py_None));
+            Py_SETREF(SLOT(output, core.raw), number);
+            if (SLOT(output, core.tensor_view) != NULL) Py_SETREF(SLOT(output, core.tensor_view), Py_NewRef(Py_None));
         }
     }
-    if (made != NULL && PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(entry, 2)) > 0) {
-        PyObject *view = SLOT(made, core.tensor_view);
+    if (output != NULL && PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(entry, 2)) > 0) {
+        PyObject *view = SLOT(output, core.tensor_view);
         if (view != NULL && view != Py_None) Py_XSETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(entry, 2)));
     }
-    Py_XINCREF(made);
+    Py_XINCREF(output);
     while (nvalues > 0) Py_DECREF(values[--nvalues]);
     Py_DECREF(entry);
-    if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear(); /* Python has the words */
-    return made;
+    if (output == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear(); /* Python raises it with its own message */
+    return output;
 }

@@ -1,4 +1,5 @@
-/* Values of eager operations: NumPy's inner loops called on arrays, with the bits, the shapes and the warnings of the ufunc. */
+/* Values of eager operations on small arrays. Calls NumPy's inner loops directly, with the bits, shapes and warnings of the ufunc, and runs
+   programs: traced rules and values as lists of kernel calls. primitive.c, operation.c and sweep.c call these functions. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -8,9 +9,9 @@
 #include <stdint.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <xmmintrin.h> /* some ten times quicker than fenv.h */
+#include <xmmintrin.h> /* about ten times faster than fenv.h */
 #define EXCEPTIONS (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW)
-/* the other unit's, with which C's library says that something overflowed or underflowed: the same bits */
+/* The flags of the x87 unit, which the C library sets on overflow and underflow. They have the same bits. */
 static inline unsigned x87_exceptions(void) {
     unsigned short word;
     __asm__ volatile("fnstsw %0" : "=a"(word));
@@ -40,7 +41,7 @@ static Loop loop_at(const PyUFuncObject *ufunc, int index) {
     return (Loop){(InnerLoop)ufunc->functions[index], ufunc->data == NULL ? NULL : (void *)ufunc->data[index]};
 }
 
-/* The loop whose operands have one type, and whose result has that or is a mask; without an address where there is none. */
+/* Return the loop for operands of one type, with a result of that type or bool; fn is NULL if the ufunc has none. */
 static Loop loop_of(const PyUFuncObject *ufunc, int type, int *gives_mask) {
     int i, k, result;
     for (i = 0; i < ufunc->ntypes; i++) {
@@ -52,7 +53,7 @@ static Loop loop_of(const PyUFuncObject *ufunc, int type, int *gives_mask) {
     return (Loop){NULL, NULL};
 }
 
-/* Whether a ufunc rounds each result by itself, so that it does not matter in which runs it is called. */
+/* Whether the results of a ufunc are correctly rounded, so that the bits do not depend on how elements are grouped into calls. */
 static int is_exact(const char *name) {
     static const char *const exact[] = {"add", "subtract", "multiply", "divide", "negative", "positive", "square", "sqrt", "absolute", "reciprocal",
         "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or", "isnan", "isfinite",
@@ -98,7 +99,7 @@ typedef union {
     double wide;
 } Number;
 
-/* A Python number as one of a dtype; 0 where NumPy has something to say about it. */
+/* Convert a Python number to a dtype; 0 if NumPy would warn or raise. */
 static int read_number(PyObject *object, int kind, Number *number) {
     double value = PyFloat_CheckExact(object) ? PyFloat_AS_DOUBLE(object) : PyLong_AsDouble(object);
     if (value == -1 && PyErr_Occurred()) {
@@ -117,7 +118,7 @@ PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
     PyObject *array;
     Py_INCREF(core.dtypes[kind]);
     array = PyArray_NewFromDescr(&PyArray_Type, core.dtypes[kind], ndim, dims, NULL, NULL, 0, NULL);
-    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* which NumPy does not always say */
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* NumPy may return NULL without an error */
     return array;
 }
 
@@ -131,14 +132,14 @@ PyObject *array_of(PyObject *number, int kind) {
 PyObject *as_array(PyObject *result) {
     PyObject *array;
     if (result == NULL || PyArray_CheckExact(result)) return result;
-    if (!PyArray_CheckScalar(result) && !PyArray_Check(result) && !PyFloat_Check(result) && !PyLong_Check(result) && !PyComplex_Check(result)) return result; /* another library's */
+    if (!PyArray_CheckScalar(result) && !PyArray_Check(result) && !PyFloat_Check(result) && !PyLong_Check(result) && !PyComplex_Check(result)) return result; /* an array of another library */
     array = PyArray_FROM_O(result);
     Py_DECREF(result);
     if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
     return array;
 }
 
-/* Shapes that come again have one pair, and one tuple of it, for all nodes: the collector has less to count, and memory holds less. */
+/* A cache of (shape, dtype) pairs, and of 1-tuples of them. Nodes share them, which saves memory and work of the garbage collector. */
 enum { AVAL_CACHE_SIZE = 256, MAX_CACHED_NDIM = 4 };
 typedef struct {
     PyObject *aval, *aval_tuple;
@@ -148,17 +149,17 @@ typedef struct {
 static CachedAval aval_cache[AVAL_CACHE_SIZE];
 
 static CachedAval new_aval(PyArrayObject *array) {
-    CachedAval made = {NULL, NULL, PyArray_NDIM(array), {0}};
+    CachedAval entry = {NULL, NULL, PyArray_NDIM(array), {0}};
     PyObject *dtype = Py_NewRef((PyObject *)PyArray_DESCR(array)), *dims;
     int i;
-    for (i = 0; i < made.ndim && i < MAX_CACHED_NDIM; i++) made.dims[i] = PyArray_DIM(array, i);
-    dims = PyArray_IntTupleFromIntp(made.ndim, PyArray_DIMS(array));
-    if (dims != NULL) made.aval = PyTuple_Pack(2, dims, dtype);
-    if (made.aval != NULL) made.aval_tuple = PyTuple_Pack(1, made.aval);
-    if (made.aval_tuple == NULL) Py_CLEAR(made.aval);
+    for (i = 0; i < entry.ndim && i < MAX_CACHED_NDIM; i++) entry.dims[i] = PyArray_DIM(array, i);
+    dims = PyArray_IntTupleFromIntp(entry.ndim, PyArray_DIMS(array));
+    if (dims != NULL) entry.aval = PyTuple_Pack(2, dims, dtype);
+    if (entry.aval != NULL) entry.aval_tuple = PyTuple_Pack(1, entry.aval);
+    if (entry.aval_tuple == NULL) Py_CLEAR(entry.aval);
     Py_XDECREF(dims);
     Py_DECREF(dtype);
-    return made;
+    return entry;
 }
 
 static void drop_aval(CachedAval shape) {
@@ -166,12 +167,12 @@ static void drop_aval(CachedAval shape) {
     Py_XDECREF(shape.aval_tuple);
 }
 
-/* Return the (shape, dtype) of an array, or a tuple with it alone. */
+/* Return the (shape, dtype) of an array, or a 1-tuple of it. */
 static PyObject *cached_aval(PyArrayObject *array, int as_tuple) {
     int i, ndim = PyArray_NDIM(array);
     size_t hash = (size_t)PyArray_DESCR(array) >> 4;
     PyObject *result;
-    CachedAval *slot = NULL, made;
+    CachedAval *slot = NULL, entry;
     if (ndim <= MAX_CACHED_NDIM) {
         for (i = 0; i < ndim; i++) hash = hash * 31 + (size_t)PyArray_DIM(array, i);
         slot = &aval_cache[(hash * 31 + (size_t)ndim) % AVAL_CACHE_SIZE];
@@ -180,24 +181,24 @@ static PyObject *cached_aval(PyArrayObject *array, int as_tuple) {
             if (i == ndim) return Py_NewRef(as_tuple ? slot->aval_tuple : slot->aval);
         }
     }
-    made = new_aval(array);
-    result = Py_XNewRef(as_tuple ? made.aval_tuple : made.aval);
+    entry = new_aval(array);
+    result = Py_XNewRef(as_tuple ? entry.aval_tuple : entry.aval);
     if (result != NULL && slot != NULL) {
         CachedAval old = *slot;
-        *slot = made;
-        made = old;
+        *slot = entry;
+        entry = old;
     }
-    drop_aval(made);
+    drop_aval(entry);
     return result;
 }
 
 PyObject *aval_of(PyObject *array) { return cached_aval((PyArrayObject *)array, 0); }
 PyObject *aval_tuple_of(PyObject *array) { return cached_aval((PyArrayObject *)array, 1); }
 
-/* the step between elements in NumPy's own call for arrays that need no iterator */
+/* The stride that NumPy passes to inner loops for arrays that need no iterator. */
 static npy_intp stride_of(PyArrayObject *x) { return PyArray_NDIM(x) == 1 ? PyArray_STRIDE(x, 0) : PyArray_NDIM(x) == 0 ? 0 : PyArray_ITEMSIZE(x); }
 
-/* Whether all elements lie at one place, as where a number was broadcast. */
+/* Whether all elements have the same address, as in a broadcast number. */
 static int is_single_element(PyArrayObject *x) {
     int i;
     for (i = 0; i < PyArray_NDIM(x); i++) {
@@ -206,7 +207,7 @@ static int is_single_element(PyArrayObject *x) {
     return 1;
 }
 
-/* Whether y's shape is the end of x's. */
+/* Whether the shape of y is a suffix of the shape of x. */
 static int is_trailing_shape(PyArrayObject *y, PyArrayObject *x) {
     int leading = PyArray_NDIM(x) - PyArray_NDIM(y);
     return leading > 0 && PyArray_SIZE(y) > 0 && PyArray_CompareLists(PyArray_DIMS(x) + leading, PyArray_DIMS(y), PyArray_NDIM(y));
@@ -216,7 +217,7 @@ static PyObject *call_value(const Function *function, int nin, PyObject *const *
     return as_array(call_in_error_state(function->value, raw, (size_t)nin, NULL));
 }
 
-/* The value written into the first operand, by NumPy. */
+/* Call NumPy and write the result into the first operand. */
 static PyObject *call_into(const Function *function, int nin, PyObject *const *raw) {
     PyObject *args[] = {raw[0], nin == 2 ? raw[1] : raw[0], raw[0]};
     return call_in_error_state(function->value, args, (size_t)nin + 1, NULL);
@@ -224,7 +225,7 @@ static PyObject *call_into(const Function *function, int nin, PyObject *const *r
 
 static PyObject *call_in_python(const Function *function, int nin, PyObject *const *raw, int into) { return into ? call_into(function, nin, raw) : call_value(function, nin, raw); }
 
-/* Compute the range of bytes that the elements of a nonempty array occupy. */
+/* Compute the address range of the elements of a nonempty array. */
 static void byte_range(PyArrayObject *x, const char **low, const char **high) {
     int i;
     *low = PyArray_BYTES(x);
@@ -236,7 +237,7 @@ static void byte_range(PyArrayObject *x, const char **low, const char **high) {
     }
 }
 
-/* Whether two arrays are the same elements of the same memory in the same order. */
+/* Whether two arrays have the same elements at the same addresses, in the same order. */
 static int is_same_view(PyArrayObject *x, PyArrayObject *y) {
     int i;
     if (PyArray_BYTES(x) != PyArray_BYTES(y) || !PyArray_SAMESHAPE(x, y)) return 0;
@@ -246,7 +247,7 @@ static int is_same_view(PyArrayObject *x, PyArrayObject *y) {
     return 1;
 }
 
-/* Whether writing to x while y is read may overwrite elements of y before they are read. */
+/* Whether writing x while reading y may overwrite elements of y before they are read. */
 static int clobbers(PyArrayObject *x, PyArrayObject *y) {
     const char *x_low, *x_high, *y_low, *y_high;
     byte_range(x, &x_low, &x_high);
@@ -259,7 +260,7 @@ PyObject *apply_function(const Function *function, int nin, PyObject *const *raw
     Number number;
     Loop loop;
     npy_intp strides[3], n, rows = 1, row[2] = {0, 0}, i;
-    char *args[3], *at[3];
+    char *args[3], *pointers[3];
     int k, exceptions = 0, kind;
     for (k = 0; k < nin; k++) {
         arrays[k] = PyArray_CheckExact(raw[k]) ? (PyArrayObject *)raw[k] : NULL;
@@ -272,12 +273,12 @@ PyObject *apply_function(const Function *function, int nin, PyObject *const *raw
     for (k = 0; k < nin; k++) {
         if (arrays[k] == NULL) {
             if (!read_number(raw[k], kind, &number)) return call_in_python(function, nin, raw, into);
-            at[k] = (char *)&number;
+            pointers[k] = (char *)&number;
             strides[k] = 0;
             continue;
         }
         if (kind_of(raw[k]) != kind) return call_in_python(function, nin, raw, into);
-        at[k] = PyArray_BYTES(arrays[k]);
+        pointers[k] = PyArray_BYTES(arrays[k]);
         strides[k] = stride_of(arrays[k]);
         if (PyArray_ISCARRAY_RO(arrays[k])) continue;
         if (!function->exact || nin == 1 || !PyArray_ISBEHAVED_RO(arrays[k]) || !is_single_element(arrays[k])) return call_in_python(function, nin, raw, into);
@@ -296,11 +297,11 @@ PyObject *apply_function(const Function *function, int nin, PyObject *const *raw
     if (into && (like != arrays[0] || !PyArray_ISCARRAY(like) || (arrays[1] != NULL && clobbers(arrays[0], arrays[1])))) return call_into(function, nin, raw);
     out = (PyArrayObject *)(into ? Py_NewRef(raw[0]) : new_array(function->gives_mask ? 2 : kind, PyArray_NDIM(like), PyArray_DIMS(like)));
     if (out == NULL) return NULL;
-    at[nin] = PyArray_BYTES(out);
+    pointers[nin] = PyArray_BYTES(out);
     strides[nin] = PyArray_ITEMSIZE(out);
     for (i = 0; i < rows; i++) {
-        for (k = 0; k < nin; k++) args[k] = at[k] + i * row[k];
-        args[nin] = at[nin] + i * n * PyArray_ITEMSIZE(out);
+        for (k = 0; k < nin; k++) args[k] = pointers[k] + i * row[k];
+        args[nin] = pointers[nin] + i * n * PyArray_ITEMSIZE(out);
         exceptions |= run_loop(loop, args, n, strides);
     }
     if (PyErr_Occurred() || (exceptions && report_exceptions(((PyUFuncObject *)function->ufunc)->name, exceptions) < 0)) Py_CLEAR(out); /* SciPy's loops may raise */
@@ -326,7 +327,7 @@ int add_in_place(PyObject *x, PyObject *y) {
     return run_loop(add.kernels[kind_of(x)], args, PyArray_SIZE(into), strides);
 }
 
-/* Zeros to add to. NumPy's sum, too, is 0 + all the others, which is not the others where they are -0. */
+/* Initial zeros of a sum. NumPy's sums start from 0 as well, so a sum of -0. is 0. */
 static PyObject *new_zeros(int kind, int ndim, const npy_intp *dims) {
     PyObject *zeros = new_array(kind, ndim, dims);
     if (zeros != NULL) memset(PyArray_DATA((PyArrayObject *)zeros), 0, (size_t)PyArray_NBYTES((PyArrayObject *)zeros));
@@ -354,7 +355,7 @@ int sum_middle_axis(int kind, const char *from, char *to, npy_intp outer, npy_in
     int exceptions = 0;
     memset(to, 0, (size_t)(outer * inner * size));
     for (o = 0; o < outer; o++) {
-        for (i = 0; i < (inner == 1 ? 1 : n); i++) { /* what is dense is one loop, which adds in pairs */
+        for (i = 0; i < (inner == 1 ? 1 : n); i++) { /* a contiguous sum is one call, which adds pairwise */
             char *args[3] = {to + o * inner * size, (char *)from + (o * n + i) * inner * size, to + o * inner * size};
             exceptions |= run_loop(add.kernels[kind], args, inner == 1 ? n : inner, strides);
         }
@@ -375,12 +376,12 @@ PyObject *sum_rows(PyObject *g, PyObject *aval) {
     }
     n = PyArray_MultiplyList(dims, ndim);
     rows = PyArray_DIM(array, 0);
-    if (n == 0 || rows == 0 || rows >= 2048 || PyArray_SIZE(array) > DIRECT_MOST || add.kernels[kind].fn == NULL) return NULL; /* see rules/sums.py */
+    if (n == 0 || rows == 0 || rows >= 2048 || PyArray_SIZE(array) > DIRECT_MOST || add.kernels[kind].fn == NULL) return NULL; /* NumPy adds in another order: rules/sums.py */
     out = new_zeros(kind, ndim, dims);
     if (out == NULL) return NULL;
     strides[0] = strides[2] = n == 1 ? 0 : SIZE(kind);
     strides[1] = SIZE(kind);
-    for (i = 0; i < rows; i += n == 1 ? rows : 1) { /* a single column is one loop, which adds in pairs */
+    for (i = 0; i < rows; i += n == 1 ? rows : 1) { /* a single column is one call, which adds pairwise */
         args[0] = args[2] = PyArray_BYTES((PyArrayObject *)out);
         args[1] = PyArray_BYTES(array) + i * n * SIZE(kind);
         exceptions |= run_loop(add.kernels[kind], args, n == 1 ? rows : n, strides);
@@ -389,7 +390,7 @@ PyObject *sum_rows(PyObject *g, PyObject *aval) {
     return out;
 }
 
-/* ---- loops that no ufunc has */
+/* ---- kernels that are not ufunc loops */
 
 #define WHERE(name, type)                                                                                     \
     static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {                 \
@@ -437,48 +438,48 @@ static int find_operation(PyObject *ufunc, PyObject *number_first, PyObject *ope
 
 static int step_kind_of(const char *name) { return strcmp(name, "add") == 0 ? SUMS : strcmp(name, "maximum") == 0 ? MAXIMA : strcmp(name, "rows") == 0 ? CORES : ELEMENTS; }
 
-/* Fill a step from (ufunc or a name of `own`, which of its loops, operands, bytes of an element of the result, form). */
+/* Fill a step from (ufunc or name in `extra_kernels`, index of the ufunc's loop, operands, itemsize of the result, step kind). */
 static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
     Step *step = &program->steps[program->nsteps];
-    PyObject *what, *from;
+    PyObject *function, *from;
     const char *form;
     int index, k;
     size_t i;
-    if (!PyArg_ParseTuple(traced, "OiO!is", &what, &index, &PyTuple_Type, &from, &step->size, &form)) return -1;
+    if (!PyArg_ParseTuple(traced, "OiO!is", &function, &index, &PyTuple_Type, &from, &step->size, &form)) return -1;
     step->step_kind = step_kind_of(form);
     program->along_last_axis |= step->step_kind != ELEMENTS;
     step->nin = (int)PyTuple_GET_SIZE(from);
     for (k = 0; k < step->nin && k < 3; k++) {
         step->operands[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(from, k));
-        if (!is_value(program, step->operands[k], program->nsteps)) goto wrong;
+        if (!is_value(program, step->operands[k], program->nsteps)) goto invalid;
         if (step->operands[k] < INPUTS) program->reads |= 1 << step->operands[k];
     }
-    if (PyUnicode_Check(what)) {
+    if (PyUnicode_Check(function)) {
         for (i = 0; i < sizeof(extra_kernels) / sizeof(extra_kernels[0]); i++) {
-            if (PyUnicode_CompareWithASCIIString(what, extra_kernels[i].name) == 0) step->loop.fn = extra_kernels[i].fn;
+            if (PyUnicode_CompareWithASCIIString(function, extra_kernels[i].name) == 0) step->loop.fn = extra_kernels[i].fn;
         }
         step->exact = 1;
-        if (step->loop.fn == NULL || step->nin != (PyUnicode_READ_CHAR(what, 0) == 'w' ? 3 : 1)) goto wrong;
+        if (step->loop.fn == NULL || step->nin != (PyUnicode_READ_CHAR(function, 0) == 'w' ? 3 : 1)) goto invalid;
     } else {
-        PyUFuncObject *ufunc = (PyUFuncObject *)what;
-        if (step->step_kind == CORES ? Py_TYPE(what) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(what, step->step_kind == ELEMENTS ? step->nin : 2)) goto wrong;
-        if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->step_kind == CORES && step->nin != 2) || ((step->step_kind == SUMS || step->step_kind == MAXIMA) && step->nin != 1)) goto wrong;
-        step->ufunc = Py_NewRef(what);
+        PyUFuncObject *ufunc = (PyUFuncObject *)function;
+        if (step->step_kind == CORES ? Py_TYPE(function) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(function, step->step_kind == ELEMENTS ? step->nin : 2)) goto invalid;
+        if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->step_kind == CORES && step->nin != 2) || ((step->step_kind == SUMS || step->step_kind == MAXIMA) && step->nin != 1)) goto invalid;
+        step->ufunc = Py_NewRef(function);
         step->loop = loop_at(ufunc, index);
         step->exact = is_exact(ufunc->name);
-        if (find_operation(what, Py_False, operations, &step->operation) < 0 || find_operation(what, Py_True, operations, &step->reflected) < 0) return -1;
+        if (find_operation(function, Py_False, operations, &step->operation) < 0 || find_operation(function, Py_True, operations, &step->reflected) < 0) return -1;
     }
     for (k = 0; k < step->nin; k++) {
         if (step->operands[k] < INPUTS && (!step->exact || step->step_kind != ELEMENTS)) program->inexact |= 1 << step->operands[k];
     }
     program->nsteps++;
     return 0;
-wrong:
+invalid:
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "not a valid step of a program");
     return -1;
 }
 
-/* Give each step a place for its result, which another takes over once nobody reads it any more. */
+/* Assign buffers to the results of steps. A buffer is free again after the last step that reads it. */
 static void assign_slots(Program *program) {
     int last[VALUES], i, k, taken[MAX_STEPS];
     for (i = 0; i < VALUES; i++) last[i] = -1;
@@ -486,7 +487,7 @@ static void assign_slots(Program *program) {
         for (k = 0; k < program->steps[i].nin; k++) last[program->steps[i].operands[k]] = i;
     }
     last[program->result] = VALUES;
-    for (i = 0; i < MAX_STEPS; i++) taken[i] = -1; /* until which step */
+    for (i = 0; i < MAX_STEPS; i++) taken[i] = -1; /* the last step that reads the buffer */
     for (i = 0; i < program->nsteps; i++) {
         for (k = 0; taken[k] >= i; k++) {}
         program->steps[i].slot = k;
@@ -533,7 +534,7 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
 
 void clear_program(Program *program) {
     int i;
-    for (i = 0; program->steps != NULL && i <= program->nsteps; i++) { /* one more, which may be half filled */
+    for (i = 0; program->steps != NULL && i <= program->nsteps; i++) { /* the last step may be filled in part */
         Py_CLEAR(program->steps[i].ufunc);
         Py_CLEAR(program->steps[i].operation);
         Py_CLEAR(program->steps[i].reflected);
@@ -543,8 +544,8 @@ void clear_program(Program *program) {
     memset(program, 0, sizeof(Program));
 }
 
-/* Memory for intermediate results. A program takes it out of the cache while it runs: a loop of SciPy's may warn, and the warning's handler
-   may run another program. */
+/* Memory for intermediate results. A running program takes it out of the cache: a loop of SciPy may warn, and the warning handler may run
+   another program. */
 typedef struct {
     char *block;
     size_t size;
@@ -568,17 +569,17 @@ static void keep_scratch(Scratch taken) {
     PyMem_Free(other.block);
 }
 
-/* bytes of a place: with a gap behind, as some loops take arrays that touch for arrays that overlap, and another way with those */
+/* Size of a buffer in bytes, with a gap at the end: some loops take adjacent arrays for overlapping ones, and use another algorithm. */
 static size_t slot_bytes(npy_intp n) { return ((size_t)n * 8 + 191) & ~(size_t)63; }
 
 typedef struct {
     char *data;
-    npy_intp count; /* elements: 1, those of the end of the shape, or all */
+    npy_intp count; /* number of elements: 1, those of a suffix of the shape, or all */
     npy_intp stride;
     int row; /* one number for each row */
 } Value;
 
-/* An input whose shape is that of `like`, or the end of it, or one number. */
+/* Read an input whose shape is that of `like`, a suffix of it, or (). 0 if it has another shape, dtype or layout. */
 static int read_input(PyObject *x, PyArrayObject *like, int kind, int mask, Number *number, Value *value) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp n = PyArray_SIZE(like);
@@ -600,7 +601,7 @@ static int read_input(PyObject *x, PyArrayObject *like, int kind, int mask, Numb
     return PyArray_NDIM(array) == 0 || is_trailing_shape(array, like);
 }
 
-/* Run a step on values; 0 where it is not for us. */
+/* Run a step on values; 0: slow path. */
 static int run_step(const Step *step, const Value *values, npy_intp n, int zero_dims, Value *out) {
     npy_intp count = 1, inner, rows, strides[4], row[3] = {0, 0, 0}, i;
     char *args[4];
@@ -632,12 +633,12 @@ static int run_step(const Step *step, const Value *values, npy_intp n, int zero_
         step->loop.fn(args, &length, strides, step->loop.data);
     }
     out->count = count;
-    out->stride = zero_dims || (count == 1 && n > 1) ? 0 : step->size; /* a single number is read for each element */
+    out->stride = zero_dims || (count == 1 && n > 1) ? 0 : step->size; /* stride 0 repeats a single number */
     out->row = 0;
     return 1;
 }
 
-/* A sum or maximum of each row. NumPy's sum is 0 + all of them, its maximum the first and the others. */
+/* Compute the sum or maximum of each row. NumPy's sum starts from 0, its maximum from the first element. */
 static void reduce_rows(const Step *step, const char *from, char *to, npy_intp rows, npy_intp length) {
     npy_intp strides[3] = {0, step->size, 0}, i, leading = step->step_kind == SUMS ? length : length - 1;
     for (i = 0; i < rows; i++) {
@@ -650,7 +651,7 @@ static void reduce_rows(const Step *step, const char *from, char *to, npy_intp r
     }
 }
 
-/* An elementwise step on whole arrays and on one number for each row. */
+/* Run an elementwise step on whole arrays and arrays with one number for each row. */
 static void broadcast_rows(const Step *step, const Value *values, char *to, npy_intp rows, npy_intp length) {
     npy_intp strides[4], i;
     char *args[4];
@@ -668,7 +669,7 @@ static void broadcast_rows(const Step *step, const Value *values, char *to, npy_
     }
 }
 
-/* Run a step of a program that goes along the last axis; 0 where it is not for us. */
+/* Run a step of a program with steps along the last axis; 0: slow path. */
 static int run_step_along_last_axis(const Step *step, const Value *values, npy_intp n, npy_intp length, Value *out) {
     npy_intp rows = n / length, dims[2] = {rows, length}, steps[5] = {length * step->size, length * step->size, step->size, step->size, step->size};
     int k, whole = 0, row = 0;
@@ -687,7 +688,7 @@ static int run_step_along_last_axis(const Step *step, const Value *values, npy_i
     } else if (row && whole) {
         if (!step->exact) return 0;
         broadcast_rows(step, values, out->data, rows, length);
-    } else if (row) { /* numbers of rows among themselves */
+    } else if (row) { /* all operands have one number for each row */
         npy_intp strides[4];
         char *args[4];
         for (k = 0; k < step->nin; k++) {
@@ -706,14 +707,14 @@ static int run_step_along_last_axis(const Step *step, const Value *values, npy_i
 
 static PyObject *run_steps_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs);
 
-/* Whether an input is an array with numbers that show at several places, as the cotangent of a sum, and only steps read it that do not
-   care how it lies. */
+/* Whether an input is a broadcast array, such as the cotangent of a sum, and is read only by steps whose results do not depend on the memory
+   layout. */
 static int is_broadcast(const Program *program, PyObject *const *inputs, int i) {
     PyArrayObject *x = (PyArrayObject *)inputs[i];
     npy_intp before = NPY_MAX_INTP;
     int k, zero = 0;
     if (!(program->reads >> i & 1) || program->inexact >> i & 1 || program->along_last_axis || kind_of(inputs[i]) < 0 || PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(x) || is_single_element(x)) return 0;
-    for (k = 0; k < PyArray_NDIM(x); k++) { /* in C's order otherwise, as what NumPy makes of it is */
+    for (k = 0; k < PyArray_NDIM(x); k++) { /* other axes must be in C order, like NumPy's results */
         if (PyArray_DIM(x, k) == 1) continue;
         zero |= PyArray_STRIDE(x, k) == 0;
         if (PyArray_STRIDE(x, k) > before || PyArray_STRIDE(x, k) < 0) return 0;
@@ -733,7 +734,7 @@ PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *
         if (dense[i] == NULL) broadcast_inputs = -1;
     }
     result = broadcast_inputs < 0 ? NULL : run_steps_on(program, shape == inputs[0] ? dense[0] : shape, dense, ninputs);
-    if (broadcast_inputs < 0) PyErr_Clear(); /* Python will come to the same end */
+    if (broadcast_inputs < 0) PyErr_Clear(); /* Python will run out of memory as well */
     for (i = 0; i < ninputs; i++) Py_XDECREF(dense[i]);
     return result;
 }
@@ -759,7 +760,7 @@ static PyObject *run_steps_on(const Program *program, PyObject *shape, PyObject 
     for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0, 0};
     result = new_array(program->kind, PyArray_NDIM(like), PyArray_DIMS(like));
     if (result == NULL) {
-        PyErr_Clear(); /* Python will come to the same end */
+        PyErr_Clear(); /* Python will run out of memory as well */
         return NULL;
     }
     scratch = take_scratch((size_t)program->nslots * slot_bytes(n));
@@ -770,7 +771,7 @@ static PyObject *run_steps_on(const Program *program, PyObject *shape, PyObject 
         Value *out = &values[INPUTS + CONSTANTS + i];
         out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : buffers + (size_t)program->steps[i].slot * slot_bytes(n);
         if (!(program->along_last_axis ? run_step_along_last_axis(&program->steps[i], values, n, length, out) : run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out))) goto end;
-        if (ANY_EXCEPTION()) goto end; /* Python warns in its own words. Not at the end: some loops forget what was raised before */
+        if (ANY_EXCEPTION()) goto end; /* Python repeats the computation and warns. Checked after each step, because some loops clear earlier exceptions. */
     }
     if (values[program->result].count != n) {
         char *data = PyArray_BYTES((PyArrayObject *)result);

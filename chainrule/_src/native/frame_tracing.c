@@ -1,18 +1,19 @@
-/* While Python's instructions are watched by sys.settrace, the code of libraries runs as if nobody watched: it is not looked into,
-   and being asked about each of its instructions is what takes the time. For Python 3.11; later ones have sys.monitoring, which is
-   told itself what not to report. */
+/* Tracing of Python instructions for `compile` with sys.settrace, on Python 3.11: compiling/state/frames.py uses these functions.
+
+   enable_untraced and mark_untraced run library code without the trace function, whose calls for each instruction are slow. trace_frames
+   filters instruction events in C. Later versions of Python have sys.monitoring, which can disable events itself. */
 
 #include "loops.h"
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
 
-/* where a frame's record has its code, in words */
+/* index of the code object in an interpreter frame, in words */
 #define CODE_WORD 4
 
-static Py_ssize_t code_extra_index = -1;          /* which extra word of a code object says that it is quiet */
-static PyThreadState *traced_thread = NULL; /* the thread that is watched */
-static int enable_count = 0;                 /* how many who watch there are, one within the other */
-static int is_suspended = 0;                 /* whether it is in quiet code now */
+static Py_ssize_t code_extra_index = -1;    /* index of the extra field of code objects that marks untraced code */
+static PyThreadState *traced_thread = NULL; /* the thread with untraced code enabled */
+static int enable_count = 0;                /* nesting depth of enable_untraced(True) */
+static int is_suspended = 0;                /* whether the thread runs untraced code now */
 static _PyFrameEvalFunction original_evaluate = NULL;
 
 static int is_untraced(struct _PyInterpreterFrame *frame) {
@@ -34,7 +35,7 @@ static PyObject *evaluate_frame(PyThreadState *thread, struct _PyInterpreterFram
     return result;
 }
 
-/* quieten(begin): from now on, or no longer, marked code of this thread runs unwatched; whether there is such a way here. */
+/* enable_untraced(enable): start or stop running marked code of this thread without tracing. Return whether that is possible here. */
 PyObject *enable_untraced(PyObject *module, PyObject *begin) {
     PyThreadState *thread = PyThreadState_Get();
     PyInterpreterState *interpreter = PyThreadState_GetInterpreter(thread);
@@ -65,11 +66,11 @@ PyObject *mark_untraced(PyObject *module, PyObject *code) {
     Py_RETURN_NONE;
 }
 
-/* ---- being told of instructions
+/* ---- instruction events
 
-   A frame that is looked at has as its f_trace a tuple: a bytearray with a byte for each instruction of its code, zero for those
-   that need not be looked at; one with a single byte, which is set while the next instruction is to be looked at whatever it is;
-   and what is called with the offset of an instruction, or with -1 when the frame ends, and says whether the next one is. */
+   The f_trace of a traced frame is a tuple (table, pending, callback). `table` is a bytearray with one byte for each instruction; zero means
+   that the instruction needs no callback. `pending` is a bytearray of one byte; if it is set, the next instruction gets a callback in any
+   case. The callback gets the offset of an instruction, or -1 when the frame ends, and returns the new value of `pending`. */
 
 static PyObject *f_trace_name = NULL;
 
@@ -78,7 +79,7 @@ static int on_trace_event(PyObject *begin, PyFrameObject *frame, int event, PyOb
     int at;
     (void)arg;
     if (event == PyTrace_CALL) {
-        Py_INCREF(begin); /* the call may set another trace function */
+        Py_INCREF(begin); /* the call may replace the trace function */
         result = PyObject_CallOneArg(begin, (PyObject *)frame);
         Py_DECREF(begin);
         Py_XDECREF(result);
@@ -105,10 +106,10 @@ static int on_trace_event(PyObject *begin, PyFrameObject *frame, int event, PyOb
     if (result != NULL && PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 1)) == 1) PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] = result == Py_True;
     Py_XDECREF(result);
     Py_DECREF(found);
-    return result == NULL ? -1 : 0; /* and goes on: what the function does while it ends is looked at as well */
+    return result == NULL ? -1 : 0; /* do not stop tracing: instructions that run while the frame ends are traced as well */
 }
 
-/* tell(begin): have this thread's frames handed to a function when they begin, until sys.settrace(None); whether it can be done here. */
+/* trace_frames(callback): call a function with each frame of this thread that begins, until sys.settrace(None). Return whether that is possible. */
 PyObject *trace_frames(PyObject *module, PyObject *begin) {
     (void)module;
     if (f_trace_name == NULL && (f_trace_name = PyUnicode_InternFromString("f_trace")) == NULL) return NULL;

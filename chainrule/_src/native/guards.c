@@ -1,4 +1,5 @@
-/* Guards: whether what a recording read of Python's state is still there. compiling/state/guards.py says what the kinds are. */
+/* Guards of compiled functions: check that Python state which a trace has read is unchanged. compiling/state/guards.py makes guards and
+   documents their kinds; first_broken() checks a tuple of them. */
 
 #define NO_IMPORT_ARRAY
 #include "runner.h"
@@ -7,9 +8,9 @@
 
 enum { ITEM, INSTANCE, CELL, CLASS_VERSION, REGISTERED, CLASS, ELEMENTS, LENGTH, FUNCTION, ARRAY, CHECK };
 
-static PyObject *missing; /* what stands for nothing; set by the first call */
+static PyObject *missing; /* stands for a missing value; set by first_broken() */
 
-/* whether `found`, borrowed or NULL, is what was read */
+/* whether `found` (borrowed, may be NULL) is the value that was read */
 static int is_value(PyObject *found, PyObject *value) {
     return found == value || (found == NULL && value == missing);
 }
@@ -28,7 +29,7 @@ static int in_instance(PyObject *object, PyObject *key, PyObject *value) {
 
 /* ---- classes */
 
-/* The number of the version of a class, which changes with any attribute of it or its bases; 0 if it has none. */
+/* Return the version tag of a class, which changes with each attribute of the class or its bases; 0 if it has none. */
 static unsigned int version_tag(PyTypeObject *type) {
 #if PY_VERSION_HEX < 0x030C0000
     if (!(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
@@ -36,7 +37,7 @@ static unsigned int version_tag(PyTypeObject *type) {
     return type->tp_version_tag;
 }
 
-/* class_version(cls): (number, __name__, __qualname__) of a class that Python code made; assigns it a number if it has none */
+/* class_version(cls) -> (version tag, __name__, __qualname__) of a class defined in Python; assigns a tag if the class has none */
 PyObject *class_version(PyObject *self, PyObject *cls) {
     PyTypeObject *type = (PyTypeObject *)cls;
     PyHeapTypeObject *heap = (PyHeapTypeObject *)cls;
@@ -67,7 +68,7 @@ static int has_version(PyObject *object, PyObject *value) {
            heap->ht_name == PyTuple_GET_ITEM(value, 1) && heap->ht_qualname == PyTuple_GET_ITEM(value, 2);
 }
 
-/* (token, answer): whether no class has been registered with an abstract one since */
+/* value: (token, answer). Whether no class was registered with an ABC since. */
 static int has_token(PyObject *value) {
     static PyObject *get_token;
     PyObject *token;
@@ -108,7 +109,7 @@ static int has_elements(PyObject *object, PyObject *value) {
         return 1;
     }
     if (count == 0) return PyObject_Size(object) == 0;
-    return 0; /* others are looked at in Python */
+    return 0; /* other containers are checked in Python */
 }
 
 static int has_length(PyObject *object, PyObject *value) {
@@ -119,7 +120,7 @@ static int has_length(PyObject *object, PyObject *value) {
     return length == wanted;
 }
 
-/* (code, defaults, keyword defaults), with None for what a function has not */
+/* value: (code, defaults, keyword defaults) of a function, with None for missing ones */
 static int has_parts(PyObject *object, PyObject *value) {
     PyFunctionObject *function = (PyFunctionObject *)object;
     PyObject *parts[3];
@@ -134,7 +135,7 @@ static int has_parts(PyObject *object, PyObject *value) {
     return 1;
 }
 
-/* (dtype, names, ...): the dtypes with fields in a dtype; their names can be set in place, which makes a new tuple */
+/* pairs: (dtype, names, ...), the structured dtypes in a dtype. Assigning to dtype.names makes a new tuple. */
 static int has_names(PyObject *pairs) {
     Py_ssize_t i;
     for (i = 0; i + 1 < PyTuple_GET_SIZE(pairs); i += 2) {
@@ -144,7 +145,7 @@ static int has_names(PyObject *pairs) {
     return 1;
 }
 
-/* bytes in memory order (those of an array with gaps are copied), or None where they do not matter; tuples are compared in Python */
+/* numbers: the bytes in memory order (arrays with gaps are copied), or None if the values do not matter. Tuples are compared in Python. */
 static int has_numbers(PyArrayObject *array, PyObject *numbers) {
     PyObject *copy;
     int same;
@@ -161,7 +162,7 @@ static int has_numbers(PyArrayObject *array, PyObject *numbers) {
     return same;
 }
 
-/* (numbers, layout, dtype, names) of an array, as array_state() in guards.py returns them */
+/* value: (numbers, layout, dtype, names) of an array, as array_state() in guards.py returns them */
 static int is_array(PyObject *object, PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)object;
     PyObject *layout;
@@ -183,7 +184,8 @@ static int is_array(PyObject *object, PyObject *value) {
         && has_numbers(array, PyTuple_GET_ITEM(value, 0));
 }
 
-/* first_broken(guards, begin, missing): the position of the first one that is not seen to hold, -1 if there is none */
+/* first_broken(guards, begin, missing) -> the index of the first guard from `begin` on that does not hold, or that Python must check; -1 if
+   there is none */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     Py_ssize_t k, count;
     PyObject *guards;
@@ -240,9 +242,9 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) 
         case ARRAY:
             holds = is_array(object, value);
             break;
-        default:; /* Python's */
+        default:; /* checked in Python */
         }
-        if (PyErr_Occurred()) PyErr_Clear(); /* what was read is no more */
+        if (PyErr_Occurred()) PyErr_Clear(); /* the value was deleted */
         if (!holds) break;
     }
     return PyLong_FromSsize_t(k < count ? k : -1);

@@ -1,5 +1,7 @@
-/* Writing in place, as api/in_place.py and tape/inplace.py do it, in the ordinary case: a tensor of a contiguous array that is no view,
-   has no views and is no leaf that requires grad, or a write that is not recorded. And the record of writes, see tape/versions.py. */
+/* The fast path of in-place writes (api/in_place.py, tape/inplace.py), and the record of writes (tape/versions.py). operation.c calls it.
+
+   The fast path: the tensor has a contiguous array, is not a view, has no views, and is not a leaf that requires grad; or the write is not
+   recorded. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -8,11 +10,11 @@
 static PyObject *python_wrote, *new_record, *lock, *try_lock, *unlock;
 static PyTypeObject *lender_type;
 
-enum { MAX_WRITE_TIMES = 64 }; /* times of last writes, as in tape/versions.py */
+enum { MAX_WRITE_TIMES = 64 }; /* number of recent write times, _KEPT of tape/versions.py */
 
 /* ---- the record of writes */
 
-/* The array that owns the memory, borrowed; NULL where Python has to look. */
+/* Borrow the array that owns the memory; NULL if Python must look for it. */
 static PyObject *owner_of(PyObject *array) {
     PyObject *base;
     while ((base = PyArray_BASE((PyArrayObject *)array)) != NULL) {
@@ -23,7 +25,7 @@ static PyObject *owner_of(PyObject *array) {
     return array;
 }
 
-/* Count a write at a time; takes over neither. */
+/* Append a write to a record of writes. */
 static int append_write(PyObject *written, PyObject *time, PyObject *label, PyObject *where) {
     PyObject *times = SLOT(written, core.written_times), *count, *last;
     Py_ssize_t n;
@@ -48,7 +50,7 @@ static int append_write(PyObject *written, PyObject *time, PyObject *label, PyOb
     return done;
 }
 
-/* The next time; the caller has the lock, so that the clock never goes back. */
+/* Record a write at the next time of the clock. The caller holds the lock, so the clock never goes back. */
 static int record_write_locked(PyObject *array, PyObject *owner, PyObject *label, PyObject *where) {
     PyObject *time = Py_TYPE(core.counter)->tp_iternext(core.counter), *id = PyLong_FromVoidPtr(owner), *written = NULL;
     int done = -1;
@@ -64,7 +66,7 @@ static int record_write_locked(PyObject *array, PyObject *owner, PyObject *label
     return done;
 }
 
-/* As core.versions.wrote. */
+/* As tape.versions.wrote. */
 static int record_write(PyObject *array, PyObject *label, PyObject *where) {
     PyObject *owner = owner_of(array), *acquired = owner == NULL ? NULL : PyObject_CallOneArg(try_lock, Py_False), *args[] = {array, label, where};
     int done;
@@ -79,7 +81,7 @@ static int record_write(PyObject *array, PyObject *label, PyObject *where) {
             Py_XDECREF(PyObject_CallNoArgs(unlock));
             PyErr_Restore(type, value, traceback);
         }
-    } else { /* another thread is at it: wait as Python does */
+    } else { /* another thread has the lock: wait in Python */
         Py_XDECREF(acquired);
         acquired = PyObject_Vectorcall(python_wrote, args, 3, NULL);
     }
@@ -87,7 +89,7 @@ static int record_write(PyObject *array, PyObject *label, PyObject *where) {
     return acquired == NULL ? -1 : 0;
 }
 
-/* ---- what may be written */
+/* ---- checks */
 
 static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 
@@ -98,14 +100,14 @@ int may_write(PyObject *tensor, int mode, int replaced) {
     edge = SLOT(tensor, core.edge);
     view = SLOT(tensor, core.tensor_view);
     if (raw == NULL || edge == NULL || kind_of(raw) < 0 || !PyArray_ISCARRAY((PyArrayObject *)raw)) return 0;
-    if (mode != RECORDS) { /* a view that is read-only says so in a word */
+    if (mode != RECORDS) { /* the origin of a read-only view is "read-only" */
         return is_none(view) || (Py_TYPE(view) == core.view && SLOT(view, core.view_origin) != NULL && PyUnicode_Check(SLOT(view, core.view_origin)) && PyUnicode_CompareWithASCIIString(SLOT(view, core.view_origin), "read-only") != 0);
     }
     if (!is_none(view) || Py_TYPE(edge) == core.leaf) return 0;
     return !replaced || (is_none(SLOT(tensor, core.views)) && (edge == Py_None || (PyObject_TypeCheck(edge, core.node) && SLOT(edge, core.hooks) == Py_None)));
 }
 
-/* Whether x's shape stays as it is when y is broadcast with it. */
+/* Whether broadcasting x with y keeps the shape of x. */
 static int broadcasts_into(PyObject *y, PyArrayObject *x) {
     PyArrayObject *array = (PyArrayObject *)y;
     int left;
@@ -114,9 +116,9 @@ static int broadcasts_into(PyObject *y, PyArrayObject *x) {
     return left >= 0 && PyArray_CompareLists(PyArray_DIMS(x) + left, PyArray_DIMS(array), PyArray_NDIM(array));
 }
 
-/* ---- rows in place */
+/* ---- elementwise ops in place */
 
-/* What a write of constants leaves of the reason for having no history: that of an operand other than the first. */
+/* Return the cut (reason for a missing history) after a write of constants: that of an operand other than the first. */
 static PyObject *cut_of(PyObject *const *args, int n) {
     int k;
     for (k = 1; k < n; k++) {
@@ -144,7 +146,7 @@ static int write_result(PyObject *target, PyObject *result, PyObject *label) {
     return done;
 }
 
-/* Outside the tape, one call of a ufunc, which writes where the tensor is. */
+/* Write with one ufunc call into the tensor's memory; nothing is recorded. */
 static PyObject *write_directly(Op *op, PyObject *const *args, const Operands *operands, PyObject *label) {
     PyObject *result = apply_function(&op->value, operands->count, operands->raw, 1);
     int done = result == NULL ? -1 : write_result(operands->raw[0], NULL, label);
@@ -162,9 +164,9 @@ PyObject *operate_in_place(Op *op, PyObject *prim, PyObject *label, int direct, 
     direct = direct && !recorded && op->value.ufunc != NULL;
     if (!may_write(args[0], mode, !direct) || (recorded && !op->records)) return NULL;
     if (direct) return write_directly(op, args, operands, label);
-    if (recorded && saves_first(op)) { /* what the tape saves must be the value before the write */
+    if (recorded && saves_first(op)) { /* the tape must save the value from before the write */
         PyObject *copy;
-        if (!PyArray_ISONESEGMENT((PyArrayObject *)data)) return NULL; /* Python's copy_alike keeps the strides */
+        if (!PyArray_ISONESEGMENT((PyArrayObject *)data)) return NULL; /* copy_alike in Python keeps the strides */
         copy = PyArray_NewCopy((PyArrayObject *)data, NPY_KEEPORDER);
         if (copy == NULL) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
         operands->raw[0] = copy;
@@ -188,9 +190,9 @@ PyObject *operate_in_place(Op *op, PyObject *prim, PyObject *label, int direct, 
     return done < 0 ? NULL : Py_NewRef(args[0]);
 }
 
-/* ---- numbers and other tensors' elements */
+/* ---- assignment */
 
-/* Whether a tensor's elements can be copied as they lie. */
+/* Whether the elements of a tensor can be copied with memmove. */
 static int is_source(PyObject *value, PyObject *data, int mode) {
     PyObject *raw;
     if (Py_TYPE(value) != core.tensor) return 0;
@@ -199,7 +201,7 @@ static int is_source(PyObject *value, PyObject *data, int mode) {
     return PyArray_SAMESHAPE((PyArrayObject *)raw, (PyArrayObject *)data) && (mode != RECORDS || SLOT(value, core.edge) == Py_None);
 }
 
-/* A number at every place; 0 where NumPy has something to say about it, -1 error. */
+/* Fill an array with a number; 0 if NumPy would warn or raise, -1 error. */
 static int fill(PyArrayObject *data, PyObject *number) {
     PyObject *one = array_of(number, kind_of((PyObject *)data));
     size_t size = (size_t)PyArray_ITEMSIZE(data), n = (size_t)PyArray_SIZE(data), i;

@@ -1,23 +1,23 @@
-/* The interpreter of a program's code: npy_intp words, read front to back. code.py writes them, and documents them.
+/* The interpreter of compiled programs. A program is an array of npy_intp words, read front to back. code.py writes and documents it.
 
-   LOOP, one call of an inner loop, or one for each index of `nouter` outer dimensions:
-       0 LOOP, 1 words of the step, 2 loop, 3 its data, 4 nargs, 5 ncore, 6 nstrides, 7 nouter, 8 split + 2 checked, 9 n,
+   KERNEL, one kernel call, or one for each index of `nouter` outer dimensions:
+       0 KERNEL, 1 words of the step, 2 function, 3 its data, 4 nargs, 5 ncore, 6 nstrides, 7 nouter, 8 flags (SPLIT, CHECKED), 9 n,
        ncore core dimensions, nstrides strides (one for each argument, then those of the core dimensions),
-       nargs x (base, offset), nouter x (length, nargs strides), the outermost first
+       nargs x (base, offset), nouter x (length, nargs strides), outermost first
 
-   GROUP, elementwise loops over `rows` rows of n elements, done for `block` rows after the other:
-       0 GROUP, 1 words of the step, 2 nsteps, 3 rows, 4 block, 5 n, 6 split, 7 scratch bytes,
-       nsteps x (words, loop, data, nargs, flat, nargs strides, nargs x (base, offset, advance, row))
+   GROUP, elementwise kernels over `rows` rows of n elements, one block of rows after the other:
+       0 GROUP, 1 words of the step, 2 nsteps, 3 rows, 4 rows of a block, 5 n, 6 split, 7 scratch bytes,
+       nsteps x (words, function, data, nargs, flat, nargs strides, nargs x (base, offset, advance, row))
 
-   ROLLED, steps that are done `count` times, with bases that move (loop_executor.c):
-       0 ROLLED, 1 words of the step, 2 count, 3 nmoves, 4 the number of the first of its bases,
-       nmoves x (base, step, length of the ring or 0, place in it), the steps */
+   LOOP_BODY, steps that run `count` times, with moving bases (loop_executor.c):
+       0 LOOP_BODY, 1 words of the step, 2 count, 3 nmoving, 4 index of the first moving base,
+       nmoving x (source base, stride, ring buffer length or 0, first ring buffer index), the steps */
 
 #include "loops.h"
 
 #include <fenv.h>
 
-/* A quick look: long double alone has flags elsewhere. */
+/* A fast check of the SSE flags. Only long double sets flags elsewhere. */
 #if defined(__x86_64__) || defined(_M_X64)
 #include <xmmintrin.h>
 #define MAYBE_EXCEPTIONS() ((_mm_getcsr() & (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW)) != 0)
@@ -27,13 +27,13 @@
 
 enum { KERNEL, GROUP, LOOP_BODY };
 enum { STEP_KIND, STEP_WORDS, KERNEL_FN, KERNEL_DATA, KERNEL_NARGS, KERNEL_NCORE, KERNEL_NSTRIDES, KERNEL_NOUTER, KERNEL_FLAGS, KERNEL_N, KERNEL_HEAD = 9 };
-enum { SPLIT = 1, CHECKED = 2 }; /* how a LOOP is run */
+enum { SPLIT = 1, CHECKED = 2 }; /* KERNEL_FLAGS */
 enum { GROUP_NSTEPS = 2, GROUP_ROWS, GROUP_BLOCK, GROUP_N, GROUP_SPLIT, GROUP_SCRATCH, GROUP_HEAD };
 enum { MEMBER_WORDS, MEMBER_FN, MEMBER_DATA, MEMBER_NARGS, MEMBER_FLAT, MEMBER_HEAD };
 enum { BASE, OFFSET, ADVANCE, ROW_STRIDE };
-enum { SCRATCH_BASE = 1 }; /* bases[0] is the arena, bases[1] what a thread needs for a block */
+enum { SCRATCH_BASE = 1 }; /* bases[0] is the arena, bases[1] the scratch memory of the thread */
 
-/* elements from which threads share a step */
+/* number of elements from which threads share a step */
 #define PARALLEL_FROM 32768
 
 /* ---- floating-point exceptions */
@@ -49,8 +49,8 @@ int read_exceptions(void) {
 
 /* ---- rows */
 
-/* Call a loop for `count` rows, which lie `steps` apart. Loops may move the pointers they are given. Short rows are many, and
-   those of one or two operands keep their pointers in registers. */
+/* Call a kernel for `count` rows that are `steps` bytes apart. Kernels may change their pointers. Programs have many short rows, so calls with
+   two or three arguments keep the row pointers in registers. */
 static void call_rows(InnerLoop fn, void *data, const npy_intp *dims, const npy_intp *strides, npy_intp nargs, char *const *start, const npy_intp *steps, npy_intp count) {
     char *args[MAX_ARGS];
     npy_intp i, k;
@@ -74,9 +74,9 @@ static void call_rows(InnerLoop fn, void *data, const npy_intp *dims, const npy_
     }
 }
 
-/* ---- LOOP */
+/* ---- KERNEL */
 
-/* The words of a LOOP by name. */
+/* The decoded words of a KERNEL step. */
 typedef struct {
     InnerLoop fn;
     void *data;
@@ -97,7 +97,7 @@ static KernelStep read_kernel(const npy_intp *step) {
     return kernel;
 }
 
-/* Call the loop at every index of the outer dimensions from `axis` on. */
+/* Call the kernel at each index of the outer dimensions from `axis` on. */
 static void call_outer(const KernelStep *kernel, char *const *start, npy_intp axis, npy_intp length) {
     const npy_intp *strides = kernel->outer + axis * (1 + kernel->nargs) + 1;
     char *pointers[MAX_ARGS];
@@ -113,7 +113,7 @@ static void call_outer(const KernelStep *kernel, char *const *start, npy_intp ax
     }
 }
 
-/* A LOOP whose first outer dimension threads share. */
+/* A KERNEL step whose first outer dimension is split among threads. */
 typedef struct {
     KernelStep call;
     char *start[MAX_ARGS];
@@ -128,7 +128,7 @@ static void run_kernel_range(const void *context, npy_intp first, npy_intp last,
     call_outer(&kernel->call, pointers, 0, last - first);
 }
 
-/* About how many element operations a LOOP does. */
+/* Estimate the number of element operations of a KERNEL step. */
 static double kernel_work(const npy_intp *step) {
     KernelStep kernel = read_kernel(step);
     double work = (double)step[KERNEL_N];
@@ -138,7 +138,7 @@ static double kernel_work(const npy_intp *step) {
     return work;
 }
 
-/* A loop that may fail says so by an invalid exception; what NumPy does with it ignores other exceptions, too. */
+/* Run a kernel that reports failure by an "invalid" exception. Other exceptions are cleared, as NumPy does for these functions. */
 static int run_checked(const KernelStep *kernel, char **start) {
     int failed;
     if (MAYBE_EXCEPTIONS()) clear_exceptions();
@@ -155,7 +155,7 @@ static int run_checked(const KernelStep *kernel, char **start) {
 static int run_kernel(const npy_intp *step, char *const *bases) {
     ParallelKernel kernel;
     npy_intp k;
-    if (step[KERNEL_N] == 0) return 0; /* NumPy's loops rely on that */
+    if (step[KERNEL_N] == 0) return 0; /* NumPy's kernels need n > 0 */
     kernel.call = read_kernel(step);
     for (k = 0; k < kernel.call.nargs; k++) kernel.start[k] = bases[kernel.call.args[2 * k]] + kernel.call.args[2 * k + 1];
     if (step[KERNEL_FLAGS] & CHECKED) return run_checked(&kernel.call, kernel.start);
@@ -197,7 +197,7 @@ static void run_member(const npy_intp *step, char **bases, char *scratch, npy_in
     call_rows(fn, data, &n, strides, nargs, pointers, steps, rows);
 }
 
-/* Do blocks [first, last) of a group. */
+/* Run blocks [first, last) of a group. */
 static void run_group_range(const void *context, npy_intp first, npy_intp last, char *scratch) {
     const Group *group = context;
     const npy_intp *head = group->step, *step;
@@ -238,7 +238,7 @@ int run_steps(const npy_intp *step, const npy_intp *end, char **bases) {
         case GROUP: exceptions |= run_group(step, bases); break;
         default: exceptions |= run_loop_body(step, bases);
         }
-        if (MAYBE_EXCEPTIONS()) exceptions |= read_exceptions(); /* at once: maximum, matmul, scipy.special ... clear what came before */
+        if (MAYBE_EXCEPTIONS()) exceptions |= read_exceptions(); /* after each step: maximum, matmul and scipy.special clear earlier exceptions */
     }
     return exceptions;
 }
@@ -250,7 +250,7 @@ int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases) 
     return exceptions | read_exceptions();
 }
 
-/* ---- what keeps malformed words from being run */
+/* ---- checks: malformed words are never run */
 
 static const char *check_args(const npy_intp *args, npy_intp nargs, npy_intp words, npy_intp nbases) {
     npy_intp k;

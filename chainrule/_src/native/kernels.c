@@ -1,8 +1,8 @@
-/* Inner loops that NumPy does without a ufunc: copies, gathers (np.take), sums of segments (np.add.reduceat), choices
-   (np.where), casts (astype), triangles (np.tril), powers of numbers that are no arrays, and products with an array of one
-   number (np.dot).
+/* Kernels with the signature of ufunc inner loops, for NumPy functions that are not ufuncs: copies, np.take, np.add.reduceat, np.where,
+   astype, np.tril, powers of NumPy scalars, products with an array of one number (np.dot), sorting and np.searchsorted.
 
-   Casts whose result C does not define (a float outside of the range of the integers) are left out. */
+   Programs (interpreter.c) call them by address. Casts with a result that C does not define (a float outside of the range of the
+   integers) are left out. */
 
 #include "loops.h"
 
@@ -32,7 +32,7 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
         }                                                                              \
     }
 
-/* ---- gather: x, positions -> out; data is the stride of x along the axis that positions count. Nobody checks them here. */
+/* ---- gather: x, positions -> out. data is the stride of x along the indexed axis. The positions are not checked. */
 
 #define GATHER(BYTES, TYPE)                                                            \
     SIGNATURE(gather_##BYTES) {                                                        \
@@ -52,9 +52,9 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
         }                                                                              \
     }
 
-/* ---- elements of x at positions along several axes: x, positions of each axis -> out; the transpose, values, positions -> out,
-   which adds to what is there, or writes over it. data is the number of axes, dims[1 ...] are their lengths, and their strides
-   come after those of the arguments. Positions count from either end; one beyond them is an "invalid" exception. */
+/* ---- indexing along several axes. elements: x, positions of each axis -> out; put: values, positions -> out, which overwrites elements
+   of out; add: the same, but adds to them. data is the number of axes. dims[1 ...] are the lengths of the axes, and their strides follow
+   those of the arguments. Negative positions count from the end; a position out of range raises an "invalid" exception. */
 
 #define MAX_INDEXED (MAX_ARGS - 2)
 
@@ -96,8 +96,8 @@ ADD_ELEMENTS(c8, float, 2)
 ADD_ELEMENTS(c16, double, 2)
 ADD_ELEMENTS(i8, npy_int64, 1)
 
-/* ---- sums of segments: x, where each begins -> out. A segment ends where the next one begins, or at `data` if that is not 0.
-   NumPy adds to the first element the sum of the others, in an order of its own (DOUBLE_pairwise_sum). */
+/* ---- sums of segments: x, begin of each segment -> out. A segment ends where the next one begins, or at `data` if that is not 0.
+   NumPy adds the pairwise sum of the other elements (DOUBLE_pairwise_sum) to the first element. */
 
 #define SEGMENTS(NAME, TYPE)                                                           \
     static TYPE sum_##NAME(const TYPE *x, npy_intp n) {                                \
@@ -146,7 +146,7 @@ SEGMENTS(f8, double)
 #define INDEPENDENT
 #endif
 
-/* without branches, for elements side by side; SX and SY are 0 where it is one number */
+/* branch-free selection for dense elements; SX and SY are the strides of x and y, 0 for a single number */
 #define SELECT_DENSE(BYTES, TYPE, SX, SY)                                                      \
     if (sx == (SX) && sy == (SY)) {                                                    \
         INDEPENDENT                                                                    \
@@ -187,7 +187,7 @@ SELECT_NUMBER(4, npy_uint32)
 SELECT_NUMBER(8, npy_uint64)
 SELECT(16, npy_pair, )
 
-/* ---- triangles: (m,n)->(m,n). data is 2 * k, plus 1 for the upper one */
+/* ---- triangles: (m,n)->(m,n). data is 2 * k for np.tril, 2 * k + 1 for np.triu */
 
 static npy_intp clamp(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n : at; }
 
@@ -212,7 +212,7 @@ static npy_intp clamp(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n 
     }
 SIZES(TRIANGLE)
 
-/* ---- numbers: x ** y of NumPy's scalars; a multiple of x that BLAS adds to zeros, data is the address of its function */
+/* ---- numbers. power: x ** y as NumPy's scalars compute it; multiple: BLAS axpy onto zeros, data is the address of axpy */
 
 #define MULTIPLE(INT, TYPE)                                                            \
     void (*axpy)(INT, TYPE, const void *, INT, void *, INT) = (void (*)(INT, TYPE, const void *, INT, void *, INT))data; \
@@ -233,8 +233,8 @@ SIZES(TRIANGLE)
 NUMBERS(f4, float, powf)
 NUMBERS(f8, double, pow)
 
-/* ---- order: (n)->(n), (n)->(): elements side by side. data is the address of NumPy's function; what it reports is a failure, and that
-   it compares nan is none */
+/* ---- sorting: (n)->(n) and (n)->(), contiguous elements. data is the address of NumPy's function. An "invalid" exception means that the
+   function reported an error; exceptions of comparisons with nan are cleared. */
 
 static void report_failure(int failed) {
     feclearexcept(FE_INVALID);
@@ -275,8 +275,8 @@ SIGNATURE(argbest) {
     report_failure(failed);
 }
 
-/* ---- places of keys in a sorted array: (n),(m)->(m), elements side by side; data is 1 to have equal elements before a key. As in
-   NumPy, each search begins where the one before it ended, and nan is the largest number. */
+/* ---- positions of keys in a sorted array: (n),(m)->(m), contiguous elements. data is 1 for side="right". As in NumPy, each search starts
+   from the result of the previous one, and nan is the largest number. */
 
 #define SEARCH(NAME, TYPE)                                                             \
     SIGNATURE(search_##NAME) {                                                         \
@@ -309,7 +309,7 @@ SEARCH(f4, float)
 SEARCH(f8, double)
 SEARCH(i8, npy_int64)
 
-/* ---- casts: VALUE is the element that x becomes */
+/* ---- casts: VALUE converts an element x */
 
 typedef struct { float re, im; } c8;
 typedef struct { double re, im; } c16;
@@ -372,7 +372,7 @@ typedef struct { double re, im; } c16;
     FROM_COMPLEX(DO, c8, c8) FROM_COMPLEX(DO, c16, c16)
 CASTS(CAST)
 
-/* ---- their names */
+/* ---- the table of kernels */
 
 #define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
 #define GATHER_ENTRY(BYTES, TYPE) {"gather" #BYTES, gather_##BYTES},

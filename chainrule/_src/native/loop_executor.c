@@ -1,7 +1,7 @@
-/* Steps that are done again and again (ROLLED): the same words each time, and bases that move.
+/* LOOP_BODY steps of a program: run the same steps `count` times with moving bases.
 
-   A base of its own is another base, of the code or of what is rolled around it, plus `step` bytes for each time before; in a ring
-   of some length it goes back to the beginning. interpreter.c says where its words are. */
+   A moving base is a source base plus `stride` bytes for each iteration. In a ring buffer, the offset wraps around after `length` iterations.
+   The source is a base of the program or of an enclosing loop. interpreter.c documents the words. */
 
 #include "loops.h"
 

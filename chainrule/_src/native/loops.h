@@ -1,4 +1,4 @@
-/* What the parts of chainrule._src.native._loops share. */
+/* Declarations shared by the C files of chainrule._src.native._loops. */
 
 #ifndef CHAINRULE_LOOPS_H
 #define CHAINRULE_LOOPS_H
@@ -6,16 +6,16 @@
 #include <Python.h>
 #include <numpy/npy_common.h>
 
-/* the signature of every inner loop: NumPy's, SciPy's, ours (kernels.c) */
+/* the signature of all kernels: ufunc inner loops of NumPy and SciPy, and those of kernels.c */
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
-/* of the words and of what Python calls; native/code.py has the same number */
+/* The version of the code format and of the functions that Python calls. native/code.py has the same number. */
 #define VERSION 11
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
 
-/* kernels.c: a new dict, name -> address */
+/* kernels.c: return a new dict, name -> address */
 PyObject *kernel_addresses(void);
 
 /* lu_cache.c */
@@ -36,19 +36,18 @@ PyObject *trace_frames(PyObject *self, PyObject *begin);
 
 /* interpreter.c */
 typedef struct {
-    double work;      /* about how many element operations the code does */
-    npy_intp scratch; /* bytes that its groups want at bases[1] */
-    npy_intp nbases;  /* how many bases there are, with those that move */
+    double work;      /* estimated number of element operations */
+    npy_intp scratch; /* scratch bytes that the groups need at bases[1] */
+    npy_intp nbases;  /* number of base pointers, including moving bases */
 } CodeStats;
 
-/* NULL if the words in [start, stop) are whole steps that use bases below nbases, else what is wrong with them */
+/* Check that the words in [start, stop) are whole steps that use bases below nbases, and fill `stats`. Return NULL, or an error message. */
 const char *check_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, CodeStats *survey);
 #define FAILED 16
-/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8), and
-   FAILED if a loop that may fail did.
-   `bases` has room for as many as the survey says. */
+/* Run the steps in [start, stop). Return the floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8),
+   plus FAILED if a kernel that may fail did. `bases` must have room for stats.nbases pointers. */
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases);
-/* the same for whole steps, without looking at exceptions before and after */
+/* The same for a range of whole steps, without clearing exceptions before and reading them after the last step. */
 int run_steps(const npy_intp *step, const npy_intp *end, char **bases);
 const char *check_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, CodeStats *survey);
 
@@ -57,15 +56,15 @@ const char *check_steps(const npy_intp *step, const npy_intp *end, npy_intp nbas
 int run_loop_body(const npy_intp *step, char **bases);
 const char *check_loop_body(const npy_intp *step, npy_intp nbases, CodeStats *survey);
 
-/* pool.c: call part(context, first, last, scratch) until [0, count) is done, in several threads if `work`, about how many
-   element operations it is, pays for them. `scratch` is the calling thread's; others bring `scratch_bytes` of their own.
-   Returns the exceptions that others met. */
+/* pool.c: call function(context, first, last, scratch) for ranges that cover [0, count). Use several threads if `work`, the estimated
+   number of element operations, is large enough. `scratch` belongs to the calling thread; helpers allocate `scratch_bytes` each.
+   Return the floating-point exceptions of the helpers. */
 typedef void (*RangeFunction)(const void *context, npy_intp first, npy_intp last, char *scratch);
 int parallel_for(RangeFunction function, const void *context, npy_intp count, double work, npy_intp scratch_bytes, char *scratch);
 int get_threads(void);
 void set_threads(int count);
 
-/* floating-point exceptions of this thread since they were cleared, in NumPy's bits */
+/* clear and read the floating-point exceptions of this thread, in NumPy's bits */
 void clear_exceptions(void);
 int read_exceptions(void);
 

@@ -1,7 +1,7 @@
-/* Programs as C functions that SciPy calls, with no Python in between.
+/* Runner.low_level: programs as C functions that SciPy calls without Python.
 
-   A capsule's name is the C signature, its pointer the function, and its context what comes as `void *user_data`: a Target,
-   which holds the program and the arrays that it reads besides its arguments. */
+   The result is a PyCapsule. Its name is the C signature, its pointer the function. Its context is a Target, which SciPy passes as
+   `void *user_data`: the program, and the arrays that it reads besides its arguments. */
 
 #define NO_IMPORT_ARRAY
 #include "runner.h"
@@ -11,10 +11,10 @@
 
 typedef struct {
     Runner *runner;
-    PyObject *arrays;      /* a tuple: for each input the number of an argument, or an array */
+    PyObject *arrays; /* a tuple: for each input the index of an argument, or an array */
     Py_ssize_t narguments;
-    npy_intp nin, nout;    /* elements of the argument (-1: not read) and of the result, where those are arrays */
-    Py_ssize_t *argument_index;    /* for each input the number of an argument, or -1 */
+    npy_intp nin, nout;         /* lengths of the argument (-1: not read) and of the result, if they are arrays */
+    Py_ssize_t *argument_index; /* for each input the index of an argument, or -1 */
 } Target;
 
 #define STACK_BASES 64
@@ -22,10 +22,10 @@ typedef struct {
 
 /* ---- calls */
 
-/* Read in each call: before NumPy 2.4, assigning to array.data replaces an array's memory. */
+/* Return the data pointer. It is read in each call, because assigning to array.data (before NumPy 2.4) replaces the memory of an array. */
 static char *bytes_of(PyObject *arrays, Py_ssize_t i) { return PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(arrays, i)); }
 
-/* 0 where there is no memory */
+/* Run the program. 0 if there is no memory */
 static int run_target(const Target *target, char *const *arguments, char *result) {
     Runner *runner = target->runner;
     char *stack_bases[STACK_BASES], **bases = runner->nbases > STACK_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : stack_bases, *arena;
@@ -40,7 +40,7 @@ static int run_target(const Target *target, char *const *arguments, char *result
         for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->argument_index[i] >= 0 ? arguments[target->argument_index[i]] : bytes_of(target->arrays, i);
         for (i = 0; i < runner->nconstants; i++) constants[i] = bytes_of(runner->constants, i);
         constants[runner->nconstants] = result;
-        /* SciPy's loops take the GIL to warn, also in threads of the pool, for which this thread waits. */
+        /* SciPy's ufunc loops take the GIL to warn, also in helper threads, which this thread waits for. */
         state = runner->work >= RELEASE_FROM && PyGILState_Check() ? PyEval_SaveThread() : NULL;
         run_code(PyArray_DATA((PyArrayObject *)runner->code), 0, runner->words, bases);
         if (state != NULL) PyEval_RestoreThread(state);
@@ -50,7 +50,7 @@ static int run_target(const Target *target, char *const *arguments, char *result
     return arena != NULL;
 }
 
-/* Tell the user. SciPy, which does not look for errors here, gets nan. */
+/* Warn, and return nan, because scipy.integrate does not check for errors. */
 static double wrong_count(Py_ssize_t expected, int got) {
     PyGILState_STATE state = PyGILState_Ensure();
     PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "the compiled function takes %zd numbers, and is called with %d: "
@@ -59,7 +59,7 @@ static double wrong_count(Py_ssize_t expected, int got) {
     return NAN;
 }
 
-/* of scipy.integrate */
+/* scipy.integrate */
 static const char INTEGRAND[] = "double (int, double *, void *)";
 
 static double integrand(int n, double *x, void *user_data) {
@@ -72,7 +72,7 @@ static double integrand(int n, double *x, void *user_data) {
     return run_target(target, arguments, (char *)&result) ? result : NAN;
 }
 
-/* Tell SciPy, which asks whether an error is set when a filter returns 0. */
+/* Set an error. SciPy checks for one if a filter returns 0. */
 static int wrong_length(npy_intp expected, npy_intp got) {
     PyGILState_STATE state = PyGILState_Ensure();
     PyErr_Format(PyExc_ValueError, "the compiled function takes arrays of %zd elements, but got %zd", expected, got);
@@ -80,7 +80,7 @@ static int wrong_length(npy_intp expected, npy_intp got) {
     return 0;
 }
 
-/* of scipy.ndimage.generic_filter */
+/* scipy.ndimage.generic_filter */
 static const char FILTER[] = "int (double *, intptr_t, double *, void *)";
 
 static int filter(double *buffer, npy_intp size, double *result, void *user_data) {
@@ -90,7 +90,7 @@ static int filter(double *buffer, npy_intp size, double *result, void *user_data
     return run_target(target, arguments, (char *)result);
 }
 
-/* of scipy.ndimage.generic_filter1d */
+/* scipy.ndimage.generic_filter1d */
 static const char LINE_FILTER[] = "int (double *, intptr_t, double *, intptr_t, void *)";
 
 static int line_filter(double *line, npy_intp length, double *result, npy_intp result_length, void *user_data) {
@@ -101,7 +101,7 @@ static int line_filter(double *line, npy_intp length, double *result, npy_intp r
     return run_target(target, arguments, (char *)result);
 }
 
-/* ---- making one */
+/* ---- construction */
 
 static void free_target(Target *target) {
     Py_XDECREF(target->runner);
@@ -115,13 +115,13 @@ static void free_capsule(PyObject *capsule) {
     if (target != NULL) free_target(target);
 }
 
-/* Whether an array has `ndim` dimensions of doubles side by side. */
+/* Whether an array has `ndim` (0 or 1) dimensions of contiguous native doubles. */
 static int is_doubles(const Layout *layout, int ndim) {
     if (layout->descr->type_num != NPY_DOUBLE || !PyArray_ISNBO(layout->descr->byteorder) || layout->ndim != ndim) return 0;
     return ndim == 0 || layout->shape[0] < 2 || layout->strides[0] == sizeof(double);
 }
 
-/* Where each input is found: `target->arrays` has the number of an argument, or an array that has its layout. */
+/* Check the items of `target->arrays`, argument indices or arrays of the input's layout, and fill `argument_index`. */
 static int bind_inputs(Target *target, int ndim) {
     Runner *runner = target->runner;
     Py_ssize_t i, at;
@@ -169,7 +169,7 @@ static Target *new_target(Runner *runner, Py_ssize_t narguments, PyObject *array
     return NULL;
 }
 
-/* low_level(kind, narguments, arrays), with a kind of "integrand", "filter", "line_filter" */
+/* low_level(kind, narguments, arrays): return a capsule. Kinds: "integrand", "filter", "line_filter" */
 PyObject *runner_low_level(PyObject *self, PyObject *args) {
     const char *kind, *name;
     void *function;
@@ -196,7 +196,7 @@ PyObject *runner_low_level(PyObject *self, PyObject *args) {
     if (target == NULL) return NULL;
     capsule = PyCapsule_New(function, name, free_capsule);
     if (capsule == NULL || PyCapsule_SetContext(capsule, target) < 0) {
-        Py_XDECREF(capsule); /* end_capsule frees nothing yet */
+        Py_XDECREF(capsule); /* the context is not set, so free_capsule frees nothing */
         free_target(target);
         return NULL;
     }

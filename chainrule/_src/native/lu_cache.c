@@ -1,11 +1,11 @@
-/* Solutions, inverses and determinants that share the LU factors of a matrix.
+/* Kernels for solve, inv, slogdet and det that share the LU factors of a matrix. compiling/factors.py uses them.
 
-   NumPy's gufuncs factor their matrix anew in every call. These loops have one more argument, a memory of what was factored last: if
-   the matrix has the same bits again, so would its factors. They are those of NumPy's own LAPACK, whose `gesv` is `getrf` and `getrs`
-   unless threads share the work, which each of the three decides by sizes of its own: where they may, `gesv` is called.
+   NumPy's gufuncs factor the matrix in each call. These kernels have one more argument, a cache of recent factors: a matrix with the same bits
+   has the same factors. The factors come from NumPy's own LAPACK. Its `gesv` is `getrf` and `getrs`, except if threads share the work;
+   each of the three functions has its own size threshold for that. Where threads may share the work, `gesv` is called.
 
-   The memory: how many entries hold something, which one is next; then the entries, each `info` and exceptions of `getrf`, the matrix
-   in Fortran order, its factors, and the pivots. The first word is 0 when a plan begins. */
+   The cache: number of used entries, index of the next entry; then the entries. Each entry has the `info` and the exceptions of `getrf`, the
+   matrix in Fortran order, its factors, and the pivots. The first word is 0 at the beginning of a call of the plan. */
 
 #include "loops.h"
 
@@ -27,7 +27,7 @@ static struct {
     int long_integers;
 } LAPACK;
 
-/* rows of a matrix from which OpenBLAS may have threads share the work; of several right sides it always may */
+/* Number of rows from which OpenBLAS may use threads. With several right-hand sides, it always may. */
 #define THREADED_FROM 64
 
 PyObject *use_lapack(PyObject *self, PyObject *args) {
@@ -43,7 +43,7 @@ PyObject *use_lapack(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* An integer as LAPACK has them, on machines whose low bytes come first */
+/* an integer argument of LAPACK, on little-endian machines */
 typedef union {
     npy_int64 as64;
     npy_int32 as32;
@@ -59,7 +59,7 @@ static Integer integer(npy_intp value) {
 
 static npy_intp op_value(const Integer *x) { return LAPACK.long_integers ? (npy_intp)x->as64 : (npy_intp)x->as32; }
 
-enum { USED, NEXT, HEADER }; /* words */
+enum { USED, NEXT, HEADER }; /* indices of words */
 enum { ENTRY_INFO, ENTRY_EXCEPTIONS, ENTRY_HEADER };
 #define EXCEPTIONS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
 
@@ -76,7 +76,7 @@ static int is_same_matrix(const char *x, npy_intp row, npy_intp column, npy_intp
     return 1;
 }
 
-/* The words of the entry that has a matrix's factors. `data` is how many entries there are. */
+/* Return the cache entry with the factors of a matrix, factoring it if there is none. `entries` is the capacity of the cache. */
 static npy_int64 *factor_entry(const char *x, npy_intp row, npy_intp column, npy_intp n, npy_int64 *cache, npy_intp entries) {
     npy_int64 *entry;
     double *matrix, *factors;
@@ -117,7 +117,7 @@ static int threads_may_share(npy_intp n, npy_intp count) {
     return (n >= THREADED_FROM || count > 1) && (LAPACK.threads == NULL || LAPACK.threads() != 1);
 }
 
-/* Solve for `count` right sides, side by side in `b`; whether there are solutions */
+/* Solve for `count` right-hand sides, the columns of `b`. Return whether there are solutions. */
 static int solve(const char *x, const npy_intp *core, npy_intp n, npy_int64 *cache, npy_intp entries, double *b, npy_intp count) {
     Integer size = integer(n), sides = integer(count), info = integer(0);
     npy_int64 *entry = entry_at(cache, n, entries - 1);
@@ -141,7 +141,7 @@ static int solve(const char *x, const npy_intp *core, npy_intp n, npy_int64 *cac
     return 0;
 }
 
-/* matrix (m,m), right sides (m,n) -> solutions (m,n), scratch memory, memory; `data` is how many entries that has */
+/* matrix (m,m), right-hand sides (m,n) -> solutions (m,n), scratch memory, cache; `data` is the capacity of the cache */
 void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     npy_intp n = dims[1], count = dims[2], i, k;
     const npy_intp *core = strides + 5;
@@ -155,7 +155,7 @@ void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, vo
     }
 }
 
-/* matrix -> inverse, scratch memory, memory */
+/* matrix -> inverse, scratch memory, cache */
 void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     npy_intp n = dims[1], i, k;
     const npy_intp *core = strides + 4;
@@ -190,13 +190,13 @@ static void sign_and_log(npy_int64 *entry, npy_intp n, double *sign, double *log
     }
 }
 
-/* matrix -> sign, logarithm, memory */
+/* matrix -> sign, logarithm, cache */
 void shared_slogdet(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     const npy_intp *core = strides + 4;
     sign_and_log(factor_entry(args[0], core[0], core[1], dims[1], (npy_int64 *)args[3], (npy_intp)data), dims[1], (double *)args[1], (double *)args[2]);
 }
 
-/* matrix -> determinant, memory */
+/* matrix -> determinant, cache */
 void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     const npy_intp *core = strides + 3;
     double sign, logarithm;

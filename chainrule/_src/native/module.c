@@ -1,9 +1,12 @@
-/* chainrule._src.native._loops: addresses of inner loops, and programs of them that run without Python. */
+/* The extension module chainrule._src.native._loops: the types Runner, ParallelUfunc, Operation and Op, and the functions that Python calls.
+
+   A Runner runs a compiled program without Python: it checks the layouts of its arguments, allocates results and an arena, and calls
+   the interpreter (interpreter.c). compiling/native_executor.py makes Runners. */
 
 #include "trace.h"
 
 #include <stddef.h>
-#include <structmember.h> /* the names of Python 3.11 */
+#include <structmember.h> /* names of Python 3.11 */
 
 #if defined(_MSC_VER)
 #include <intrin.h>
@@ -17,7 +20,7 @@ static int set_if_null(void **address, void *value) {
 }
 #endif
 
-/* ---- what an array of a call has to be */
+/* ---- layouts of arguments */
 
 static void clear_layouts(Layout *layouts, Py_ssize_t count) {
     Py_ssize_t i;
@@ -110,7 +113,7 @@ int has_layout(PyObject *object, const Layout *layout) {
     return 1;
 }
 
-/* Whether elements lie side by side in some order of the dimensions, so that NumPy allocates what the strides need. */
+/* Whether the elements are dense in some order of the dimensions. NumPy then allocates as many bytes as the strides need. */
 static int is_dense(const Layout *layout) {
     npy_intp expected = PyDataType_ELSIZE(layout->descr);
     int left = 0, i, exceptions;
@@ -151,7 +154,7 @@ void keep_arena(Runner *self, char *arena) {
 
 char *aligned(char *address) { return (char *)(((npy_uintp)address + 63) & ~(npy_uintp)63); }
 
-/* Run words [start, stop) with or without the GIL. */
+/* Run words [start, stop), and release the GIL if that takes long. */
 static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char **bases, double work) {
     int exceptions;
     if (work < RELEASE_FROM) return run_code(code, start, stop, bases);
@@ -164,7 +167,7 @@ static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char *
 static int run_and_report(Runner *self, char **bases, PyObject *report) {
     const npy_intp *code = PyArray_DATA((PyArrayObject *)self->code);
     int exceptions = run_words(code, 0, self->commit, bases, self->work);
-    if (PyErr_Occurred()) return -1; /* a loop raised */
+    if (PyErr_Occurred()) return -1; /* a kernel raised */
     if (exceptions && report != NULL) {
         PyObject *mask = PyLong_FromLong(exceptions), *answer;
         if (mask == NULL) return -1;
@@ -177,7 +180,7 @@ static int run_and_report(Runner *self, char **bases, PyObject *report) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Fill bases with the addresses of inputs or outputs. 1: done, 0: one has another layout, -1: not as many, an error is set */
+/* Fill bases with the addresses of inputs or outputs. 1: done, 0: an array has another layout, -1: wrong number of arrays, an error is set */
 static int read_arrays(PyObject *arrays, const Layout *layouts, Py_ssize_t count, char **bases) {
     Py_ssize_t i;
     if (PyTuple_GET_SIZE(arrays) != count) {
@@ -192,7 +195,7 @@ static int read_arrays(PyObject *arrays, const Layout *layouts, Py_ssize_t count
     return 1;
 }
 
-/* A tuple holds its arrays, whatever other threads or `report` do to the caller's list meanwhile. */
+/* Copy a list: a tuple keeps its arrays even if other threads or `report` change the list. */
 static PyObject *as_tuple(PyObject *arrays) {
     if (PyTuple_CheckExact(arrays)) return Py_NewRef(arrays);
     if (PyList_CheckExact(arrays)) return PyList_AsTuple(arrays);
@@ -209,7 +212,7 @@ static PyObject *new_outputs(Runner *self, char **bases) {
         PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(layout->descr), layout->ndim, layout->shape, layout->strides, NULL, 0, NULL);
         if (array == NULL) {
             Py_DECREF(outputs);
-            return PyErr_Occurred() ? NULL : PyErr_NoMemory(); /* NumPy may fail without an error */
+            return PyErr_Occurred() ? NULL : PyErr_NoMemory(); /* NumPy may return NULL without an error */
         }
         bases[i] = PyArray_BYTES((PyArrayObject *)array);
         PyList_SET_ITEM(outputs, i, array);
@@ -219,7 +222,7 @@ static PyObject *new_outputs(Runner *self, char **bases) {
 
 #define BASES_ON_STACK 64
 
-/* One call. `into`: a tuple of arrays to write the results into, or NULL for a list of fresh ones. */
+/* Run the program once. `into`: a tuple of arrays for the results, or NULL to return a list of new arrays. */
 static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject *report, char **bases) {
     char **constants = bases + 2 + self->ninputs, **outputs = constants + self->nconstants, *arena;
     PyObject *result;
@@ -302,7 +305,7 @@ static void runner_dealloc(PyObject *object) {
     Py_DECREF(type);
 }
 
-/* Which inputs the code writes to. */
+/* Mark the inputs that the code writes to. */
 static int mark_written(Runner *self, PyObject *writes) {
     Py_ssize_t i, k;
     if (!PyList_Check(writes)) {
@@ -442,7 +445,7 @@ static PyObject *address_of_loop(PyObject *module, PyObject *args) {
     return Py_BuildValue("NN", PyLong_FromVoidPtr((void *)ufunc->functions[index]), PyLong_FromVoidPtr(ufunc->data == NULL ? NULL : (void *)ufunc->data[index]));
 }
 
-/* The addresses of what NumPy orders arrays of a dtype with, and of what finds their largest and smallest element; 0: none. */
+/* Return the addresses of NumPy's sort, argsort, argmax and argmin functions of a dtype; 0 for a missing function. */
 static PyObject *orders_of(PyObject *module, PyObject *dtype) {
     PyArray_ArrFuncs *functions;
     (void)module;
@@ -454,7 +457,7 @@ static PyObject *orders_of(PyObject *module, PyObject *dtype) {
         PyLong_FromVoidPtr((void *)functions->argmax), PyLong_FromVoidPtr((void *)functions->argmin));
 }
 
-/* An array of words, or NULL with an error. */
+/* Return the object if it is a contiguous 1-d array of intp, else NULL with an error. */
 static PyArrayObject *intp_array(PyObject *object) {
     if (!PyArray_CheckExact(object) || PyArray_TYPE((PyArrayObject *)object) != NPY_INTP || PyArray_NDIM((PyArrayObject *)object) != 1 || !PyArray_ISCARRAY_RO((PyArrayObject *)object)) {
         PyErr_SetString(PyExc_TypeError, "expected a contiguous array of intp");

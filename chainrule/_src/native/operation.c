@@ -1,8 +1,8 @@
-/* Operations as users call them: the ordinary case without Python, every other case by the Python function.
+/* Operation: a callable that wraps a Python function of the public API and runs its fast path in C. Users call Operations.
 
-   The ordinary case: no thread in a special mode, exact Tensors of exact ndarrays of float or double, Python numbers, no keywords.
-   What is beyond it is handed to the Python function as it came. An error of the ordinary case's own is never raised where Python
-   has better words: then Python is asked again. */
+   The fast path: this thread is in a normal mode, and operands are exact Tensors of exact ndarrays of float or double, or Python numbers. All
+   other calls go to the Python function with the same arguments. If the fast path fails where Python has a better error message, the error
+   is dropped and the Python function is called. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -11,14 +11,18 @@
 #include <numpy/arrayscalars.h>
 
 #include <stddef.h>
-#include <structmember.h> /* the names of Python 3.11 */
+#include <structmember.h> /* names of Python 3.11 */
 
-/* ELEMENTWISE: a row of up to three operands. RANKED: the row depends on how many axes its two operands have.
-   REMEMBERED: one tensor, or several, and static arguments, whose way to a row and parameters is learnt from what Python left on the tape.
-   PROTOCOL: __array_ufunc__, which finds the operation of a ufunc. IN_PLACE: an elementwise row whose value is written into its first
-   operand. ASSIGNED: a number, or another tensor's elements, written into a tensor.
-   LEARNT: a method of Arrays, whose way to rows and parameters is learnt; FUNCTIONS: __array_function__, the same for many functions.
-   INDEX: a tensor or an Array at an index */
+/* The forms of Operation, which api/operations.py and api/ways.py choose.
+   ELEMENTWISE: an elementwise op of up to three operands.
+   BY_NDIM: the op depends on the numbers of axes of two operands.
+   CACHED: a function of one tensor, or a sequence of them, and static arguments; its op and parameters are cached by shapes and arguments.
+   ARRAY_UFUNC: __array_ufunc__, which looks up the operation of a ufunc.
+   IN_PLACE: the value of an elementwise op is written into the first operand.
+   ASSIGN: a number, or the elements of another tensor, are written into a tensor.
+   CACHED_METHOD: a method of Array, whose ops and parameters are in the dispatch cache.
+   ARRAY_FUNCTION: __array_function__, the same for the functions of a table.
+   INDEX: a tensor or Array at an index. */
 enum { ELEMENTWISE, BY_NDIM, CACHED, ARRAY_UFUNC, IN_PLACE, ASSIGN, CACHED_METHOD, ARRAY_FUNCTION, INDEX };
 enum { DISCRETE_BOOL = 1, DISCRETE_INT64 = 2 }; /* dtypes that an operation accepts without a derivative */
 enum { MAX_CACHED = 512, MAX_TENSORS = 16, MAX_TRIAL_SIZE = 1 << 16 };
@@ -27,21 +31,23 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *dict, *weakrefs;
-    PyObject *python; /* the function that this is, which takes every call that this leaves */
+    PyObject *python; /* the wrapped function, for the slow path */
     PyObject *prim;   /* ELEMENTWISE, IN_PLACE, INDEX */
-    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation; FUNCTIONS: those that are learnt; INDEX: the row at an array */
-    PyObject *cached;   /* REMEMBERED: a dict */
+    /* BY_NDIM: (ndim, ndim) -> op; ARRAY_UFUNC: (ufunc, whether a number comes first) -> operation; ARRAY_FUNCTION: functions in the
+       cache; INDEX: the op for an array of integers */
+    PyObject *table;
+    PyObject *cached; /* CACHED: a dict, key -> (op, parameters, ...) */
     PyObject *make_entry;
-    DispatchCache *cache;                   /* LEARNT, FUNCTIONS */
-    PyObject *parameters;           /* ELEMENTWISE: the row's numbers by their keywords, and what they are if not given */
-    PyObject *factor_name, *factor; /* the keyword of a number by which the last operand is multiplied first, by this operation */
-    PyObject *label;                /* IN_PLACE, ASSIGNED: what it is called in the record of writes */
-    PyObject *assigned;             /* ASSIGNED: the number, where it is always the same */
+    DispatchCache *cache;           /* CACHED_METHOD, ARRAY_FUNCTION */
+    PyObject *parameters;           /* ELEMENTWISE: the op's numeric parameters with their defaults */
+    PyObject *factor_name, *factor; /* keyword of a factor for the last operand, and the operation that multiplies */
+    PyObject *label;                /* IN_PLACE, ASSIGN: name in the record of writes */
+    PyObject *assigned;             /* ASSIGN: the number, if it is constant */
     int form, nin, number_first, floating, discrete;
-    int masks, arrays_of_numbers; /* bits of the operands that are masks; numbers become arrays without dimensions */
-    int direct;                   /* IN_PLACE: outside the tape it is one call of a ufunc. ASSIGNED: of numbers, else of tensors */
-    int arrays, swapped;          /* takes and gives Arrays; with the operands exchanged */
-    int constants;                /* plain arrays are operands, too */
+    int masks, arrays_of_numbers; /* masks: bits of the bool operands; arrays_of_numbers: numbers become 0-d arrays */
+    int direct;                   /* IN_PLACE: if nothing is recorded, one ufunc call writes into the tensor. ASSIGN: from numbers, else from tensors */
+    int arrays, swapped;          /* operands and result are Arrays; operands are exchanged */
+    int constants;                /* plain arrays may be operands */
 } Operation;
 
 static PyTypeObject *operation_type, *array_type;
@@ -49,14 +55,14 @@ static Py_ssize_t array_tensor;
 
 int is_operation(PyObject *object) { return Py_TYPE(object) == operation_type; }
 
-/* ---- warnings: tape/warned.py */
+/* ---- the error state: tape/warned.py */
 
-/* NumPy's context variable of how errors are treated; what says how they are while we compute, and the answers of late */
+/* NumPy's context variable of error states; the function that returns the state for computations of this package; a cache of its results */
 static PyObject *error_variable, *internal_error_state_of;
 static struct { PyObject *user, *internal; } error_states[4];
 static int last_error_state;
 
-/* Return the error state for our computations: a new reference, None for the current one, NULL with an error. */
+/* Return the error state for computations of this package: a new reference, None to keep the current state, NULL with an error. */
 static PyObject *internal_error_state(void) {
     PyObject *current = NULL, *internal, *old_user, *old_internal;
     int i;
@@ -114,19 +120,19 @@ int enter_error_state(PyObject **token) {
     return *token == NULL && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Once more, where memory had ended: a token can be used once. */
+/* Set the user's error state after a failed reset. The token is used up. */
 static void restore_error_state(void) {
-    PyObject *current = NULL, *given = NULL, *token = NULL;
+    PyObject *current = NULL, *user = NULL, *token = NULL;
     int i;
-    PyErr_Clear(); /* or it was left in another context */
+    PyErr_Clear(); /* or the token is from another context */
     if (PyContextVar_Get(error_variable, NULL, &current) == 0 && current != NULL) {
-        for (i = 0; i < 4 && given == NULL; i++) {
-            if (error_states[i].internal == current) given = Py_NewRef(error_states[i].user);
+        for (i = 0; i < 4 && user == NULL; i++) {
+            if (error_states[i].internal == current) user = Py_NewRef(error_states[i].user);
         }
     }
-    if (given != NULL) token = set_error_state(given);
+    if (user != NULL) token = set_error_state(user);
     Py_XDECREF(current);
-    Py_XDECREF(given);
+    Py_XDECREF(user);
     Py_XDECREF(token);
     PyErr_Clear();
 }
@@ -140,7 +146,7 @@ void leave_error_state(PyObject *token) {
     Py_DECREF(token);
 }
 
-/* A value and not a pointer to a local of sweep(): a switch of greenlets replaces the C stack. */
+/* A value, not a pointer to a local of sweep(): switching greenlets replaces the C stack. */
 static THREAD_LOCAL PassErrorState pass_error_state;
 
 PassErrorState begin_pass_error_state(int in_backward) {
@@ -170,7 +176,7 @@ int enter_pass_error_state(void) {
     return 0;
 }
 
-/* Hold the callable: it may come from a slot that the call changes. */
+/* Hold the callable, because the call may change the slot that it comes from. */
 PyObject *call_in_error_state(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     PyObject *token, *result = NULL;
     Py_INCREF(callable);
@@ -202,7 +208,7 @@ int report_exceptions(const char *name, int found) {
     return failed;
 }
 
-/* located(function, *args): call it so that no signal comes between it and how errors are treated before and after */
+/* call_in_error_state(function, *args): in C, no signal handler can run between the call and the changes of the error state */
 static PyObject *call_function_in_error_state(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     if (nargs < 1) {
@@ -212,7 +218,7 @@ static PyObject *call_function_in_error_state(PyObject *module, PyObject *const 
     return call_in_error_state(args[0], args + 1, (size_t)(nargs - 1), NULL);
 }
 
-/* connect_warnings(variable, twin_of) */
+/* connect_error_state(variable, internal_error_state_of) */
 static PyObject *connect_error_state(PyObject *module, PyObject *args) {
     PyObject *variable, *function;
     (void)module;
@@ -232,10 +238,10 @@ static void release_operands(Operands *operands) {
     }
 }
 
-/* Whether integers and masks of one dtype, which no row changes, are for us. */
+/* Whether the operation accepts arrays of bool or int64, whose results are not recorded. */
 static int accepts_discrete(const Operation *self, PyArray_Descr *dtype) { return (dtype->type_num == NPY_BOOL && self->discrete & DISCRETE_BOOL) || (dtype->type_num == NPY_INT64 && self->discrete & DISCRETE_INT64); }
 
-/* Tensors of one dtype, and numbers; 0 where there is something else. */
+/* Read tensors of one dtype, and numbers; 0: slow path. */
 static int read_operands(const Operation *self, PyObject *const *args, Operands *operands) {
     PyArray_Descr *dtype = NULL;
     int k, numbers = 0;
@@ -279,7 +285,7 @@ static void hold_operands(Operands *operands) {
     }
 }
 
-/* Numbers as arrays without dimensions: 1, 0 where NumPy has something to say about one, -1 error. The operands are taken. */
+/* Convert numbers to 0-d arrays: 1 done, 0 NumPy would warn or raise, -1 error. The operands are held. */
 static int numbers_to_arrays(Operands *operands) {
     int k, kind = -1;
     for (k = 0; k < operands->count && kind < 0; k++) kind = kind_of(operands->raw[k]);
@@ -303,10 +309,10 @@ PyObject *node_of(Op *op, PyObject *prim, const Operands *operands, PyObject *pa
     return new_node(prim, SLOT(prim, core.prim_pullback), params, edges, saved, avals, location);
 }
 
-/* Whether arrays, some of which may be numbers, broadcast. */
+/* Whether the operands, arrays and numbers, broadcast. */
 static int broadcast(PyObject *const *raw, int n) {
     int axis, k, more = 1;
-    for (axis = 1; more; axis++) { /* counted from the end */
+    for (axis = 1; more; axis++) { /* axes count from the end */
         npy_intp common = 1;
         for (k = 0, more = 0; k < n; k++) {
             npy_intp dim;
@@ -323,10 +329,10 @@ static int broadcast(PyObject *const *raw, int n) {
 
 static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObject *params, int mode, SourceLocation location) {
     Operands operands;
-    PyObject *result = NULL, *made = NULL;
-    Op *op = op_of(self->prim); /* first, as it may run Python */
+    PyObject *result = NULL, *output = NULL;
+    Op *op = op_of(self->prim); /* first, because it may run Python */
     if (op == NULL) return NULL;
-    if (op->nin != self->nin || !read_operands(self, args, &operands) || (op->value.ufunc == NULL && !broadcast(operands.raw, operands.count))) { /* Python warns of what it computes before it fails */
+    if (op->nin != self->nin || !read_operands(self, args, &operands) || (op->value.ufunc == NULL && !broadcast(operands.raw, operands.count))) { /* checked first, because the steps before a failure would warn twice */
         Py_DECREF(op);
         return NULL;
     }
@@ -335,24 +341,24 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObj
     if (result == NULL) {
         if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
     } else if (!PyArray_CheckExact(result)) {
-        Py_DECREF(result); /* Python's, which computes it again */
+        Py_DECREF(result); /* Python computes it again */
     } else if (!operands.recorded || mode != RECORDS || !op->records) {
-        made = unrecorded_result(result, self->prim, args, self->nin, mode, location);
+        output = unrecorded_result(result, self->prim, args, self->nin, mode, location);
     } else {
-        made = new_tensor(result, node_of(op, self->prim, &operands, params, result, location), NULL);
+        output = new_tensor(result, node_of(op, self->prim, &operands, params, result, location), NULL);
     }
     release_operands(&operands);
     Py_DECREF(op);
-    return made;
+    return output;
 }
 
-/* The parameters of a call with keywords that are numbers: a new dict; NULL without an error where there are others. */
+/* Return a new dict with the parameters of a call, which must be numbers. NULL without an error: slow path. */
 static PyObject *parameters_of(const Operation *self, PyObject *const *values, PyObject *kwnames) {
     PyObject *params;
     Py_ssize_t i, n = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     for (i = 0; i < n; i++) {
-        int known = PyDict_Contains(self->parameters, PyTuple_GET_ITEM(kwnames, i));
-        if (known != 1 || !is_number(values[i])) return NULL;
+        int is_parameter = PyDict_Contains(self->parameters, PyTuple_GET_ITEM(kwnames, i));
+        if (is_parameter != 1 || !is_number(values[i])) return NULL;
     }
     params = PyDict_Copy(self->parameters);
     for (i = 0; i < n && params != NULL; i++) {
@@ -361,10 +367,10 @@ static PyObject *parameters_of(const Operation *self, PyObject *const *values, P
     return params;
 }
 
-/* ---- by the number of axes */
+/* ---- ops by number of axes */
 
 static PyObject *by_ndim(const Operation *self, PyObject *const *args, int mode, SourceLocation location) {
-    PyObject *raw[2], *key, *prim, *made;
+    PyObject *raw[2], *key, *prim, *output;
     PyArrayObject *x, *y;
     int k;
     for (k = 0; k < 2; k++) {
@@ -374,18 +380,18 @@ static PyObject *by_ndim(const Operation *self, PyObject *const *args, int mode,
     }
     x = (PyArrayObject *)raw[0], y = (PyArrayObject *)raw[1];
     if (PyArray_DESCR(x) != PyArray_DESCR(y)) return NULL;
-    if (PyArray_NDIM(x) == 3 && PyArray_NDIM(y) == 3 && PyArray_DIM(x, 0) != PyArray_DIM(y, 0)) return NULL; /* they broadcast */
+    if (PyArray_NDIM(x) == 3 && PyArray_NDIM(y) == 3 && PyArray_DIM(x, 0) != PyArray_DIM(y, 0)) return NULL; /* stacks that broadcast need another op */
     key = Py_BuildValue("(ii)", PyArray_NDIM(x), PyArray_NDIM(y));
     prim = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(self->table, key));
     Py_XDECREF(key);
     if (prim == NULL) return NULL;
-    made = record(prim, args, 2, core.no_params, NULL, mode, location);
+    output = record(prim, args, 2, core.no_params, NULL, mode, location);
     Py_DECREF(prim);
-    if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
-    return made;
+    if (output == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
+    return output;
 }
 
-/* ---- remembered */
+/* ---- cached by shape and arguments */
 
 static int is_static(PyObject *x, int named) {
     Py_ssize_t i;
@@ -397,7 +403,7 @@ static int is_static(PyObject *x, int named) {
     return 1;
 }
 
-/* An argument as part of a key: a float by its bits, as it is equal to an integer, and 0.0 to -0.0. */
+/* Return an argument as part of a key. Floats become bytes, because 1.0 equals 1, and 0.0 equals -0.0. */
 static PyObject *key_part(PyObject *x) {
     double value;
     if (!PyFloat_CheckExact(x)) return Py_NewRef(x);
@@ -407,14 +413,14 @@ static PyObject *key_part(PyObject *x) {
 
 static PyObject *shape_of(PyObject *array) { return PyArray_IntTupleFromIntp(PyArray_NDIM((PyArrayObject *)array), PyArray_DIMS((PyArrayObject *)array)); }
 
-/* the tensors that a remembered function is called with, and their arrays */
+/* the tensor arguments of a call, and their arrays */
 typedef struct {
     PyObject *at[MAX_TENSORS], *raw[MAX_TENSORS];
     Py_ssize_t count;
     int is_sequence, recorded;
 } Tensors;
 
-/* The first argument: a tensor, or a list or tuple of them; 0 where they are not of one dtype, and contiguous. */
+/* Read the first argument: a tensor, or a list or tuple of them. 0 if they differ in dtype or are not contiguous. */
 static int read_tensors(PyObject *const *args, Tensors *tensors) {
     Py_ssize_t i;
     PyObject *first = args[0], *const *items;
@@ -447,7 +453,7 @@ static PyObject *shapes_of(const Tensors *tensors) {
     return shapes;
 }
 
-/* (shapes, dtype, names, arguments ...); NULL without an error where an argument is not static */
+/* (shapes, dtype, keywords, arguments ...); NULL without an error if an argument is not static */
 static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
     PyObject *key, *shapes;
@@ -474,19 +480,19 @@ static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_
     return key;
 }
 
-/* Return the tensors in a new list or tuple, like `given`. */
-static PyObject *sequence_of(const Tensors *tensors, PyObject *given) {
+/* Return the tensors in a new list or tuple, like the argument. */
+static PyObject *sequence_of(const Tensors *tensors, PyObject *like) {
     PyObject *items = PyTuple_New(tensors->count), *list;
     Py_ssize_t i;
     for (i = 0; items != NULL && i < tensors->count; i++) PyTuple_SET_ITEM(items, i, Py_NewRef(tensors->at[i]));
-    if (items == NULL || !PyList_CheckExact(given)) return items;
+    if (items == NULL || !PyList_CheckExact(like)) return items;
     list = PySequence_List(items);
     Py_DECREF(items);
     return list;
 }
 
-/* Call Python, and cache (row, parameters) of the node that it recorded, for a view also the layout, for several views a list of these, or
-   None (see api/operations.py). If nothing was recorded, Python is called again with tensors that require grad, unless they are large. */
+/* Call Python, and cache (op, parameters) of the node that it recorded; for a view also the layout, for several views a list of these, or None
+   (see api/operations.py). If nothing was recorded, Python is called again with small tensors that require grad. */
 static PyObject *call_and_cache(Operation *self, const Tensors *tensors, int mode, PyObject *key, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
     PyObject **all = PyMem_Malloc(sizeof(PyObject *) * (size_t)(n + 2)), *first, *result, *entry = NULL;
@@ -510,9 +516,9 @@ static PyObject *call_and_cache(Operation *self, const Tensors *tensors, int mod
     return result;
 }
 
-/* A view of an array that lies as (shape, strides, offset) say. */
+/* Return a view of an array with the layout (shape, strides, offset). */
 static PyObject *view_at(PyObject *x, PyObject *layout) {
-    PyObject *shape, *strides, *made;
+    PyObject *shape, *strides, *output;
     npy_intp dims[NPY_MAXDIMS], steps[NPY_MAXDIMS];
     Py_ssize_t offset;
     int i;
@@ -522,35 +528,35 @@ static PyObject *view_at(PyObject *x, PyObject *layout) {
         steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
     }
     Py_INCREF(PyArray_DESCR((PyArrayObject *)x));
-    made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR((PyArrayObject *)x), i, dims, steps, PyArray_BYTES((PyArrayObject *)x) + offset, PyArray_FLAGS((PyArrayObject *)x) & NPY_ARRAY_WRITEABLE, NULL);
-    if (made == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-    if (made != NULL && PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(x)) < 0) Py_CLEAR(made);
-    return made;
+    output = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR((PyArrayObject *)x), i, dims, steps, PyArray_BYTES((PyArrayObject *)x) + offset, PyArray_FLAGS((PyArrayObject *)x) & NPY_ARRAY_WRITEABLE, NULL);
+    if (output == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    if (output != NULL && PyArray_SetBaseObject((PyArrayObject *)output, Py_NewRef(x)) < 0) Py_CLEAR(output);
+    return output;
 }
 
-/* The way again, on other tensors. */
+/* Record the op of a cache entry on other tensors. */
 static PyObject *replay_step(PyObject *entry, const Tensors *tensors, int mode) {
-    PyObject *prim = PyTuple_GET_ITEM(entry, 0), *params = PyTuple_GET_ITEM(entry, 1), *made = NULL, *result;
+    PyObject *prim = PyTuple_GET_ITEM(entry, 0), *params = PyTuple_GET_ITEM(entry, 1), *output = NULL, *result;
     if (PyTuple_GET_SIZE(entry) >= 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(entry, 2)) && has_plain_strides(tensors->raw[0])) {
-        made = view_at(tensors->raw[0], PyTuple_GET_ITEM(entry, 2));
-        if (made == NULL) return NULL;
+        output = view_at(tensors->raw[0], PyTuple_GET_ITEM(entry, 2));
+        if (output == NULL) return NULL;
     }
-    result = record(prim, tensors->at, tensors->count, params, made, mode, current_frame);
-    Py_XDECREF(made);
+    result = record(prim, tensors->at, tensors->count, params, output, mode, current_frame);
+    Py_XDECREF(output);
     return result;
 }
 
-/* Several ways, each to a view, which is told its origin. */
+/* Record several views, and set their origins. */
 static PyObject *replay_views(PyObject *entries, const Tensors *tensors, int mode) {
     PyObject *fixed = PyList_AsTuple(entries), *views = fixed == NULL ? NULL : PyTuple_New(PyTuple_GET_SIZE(fixed));
     Py_ssize_t i;
     for (i = 0; views != NULL && i < PyTuple_GET_SIZE(fixed); i++) {
-        PyObject *entry = PyTuple_GET_ITEM(fixed, i), *made = replay_step(entry, tensors, mode), *view = made == NULL ? NULL : SLOT(made, core.tensor_view), *origin;
-        if (made == NULL) {
-            Py_CLEAR(views); /* what was made is let go of: nobody has seen it */
+        PyObject *entry = PyTuple_GET_ITEM(fixed, i), *output = replay_step(entry, tensors, mode), *view = output == NULL ? NULL : SLOT(output, core.tensor_view), *origin;
+        if (output == NULL) {
+            Py_CLEAR(views); /* no other code has seen the views made so far */
             break;
         }
-        PyTuple_SET_ITEM(views, i, made);
+        PyTuple_SET_ITEM(views, i, output);
         origin = view == NULL || view == Py_None ? NULL : SLOT(view, core.view_origin);
         if (origin != NULL && PyUnicode_Check(origin) && PyUnicode_GET_LENGTH(origin) == 0) Py_SETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(entry, 3)));
     }
@@ -563,7 +569,7 @@ static PyObject *cached_call(Operation *self, PyObject *const *args, Py_ssize_t 
     PyObject *key, *entry, *result = NULL;
     Py_ssize_t i;
     if (nargs == 0 || !read_tensors(args, &tensors)) return NULL;
-    for (i = 0; i < tensors.count; i++) { /* an allocation may run the collector, and that anything */
+    for (i = 0; i < tensors.count; i++) { /* an allocation may run the garbage collector, and so any code */
         Py_INCREF(tensors.at[i]);
         Py_INCREF(tensors.raw[i]);
     }
@@ -588,14 +594,14 @@ static PyObject *cached_call(Operation *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *call_fast_path(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode);
 
-/* An operand of PyTorch's face, where NumPy's scalars are Python's numbers. */
+/* Convert NumPy scalars to Python numbers, which are weakly typed in the PyTorch-style API. */
 static PyObject *weak_scalar(PyObject *x) {
     if (PyArray_IsScalar(x, Double)) return PyFloat_FromDouble(PyArrayScalar_VAL(x, Double));
     if (PyArray_IsScalar(x, Float)) return PyFloat_FromDouble((double)PyArrayScalar_VAL(x, Float));
     return Py_NewRef(x);
 }
 
-/* (self, ufunc, "__call__", operands ...), by the operation that the table has for the ufunc */
+/* args: (self, ufunc, "__call__", operands ...). Calls the operation that the table has for the ufunc. */
 static PyObject *by_protocol(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
     PyObject *key, *operation, *operands[2], *number, *result = NULL;
     int first;
@@ -625,13 +631,13 @@ PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, SourceL
     return mode < RECORDS ? NULL : elementwise(self, args, core.no_params, mode, location);
 }
 
-/* The tensors of Arrays, and numbers and plain arrays themselves; 0 where there is something else. */
+/* Replace Arrays by their tensors, and keep numbers and plain arrays; 0: slow path. */
 static int unwrap_arrays(const Operation *self, PyObject *const *args, PyObject **unwrapped) {
     int k;
     for (k = 0; k < self->nin; k++) {
         PyObject *x = args[self->swapped ? self->nin - 1 - k : k];
         if (self->arrays && Py_TYPE(x) == array_type) x = Py_XNewRef(SLOT(x, array_tensor));
-        else if (self->constants && (PyArray_IsScalar(x, Double) || PyArray_IsScalar(x, Float))) x = as_array(Py_NewRef(x)); /* as strong as arrays */
+        else if (self->constants && (PyArray_IsScalar(x, Double) || PyArray_IsScalar(x, Float))) x = as_array(Py_NewRef(x)); /* NumPy scalars are strongly typed, like arrays */
         else if (!self->arrays || is_number(x) || (self->constants && kind_of(x) >= 0)) Py_INCREF(x);
         else x = NULL;
         if (x == NULL) {
@@ -648,7 +654,7 @@ PyObject *unwrap_array(PyObject *x) {
     return tensor == NULL ? x : tensor;
 }
 
-static PyObject *wrap_tensor(PyObject *tensor) { /* takes over the tensor */
+static PyObject *wrap_tensor(PyObject *tensor) { /* steals the reference */
     PyObject *array = tensor == NULL ? NULL : array_type->tp_alloc(array_type, 0);
     if (array == NULL) {
         Py_XDECREF(tensor);
@@ -661,19 +667,19 @@ static PyObject *wrap_tensor(PyObject *tensor) { /* takes over the tensor */
 static PyObject *in_place(Operation *self, PyObject *const *args, int direct, int mode) {
     Operands operands;
     Op *op = op_of(self->prim);
-    PyObject *made = NULL;
+    PyObject *output = NULL;
     if (op != NULL && op->nin == self->nin && read_operands(self, args, &operands)) {
         hold_operands(&operands);
-        made = operate_in_place(op, self->prim, self->label, direct, args, &operands, mode);
+        output = operate_in_place(op, self->prim, self->label, direct, args, &operands, mode);
         release_operands(&operands);
     }
     Py_XDECREF(op);
-    return made;
+    return output;
 }
 
-/* ---- learnt */
+/* ---- the dispatch cache */
 
-/* Copy an argument, with all lists and dicts in it, so that no other code can change it. */
+/* Copy an argument with all nested lists and dicts, so that no other code can change it. */
 static PyObject *deep_copy(PyObject *x, int depth) {
     PyObject *copy, *items, *name, *value;
     Py_ssize_t i, at = 0;
@@ -706,7 +712,7 @@ static PyObject *deep_copy(PyObject *x, int depth) {
     return copy;
 }
 
-/* Read the arguments of a call; 0, with or without an error, where there is no key. The caller drops the call in any case. */
+/* Read the cache key of a call; 0, with or without an error, if there is none. The caller drops the key in any case. */
 static int read_arguments(const Operation *self, CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     call->noperands = 0;
     if (self->form == CACHED_METHOD) return read_call_key(call, (PyObject *)self, args, nargs, kwnames);
@@ -715,58 +721,58 @@ static int read_arguments(const Operation *self, CallKey *call, PyObject *const 
     return read_call_key(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4]);
 }
 
-/* Call Python with copies of lists, and cache the rows that it applied. The copies keep the entry right if other code changes the caller's
+/* Call Python with copies of lists, and store the ops that it applied. The copies keep the entry right if other code changes the caller's
    lists during the call. NULL without an error if a list has changed already. */
 static PyObject *call_and_store(Operation *self, const CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
-    PyObject *given = PyTuple_New(n), *operands, *result = NULL, *entry = NULL;
+    PyObject *copies = PyTuple_New(n), *operands, *result = NULL, *entry = NULL;
     CallKey copied_key;
-    for (i = 0; given != NULL && i < n; i++) {
+    for (i = 0; copies != NULL && i < n; i++) {
         PyObject *arg = deep_copy(args[i], 4);
-        if (arg == NULL) Py_CLEAR(given);
-        else PyTuple_SET_ITEM(given, i, arg);
+        if (arg == NULL) Py_CLEAR(copies);
+        else PyTuple_SET_ITEM(copies, i, arg);
     }
-    if (given == NULL) return NULL;
-    if (read_arguments(self, &copied_key, &PyTuple_GET_ITEM(given, 0), nargs, kwnames) && is_same_key(call, &copied_key)) {
+    if (copies == NULL) return NULL;
+    if (read_arguments(self, &copied_key, &PyTuple_GET_ITEM(copies, 0), nargs, kwnames) && is_same_key(call, &copied_key)) {
         operands = PyTuple_New(copied_key.noperands);
         for (i = 0; operands != NULL && i < copied_key.noperands; i++) PyTuple_SET_ITEM(operands, i, Py_NewRef(copied_key.operands[i]));
-        result = operands == NULL ? NULL : call_in_error_state(self->python, &PyTuple_GET_ITEM(given, 0), (size_t)nargs, kwnames);
-        if (result != NULL) entry = PyObject_CallFunctionObjArgs(self->make_entry, self->python, given, kwnames == NULL ? Py_None : kwnames, operands, result, NULL);
+        result = operands == NULL ? NULL : call_in_error_state(self->python, &PyTuple_GET_ITEM(copies, 0), (size_t)nargs, kwnames);
+        if (result != NULL) entry = PyObject_CallFunctionObjArgs(self->make_entry, self->python, copies, kwnames == NULL ? Py_None : kwnames, operands, result, NULL);
         if (entry != NULL) store_entry(self->cache, &copied_key, entry);
         else Py_CLEAR(result);
         Py_XDECREF(operands);
     }
     drop_call_key(&copied_key);
     Py_XDECREF(entry);
-    Py_DECREF(given);
+    Py_DECREF(copies);
     return result;
 }
 
 static PyObject *cached_method_call(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    PyObject *entry = NULL, *made = NULL;
+    PyObject *entry = NULL, *output = NULL;
     CallKey call;
     if (read_arguments(self, &call, args, nargs, kwnames)) {
         int seen_once = find_entry(self->cache, &call, &entry);
-        if (entry != NULL && PyTuple_CheckExact(entry)) made = wrap_tensor(replay(entry, call.operands, call.noperands));
-        else if (seen_once) made = call_and_store(self, &call, args, nargs, kwnames);
+        if (entry != NULL && PyTuple_CheckExact(entry)) output = wrap_tensor(replay(entry, call.operands, call.noperands));
+        else if (seen_once) output = call_and_store(self, &call, args, nargs, kwnames);
     }
     drop_call_key(&call);
     Py_XDECREF(entry);
-    return made;
+    return output;
 }
 
-/* ---- at an index */
+/* ---- indexing */
 
 static PyObject *by_index(const Operation *self, PyObject *x, PyObject *index, int mode) {
-    PyObject *tensor = unwrap_array(x), *made;
+    PyObject *tensor = unwrap_array(x), *output;
     if (Py_TYPE(tensor) != core.tensor) return NULL;
     Py_INCREF(tensor);
-    made = index_tensor(self->prim, self->table, tensor, index, tensor != x, mode);
+    output = index_tensor(self->prim, self->table, tensor, index, tensor != x, mode);
     Py_DECREF(tensor);
-    return tensor == x ? made : wrap_tensor(made);
+    return tensor == x ? output : wrap_tensor(output);
 }
 
-/* The ordinary case of a call without keywords; NULL without an error where it is another. */
+/* The fast path of a call without keywords. NULL without an error: slow path. */
 static PyObject *call_fast_path(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
     PyObject *unwrapped[MAX_ELEMENTWISE_OPERANDS], *result, *params = core.no_params, *both[2];
     int k;
@@ -792,7 +798,7 @@ static PyObject *call_fast_path(Operation *self, PyObject *const *args, Py_ssize
     return result != NULL && self->arrays ? wrap_tensor(result) : result;
 }
 
-/* With numbers for parameters. */
+/* The fast path of a call with numeric parameters. */
 static PyObject *call_with_parameters(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     PyObject *params = nargs == self->nin ? parameters_of(self, args + nargs, kwnames) : NULL, *result;
     if (params == NULL) return NULL;
@@ -801,13 +807,13 @@ static PyObject *call_with_parameters(Operation *self, PyObject *const *args, Py
     return result;
 }
 
-/* ---- traced
+/* ---- traced values
 
    Compute with the arrays of traced values, append the call to the trace, and put a node on the tape that saves traced values. */
 
 static PyObject *traced_elementwise(const Operation *self, const Recording *r, PyObject *const *args) {
     Operands arrays = {{NULL}, {NULL}, self->nin, 0}, operands;
-    PyObject *result = NULL, *value = NULL, *edges, *made = NULL;
+    PyObject *result = NULL, *value = NULL, *edges, *output = NULL;
     PyArray_Descr *dtype = NULL;
     Op *op;
     int k;
@@ -821,12 +827,12 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
             arrays.raw[k] = array;
             arrays.edges[k] = edge;
             arrays.recorded |= edge != Py_None;
-        } else if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) { /* Array subtracts by another row */
+        } else if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) { /* reflected methods of Array, such as subtraction, use other ops */
             return NULL;
         }
     }
     if (!arrays.recorded || (dtype != core.dtypes[0] && dtype != core.dtypes[1])) return NULL;
-    op = op_of(self->prim); /* which may run Python */
+    op = op_of(self->prim); /* may run Python */
     if (op == NULL) return NULL;
     operands = arrays;
     for (k = 0; k < self->nin; k++) {
@@ -836,7 +842,7 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     hold_operands(&operands);
     if (op->records && op->value.ufunc != NULL && !op->value.gives_mask) {
         result = op_value(op, arrays.raw, self->nin, core.no_params);
-        if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles what it raises */
+        if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
         if (result != NULL && PyArray_CheckExact(result)) value = note_call(r, op->value.ufunc, operands.raw, self->nin, SLOT(self->prim, core.prim_name), result, 0);
     } else if (op->records && op->value.ufunc == NULL) {
         value = trace_op_value(r, op, arrays.raw, operands.raw, self->nin);
@@ -847,8 +853,8 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
         if (result != NULL && PyArray_CheckExact(result) && PyArray_DESCR((PyArrayObject *)result) == dtype && PyArray_BASE((PyArrayObject *)result) == NULL) {
             edges = PyTuple_New(self->nin);
             for (k = 0; edges != NULL && k < self->nin; k++) PyTuple_SET_ITEM(edges, k, Py_NewRef(operands.edges[k]));
-            made = new_tensor(Py_NewRef(value), new_node(self->prim, SLOT(self->prim, core.prim_pullback), core.no_params, edges, saved_of(op, operands.raw, operands.edges, self->nin, value), avals_of(op, arrays.raw, self->nin, result), current_frame), NULL);
-            if (made != NULL && note_holder(r, made, result) < 0) Py_CLEAR(made);
+            output = new_tensor(Py_NewRef(value), new_node(self->prim, SLOT(self->prim, core.prim_pullback), core.no_params, edges, saved_of(op, operands.raw, operands.edges, self->nin, value), avals_of(op, arrays.raw, self->nin, result), current_frame), NULL);
+            if (output != NULL && note_holder(r, output, result) < 0) Py_CLEAR(output);
         }
     }
     Py_XDECREF(value);
@@ -856,11 +862,11 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     release_operands(&operands);
     release_operands(&arrays);
     Py_DECREF(op);
-    return made;
+    return output;
 }
 
 static PyObject *call_traced(Operation *self, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *given[MAX_ELEMENTWISE_OPERANDS], *made = NULL, *tensor;
+    PyObject *operands[MAX_ELEMENTWISE_OPERANDS], *output = NULL, *tensor;
     Recording r;
     int k, first = 0;
     if (self->form != ELEMENTWISE || self->parameters != NULL || !self->floating || self->arrays_of_numbers || self->masks || nargs != self->nin || nargs > MAX_ELEMENTWISE_OPERANDS) return NULL;
@@ -868,25 +874,25 @@ static PyObject *call_traced(Operation *self, PyObject *const *args, Py_ssize_t 
     tensor = first == nargs ? NULL : unwrap_array(args[first]);
     if (tensor == NULL || Py_TYPE(tensor) != core.tensor || SLOT(tensor, core.raw) == NULL || !is_traced(SLOT(tensor, core.raw))) return NULL;
     if (!self->arrays && !self->swapped) {
-        for (k = 0; k < nargs; k++) given[k] = Py_NewRef(args[k]);
-    } else if (!unwrap_arrays(self, args, given)) {
+        for (k = 0; k < nargs; k++) operands[k] = Py_NewRef(args[k]);
+    } else if (!unwrap_arrays(self, args, operands)) {
         return NULL;
     }
     if (open_recording(&r) > 0) {
-        made = traced_elementwise(self, &r, given);
+        output = traced_elementwise(self, &r, operands);
         close_recording(&r);
     }
-    for (k = 0; k < nargs; k++) Py_DECREF(given[k]);
-    return made != NULL && self->arrays ? wrap_tensor(made) : made;
+    for (k = 0; k < nargs; k++) Py_DECREF(operands[k]);
+    return output != NULL && self->arrays ? wrap_tensor(output) : output;
 }
 
-/* With a factor for the last operand: that operand times the factor first. */
+/* Multiply the last operand by the factor first. */
 static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObject *factor, int mode) {
     PyObject *operands[MAX_ELEMENTWISE_OPERANDS + 1], *result, *both[] = {args[self->nin - 1], factor}, *scaled, *name;
     int k, last = self->nin - 1;
     if (PyFloat_CheckExact(factor) ? PyFloat_AS_DOUBLE(factor) == 1 : PyLong_AsDouble(factor) == 1) return self->form == IN_PLACE ? in_place(self, args, 0, mode) : call_fast_path(self, args, self->nin, mode);
     if (PyErr_Occurred() || Py_TYPE(both[0]) != core.tensor) {
-        PyErr_Clear(); /* a number beyond all floats */
+        PyErr_Clear(); /* an integer out of range of floats */
         return NULL;
     }
     if (self->form == IN_PLACE && !may_write(args[0], mode, 1)) return NULL;
@@ -895,7 +901,7 @@ static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObje
     for (k = 0; k < last; k++) operands[k] = args[k];
     operands[last] = scaled;
     result = self->form == IN_PLACE ? in_place(self, operands, 0, mode) : call_fast_path(self, operands, self->nin, mode);
-    if (result == NULL && !PyErr_Occurred() && (name = PyTuple_Pack(1, self->factor_name)) != NULL) { /* which goes on from there: a write with a factor is none that a ufunc does alone */
+    if (result == NULL && !PyErr_Occurred() && (name = PyTuple_Pack(1, self->factor_name)) != NULL) { /* Continue in Python with the scaled operand. The factor True has no effect, but keeps Python from writing with a single ufunc call. */
         operands[self->nin] = Py_True;
         result = call_in_error_state(self->python, operands, (size_t)self->nin, name);
         Py_DECREF(name);
@@ -924,7 +930,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
         PyErr_SetString(PyExc_RuntimeError, "this operation is being deallocated");
         return NULL;
     }
-    if (PyErr_Occurred()) return NULL; /* C that goes on calling after an error, as some of SciPy's does */
+    if (PyErr_Occurred()) return NULL; /* C code, such as SciPy's, may call on after an error */
     if (mode >= RECORDS) result = dispatch(self, args, PyVectorcall_NARGS(nargsf), kwnames, mode);
     else if (mode == SLOW_PATH && core.enabled && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0)) result = call_traced(self, args, PyVectorcall_NARGS(nargsf));
     if (result != NULL || PyErr_Occurred()) return result;
@@ -933,24 +939,26 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
 
 /* ---- the type */
 
-/* Operation(python, form, prim=None, operands=0, number_first=False, floating=False, whole=0, table=None, learn=None, parameters=None, masks=0,
-   arrays_of_numbers=False, factor=None, label=None, direct=False, assigned=None); factor: (keyword, operation); whole: 1 for masks, 2 for int64 */
+/* Operation(python, form, prim=None, operands=0, number_first=False, floating=False, discrete=0, table=None, make_entry=None, parameters=None,
+   masks=0, arrays_of_numbers=False, factor=None, label=None, direct=False, assigned=None)
+   operands: their number; number_first: the first may be a number; floating: accepts float and double; discrete: BOOL + INT64 if it accepts these;
+   make_entry: returns a cache entry; factor: (keyword, operation). For the others, see the struct. */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"python", "form", "prim", "operands", "number_first", "floating", "discrete", "table", "make_entry", "parameters", "masks", "arrays_of_numbers", "factor", "label", "direct", "assigned", NULL};
     PyObject *python, *prim = Py_None, *table = Py_None, *make_entry = Py_None, *parameters = Py_None, *factor = Py_None, *label = Py_None, *assigned = Py_None;
-    int form, nin = 0, number_first = 0, floating = 0, discrete = 0, masks = 0, arrays_of_numbers = 0, direct = 0, wrong;
+    int form, nin = 0, number_first = 0, floating = 0, discrete = 0, masks = 0, arrays_of_numbers = 0, direct = 0, invalid;
     Operation *self;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|OippiOOOipOOpO:Operation", names, &python, &form, &prim, &nin, &number_first, &floating, &discrete, &table, &make_entry, &parameters, &masks, &arrays_of_numbers, &factor, &label, &direct, &assigned)) return NULL;
     if (form == BY_NDIM) nin = 2;
-    wrong = form < ELEMENTWISE || form > INDEX || nin < 0 || nin > MAX_ELEMENTWISE_OPERANDS;
-    wrong |= (form == ELEMENTWISE || form == IN_PLACE) && (nin < 1 || prim == Py_None);
-    wrong |= (form == IN_PLACE || form == ASSIGN) && (nin < 1 || !PyUnicode_CheckExact(label));
-    wrong |= form == ASSIGN && nin != 2 - (assigned != Py_None);
-    wrong |= (form == BY_NDIM || form == ARRAY_UFUNC || form == ARRAY_FUNCTION) && !PyDict_CheckExact(table);
-    wrong |= form == INDEX && (prim == Py_None || table == Py_None);
-    wrong |= ((form == CACHED || form == CACHED_METHOD || form == ARRAY_FUNCTION) && make_entry == Py_None) || (parameters != Py_None && !PyDict_CheckExact(parameters));
-    wrong |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2 || nin < 1);
-    if (wrong) {
+    invalid = form < ELEMENTWISE || form > INDEX || nin < 0 || nin > MAX_ELEMENTWISE_OPERANDS;
+    invalid |= (form == ELEMENTWISE || form == IN_PLACE) && (nin < 1 || prim == Py_None);
+    invalid |= (form == IN_PLACE || form == ASSIGN) && (nin < 1 || !PyUnicode_CheckExact(label));
+    invalid |= form == ASSIGN && nin != 2 - (assigned != Py_None);
+    invalid |= (form == BY_NDIM || form == ARRAY_UFUNC || form == ARRAY_FUNCTION) && !PyDict_CheckExact(table);
+    invalid |= form == INDEX && (prim == Py_None || table == Py_None);
+    invalid |= ((form == CACHED || form == CACHED_METHOD || form == ARRAY_FUNCTION) && make_entry == Py_None) || (parameters != Py_None && !PyDict_CheckExact(parameters));
+    invalid |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2 || nin < 1);
+    if (invalid) {
         PyErr_SetString(PyExc_ValueError, "an Operation needs an op of one to three operands, a table, make_entry or a label, as its form requires");
         return NULL;
     }
@@ -982,7 +990,8 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     return (PyObject *)self;
 }
 
-/* the same with another function for what this leaves: instead(python, arrays=False, swapped=False, floats=False, factor=None, constants=False) */
+/* with_fallback(python, arrays=False, swapped=False, floats=False, factor=None, constants=False): return a copy that wraps another Python function.
+   floats: without bool and int64 */
 static PyObject *operation_instead(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"python", "arrays", "swapped", "floats", "factor", "constants", NULL};
     Operation *self = (Operation *)object, *copy;
@@ -1124,7 +1133,7 @@ static PyType_Slot slots[] = {
 PyType_Spec operation_spec = {"chainrule._src.native._loops.Operation", sizeof(Operation), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE, slots};
 
-/* connect_arrays(Array): the class whose slot _tensor has the tensor */
+/* connect_arrays(Array): set the class Array, whose slot _tensor has the tensor */
 static PyObject *connect_arrays(PyObject *module, PyObject *type) {
     PyObject *member = PyType_Check(type) ? PyObject_GetAttrString(type, "_tensor") : NULL;
     (void)module;
@@ -1139,9 +1148,9 @@ static PyObject *connect_arrays(PyObject *module, PyObject *type) {
     Py_RETURN_NONE;
 }
 
-/* follow(way, operands): the tensor at the end of a way, or None */
+/* replay(entry, operands): record the ops of a cache entry; return the last tensor, or None */
 static PyObject *replay_entry(PyObject *module, PyObject *args) {
-    PyObject *entry, *operands, *made;
+    PyObject *entry, *operands, *output;
     Py_ssize_t i;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!:replay", &PyTuple_Type, &entry, &PyTuple_Type, &operands)) return NULL;
@@ -1156,11 +1165,11 @@ static PyObject *replay_entry(PyObject *module, PyObject *args) {
             return NULL;
         }
     }
-    made = current_mode() == RECORDS ? replay(entry, &PyTuple_GET_ITEM(operands, 0), (int)PyTuple_GET_SIZE(operands)) : NULL;
-    return made == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : made;
+    output = current_mode() == RECORDS ? replay(entry, &PyTuple_GET_ITEM(operands, 0), (int)PyTuple_GET_SIZE(operands)) : NULL;
+    return output == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : output;
 }
 
-/* Add the constants that api/operations.py and tape/eager.py create Operations and Ops with. */
+/* Add the constants that api/operations.py, api/ways.py and tape/eager.py make Operations and Ops with. */
 int add_operation_constants(PyObject *module) {
     static const struct {
         const char *name;

@@ -1,7 +1,7 @@
-/* Ufuncs whose large calls threads share.
+/* ParallelUfunc(ufunc): a callable like the ufunc, with large calls split among threads.
 
-   SharedUfunc(ufunc) is called like the ufunc. If the arrays are large, contiguous and alike, of float or double, each thread
-   calls the ufunc's own inner loop on a part of the elements; every other call is the ufunc's. */
+   If the operands are large contiguous arrays of equal shape and dtype, float or double, each thread calls the ufunc's inner loop on some
+   of the elements. All other calls go to the ufunc. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -10,11 +10,11 @@
 #include <numpy/ufuncobject.h>
 #include <math.h>
 #include <stddef.h>
-#include <structmember.h> /* the names of Python 3.11 */
+#include <structmember.h> /* names of Python 3.11 */
 
-/* elements from which threads share a call: to wake one may take 20 microseconds, and so long a loop gains nothing */
+/* Number of elements from which threads share a call. Waking a thread may take 20 microseconds, and a shorter loop gains nothing. */
 #define PARALLEL_FROM 500000
-/* elements of a part: whole vectors, so that they end where they end in one long run */
+/* Elements of a chunk: a multiple of all vector lengths, so that each element has the bits of a single loop over all of them */
 #define CHUNK 4096
 
 typedef struct {
@@ -38,7 +38,7 @@ typedef struct {
     union {
         float narrow;
         double wide;
-    } number; /* the second operand, where it is no array */
+    } number; /* the second operand if it is a number */
 } ParallelCall;
 
 static void run_range(const void *context, npy_intp first, npy_intp last, char *scratch) {
@@ -51,7 +51,7 @@ static void run_range(const void *context, npy_intp first, npy_intp last, char *
     call->loop.fn(args, &n, call->strides, call->loop.data);
 }
 
-/* The number as an operand of the array's type; 0 where only NumPy knows what it becomes. */
+/* Convert a number to the dtype of the array; 0 if only NumPy can convert it. */
 static int read_number(PyObject *object, int type, ParallelCall *call) {
     double value;
     if (!PyFloat_CheckExact(object)) return 0;
@@ -60,14 +60,14 @@ static int read_number(PyObject *object, int type, ParallelCall *call) {
         call->number.wide = value;
     } else {
         call->number.narrow = (float)value;
-        if (isfinite(value) && !isfinite(call->number.narrow)) return 0; /* it overflows, and NumPy says so */
+        if (isfinite(value) && !isfinite(call->number.narrow)) return 0; /* overflow: NumPy warns */
     }
     call->args[1] = (char *)&call->number;
     call->strides[1] = 0;
     return 1;
 }
 
-/* Whether threads can share the call. */
+/* Fill `call` if threads can share the call, else return 0. */
 static int read_call_key(ParallelUfunc *self, PyObject *const *args, ParallelCall *call) {
     PyArrayObject *first = (PyArrayObject *)args[0], *second;
     int type;
@@ -112,7 +112,7 @@ static PyObject *parallel_ufunc_call(PyObject *object, PyObject *const *args, si
     return PyObject_Vectorcall((PyObject *)self->ufunc, args, nargsf, kwnames);
 }
 
-/* The loop whose operands and result all have one type; without an address where there is none. */
+/* Return the loop for operands and results of one type; fn is NULL if the ufunc has none. */
 static Loop loop_of(const PyUFuncObject *ufunc, int type) {
     Loop loop = {NULL, NULL};
     int i, k;

@@ -102,8 +102,8 @@ static PyObject *vars_of(PyObject *call) {
     return used;
 }
 
-/* live_calls(calls, needed, may_raise, operands_if_needed) -> [(call, Vars among its arguments)] of the calls that the Vars in the set `needed` depend on, last first.
-   may_raise: ufuncs that Python looks at; operands_if_needed(call): the Vars of another call, or None if nothing needs it. */
+/* live_calls(calls, needed, may_raise, operands_if_needed) -> [(call, Vars among its arguments)] of the calls that the Vars in the set `needed`
+   depend on, last first. may_raise: ufuncs that Python handles; operands_if_needed(call): the Vars of another call, or None if nothing needs it. */
 static PyObject *live_calls(PyObject *module, PyObject *args) {
     PyObject *calls, *needed, *may_raise, *python, *live;
     Py_ssize_t i, k;
@@ -185,7 +185,7 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
     left = PyList_New(0);
     seen = PyDict_New();
     for (i = 0; left != NULL && seen != NULL && i < PyList_GET_SIZE(live); i++) {
-        PyObject *pair = Py_NewRef(PyList_GET_ITEM(live, i)), *call = PyTuple_GET_ITEM(pair, 0), *used = PyTuple_GET_ITEM(pair, 1), *key, *known;
+        PyObject *pair = Py_NewRef(PyList_GET_ITEM(live, i)), *call = PyTuple_GET_ITEM(pair, 0), *used = PyTuple_GET_ITEM(pair, 1), *key, *previous;
         int needless, constant = is_simple(call) ? all_in(constants, used) : 1;
         if (constant) {
             PyObject *found = constant < 0 ? NULL : PyObject_CallFunctionObjArgs(python, call, used, NULL);
@@ -193,10 +193,10 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
             Py_XDECREF(found);
         } else {
             key = value_key(call, same);
-            known = key == NULL ? NULL : PyDict_GetItemWithError(seen, key);
-            needless = PyErr_Occurred() ? -1 : known != NULL;
+            previous = key == NULL ? NULL : PyDict_GetItemWithError(seen, key);
+            needless = PyErr_Occurred() ? -1 : previous != NULL;
             if (needless == 0 && PyDict_SetItem(seen, key, PyTuple_GET_ITEM(SLOT(call, call_results), 0)) < 0) needless = -1;
-            if (needless == 1 && PyDict_SetItem(same, PyTuple_GET_ITEM(SLOT(call, call_results), 0), known) < 0) needless = -1;
+            if (needless == 1 && PyDict_SetItem(same, PyTuple_GET_ITEM(SLOT(call, call_results), 0), previous) < 0) needless = -1;
             merged += needless == 1;
             Py_XDECREF(key);
         }
@@ -242,7 +242,7 @@ static int append_number(PyObject *list, Py_ssize_t value) {
 
 /* Append a call to the lists: 1 done, 0 nothing was changed and Python must do it, -1 error. */
 static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *used, PyObject *layout) {
-    PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *known, *slot;
+    PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *previous, *slot;
     Py_ssize_t i, n = PyTuple_GET_SIZE(args), k = 0, nused = PyList_GET_SIZE(used), count = PyList_GET_SIZE(lists->root);
     PyObject *operands[MAX_UFUNC_ARGS];
     int done = 0;
@@ -273,8 +273,8 @@ static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObje
     signature = PyErr_Occurred() ? NULL : Py_XNewRef(PyDict_GetItemWithError(lists->keys, key));
     if (values == NULL || signature == NULL) goto end;
     pair = PyTuple_Pack(2, signature, values);
-    known = pair == NULL ? NULL : PyDict_GetItemWithError(lists->templates, pair);
-    if (known == NULL) goto end;
+    previous = pair == NULL ? NULL : PyDict_GetItemWithError(lists->templates, pair);
+    if (previous == NULL) goto end;
     done = append_number(lists->index, PyList_GET_SIZE(lists->position)) < 0 || append_number(lists->position, at) < 0 || append_number(lists->counts, nused) < 0 ? -1 : 1;
     for (i = 0; i < nused && done == 1; i++) {
         if (PyList_Append(lists->operands, operands[i]) < 0) done = -1;

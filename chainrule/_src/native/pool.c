@@ -1,7 +1,7 @@
-/* A small pool of threads that share the parts of one step.
+/* A thread pool for parallel_for.
 
-   The thread that calls does its share; the others are there to help, and nothing waits for one that has not come yet.
-   So a pool that is busy, or that a fork left behind, costs speed and nothing else. Threads never touch Python. */
+   The calling thread runs ranges of the job, too. Helpers join if they are free, and the calling thread never waits for a helper that has
+   not joined. A pool that is busy, or was lost in a fork, costs speed only. Helpers never use Python. */
 
 #include "loops.h"
 
@@ -26,9 +26,9 @@ int parallel_for(RangeFunction function, const void *context, npy_intp count, do
 #include <stdlib.h>
 
 #define MAX_THREADS 64
-/* how often a thread looks for work before it sleeps: some ten microseconds */
+/* number of polls before an idle helper sleeps, about ten microseconds */
 #define MAX_SPINS 1000
-/* element operations, some twenty microseconds, for which a thread is woken */
+/* number of element operations, about twenty microseconds, that is worth waking a thread */
 #define WORK_PER_THREAD 65536
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -39,27 +39,27 @@ int parallel_for(RangeFunction function, const void *context, npy_intp count, do
 #define RELAX() ((void)0)
 #endif
 
-#define LOAD(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
-#define STORE(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELEASE)
+#define LOAD(variable) __atomic_load_n(&(variable), __ATOMIC_ACQUIRE)
+#define STORE(variable, value) __atomic_store_n(&(variable), value, __ATOMIC_RELEASE)
 
 typedef struct {
     RangeFunction function;
     const void *context;
-    npy_intp count, chunk, next; /* parts; how many a thread takes at a time; the first that nobody has taken */
+    npy_intp count, chunk, next; /* count: number of items; chunk: items that a thread takes at a time; next: the first item that is not taken */
     npy_intp scratch_bytes;
-    fenv_t fenv; /* rounding and flushing of the calling thread */
-    int exceptions;   /* floating-point exceptions of the helpers */
+    fenv_t fenv;    /* rounding mode and flush-to-zero of the calling thread */
+    int exceptions; /* floating-point exceptions of the helpers */
 } Job;
 
 static struct {
-    pthread_mutex_t busy; /* held by the thread whose job it is */
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t busy; /* held by the thread that owns the current job */
+    pthread_mutex_t lock; /* protects the fields below */
     pthread_cond_t wake;
-    Job *job;       /* NULL: nothing to join */
-    int open_seats;      /* how many helpers may still join it */
-    unsigned generation; /* counts jobs; read without the lock by threads that look for work */
-    int active_helpers;    /* helpers inside the job; always changed atomically, as helpers leave without the lock */
-    int nhelpers;    /* helpers there are */
+    Job *job;            /* NULL: no job to join */
+    int open_seats;      /* number of helpers that may still join */
+    unsigned generation; /* counts jobs; idle helpers read it without the lock */
+    int active_helpers;  /* helpers inside the job; atomic, because helpers leave without the lock */
+    int nhelpers;        /* number of helper threads */
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0, 0, 0};
 
 static int threads_wanted = 1;
@@ -68,7 +68,7 @@ int get_threads(void) { return LOAD(threads_wanted); }
 
 void set_threads(int count) { STORE(threads_wanted, count < 1 ? 1 : count < MAX_THREADS ? count : MAX_THREADS); }
 
-/* Take parts of a job until none is left. */
+/* Run chunks of a job until none is left. */
 static void run_chunks(Job *job, char *scratch) {
     for (;;) {
         npy_intp first = __atomic_fetch_add(&job->next, job->chunk, __ATOMIC_RELAXED);
@@ -77,7 +77,7 @@ static void run_chunks(Job *job, char *scratch) {
     }
 }
 
-/* What a helper does with a job that it has joined. */
+/* Run chunks of a joined job in a helper thread, which has its own scratch memory. */
 static void run_as_helper(Job *job, char **scratch, npy_intp *bytes) {
     if (job->scratch_bytes > *bytes) {
         void *memory = NULL;
@@ -117,7 +117,7 @@ static void *helper(void *unused) {
     return NULL;
 }
 
-/* In the child of a fork there are no helpers, and the locks may be anybody's. */
+/* Reset the pool in the child of a fork, which has no helpers. Another thread may have held the locks. */
 static void reset_after_fork(void) {
     pthread_mutex_init(&pool.busy, NULL);
     pthread_mutex_init(&pool.lock, NULL);
@@ -126,7 +126,7 @@ static void reset_after_fork(void) {
     pool.generation = pool.active_helpers = pool.nhelpers = 0;
 }
 
-/* Have `count` helpers, or as many as the system gives. Called by the holder of pool.busy. */
+/* Start helpers until there are `count`, or as many as the system allows. The caller holds pool.busy. */
 static void start_helpers(int count) {
     static int registered;
     sigset_t all, before;
@@ -134,7 +134,7 @@ static void start_helpers(int count) {
     if (pool.nhelpers >= count) return;
     if (!registered) registered = pthread_atfork(NULL, NULL, reset_after_fork) == 0;
     if (!registered) return;
-    sigfillset(&all); /* signals are the main thread's */
+    sigfillset(&all); /* the main thread handles all signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool.nhelpers < count && pthread_create(&thread, NULL, helper, NULL) == 0) {
         pthread_detach(thread);
@@ -152,7 +152,7 @@ static void publish(Job *job, int open_seats) {
     while (open_seats-- > 0) pthread_cond_signal(&pool.wake);
 }
 
-/* No helper can join any more; wait for those that are inside. */
+/* Close the job for new helpers, and wait for those that are inside. */
 static void withdraw(void) {
     int spins = 0;
     pthread_mutex_lock(&pool.lock);

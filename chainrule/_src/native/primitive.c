@@ -1,7 +1,7 @@
-/* A row of the table: recording it, and its rules.
+/* Op, the C form of a Primitive (rules/primitive.py): computes values, records nodes, and runs VJP rules.
 
-   A rule is Python's. When it is first needed, rules/programs.py runs it on stand-ins and notes the ufuncs that it calls; if the
-   program of their loops gives the same bits as the rule on samples, it runs from then on in the rule's place. */
+   Rules are Python functions. At first use, rules/programs.py calls a rule with symbolic arrays and records the ufuncs that it calls. If the
+   program of their kernels gives the bits of the rule on samples, it replaces the rule from then on. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -11,12 +11,13 @@
 
 #define MAX_VARIANTS 48
 
-/* The rule for one operand, or the value, on inputs of one kind. A rule's inputs are the cotangent and the saved values, a value's the
-   operands; then come the numbers among the parameters. */
+/* The program of a VJP rule (for one operand), or of the value, for inputs of one kind. The inputs of a rule are the cotangent and the saved
+   values, those of a value the operands. The numbers among the parameters follow. */
 struct Variant {
-    int operand, kind, broadcast, recorded, usable; /* operand: -1 for the value; usable: 0 where Python has to */
-    int masks;                                      /* bits of the inputs that are masks */
-    PyObject *numbers;                              /* for each input that is a number, that; or None for any; False for an array. NULL where none is a number */
+    int operand, kind, broadcast, recorded, usable; /* operand: -1 for the value; usable: 0 if Python must compute it */
+    int masks;                                      /* bits of the inputs that are bool */
+    /* for each input: the number that the program is for, None for any number, False for an array; NULL if no input is a number */
+    PyObject *numbers;
     PyObject *params;
     Program program;
 };
@@ -30,14 +31,14 @@ static PyTypeObject *op_type;
 static PyObject *make_op, *trace_value, *trace_rule, *python_unbroadcast, *operations;
 
 Op *op_of(PyObject *prim) {
-    PyObject *op, *made;
+    PyObject *op, *output;
     if (!PyObject_TypeCheck(prim, core.primitive)) return NULL;
     op = SLOT(prim, core.prim_op);
     if (op == NULL) {
-        made = PyObject_CallOneArg(make_op, prim);
-        if (made == NULL) return NULL;
-        if (SLOT(prim, core.prim_op) == NULL) SLOT(prim, core.prim_op) = Py_NewRef(made);
-        Py_DECREF(made);
+        output = PyObject_CallOneArg(make_op, prim);
+        if (output == NULL) return NULL;
+        if (SLOT(prim, core.prim_op) == NULL) SLOT(prim, core.prim_op) = Py_NewRef(output);
+        Py_DECREF(output);
         op = SLOT(prim, core.prim_op);
     }
     return Py_TYPE(op) == op_type ? (Op *)Py_NewRef(op) : NULL;
@@ -52,13 +53,13 @@ int all_axes(PyObject *params, int ndim) {
     if (axis == NULL && ((axis = PyUnicode_InternFromString("axis")) == NULL || (keepdims = PyUnicode_InternFromString("keepdims")) == NULL)) return -1;
     axes = PyDict_GetItemWithError(params, axis);
     if (axes == NULL || !PyTuple_CheckExact(axes) || PyTuple_GET_SIZE(axes) != ndim || PyDict_GetItemWithError(params, keepdims) != Py_False) return PyErr_Occurred() ? -1 : 0;
-    for (i = 0; i < ndim; i++) { /* in order, as they are written where all are meant */
+    for (i = 0; i < ndim; i++) { /* in order, as written for all axes */
         if (!PyLong_CheckExact(PyTuple_GET_ITEM(axes, i)) || PyLong_AsLong(PyTuple_GET_ITEM(axes, i)) != i - ndim) return 0;
     }
     return 1;
 }
 
-static PyObject *divide_by(PyObject *x, npy_intp n) { /* takes over x */
+static PyObject *divide_by(PyObject *x, npy_intp n) { /* steals x */
     static Function divide;
     PyObject *operands[2], *result;
     if (x == NULL) return NULL;
@@ -76,18 +77,18 @@ static PyObject *divide_by(PyObject *x, npy_intp n) { /* takes over x */
     return result;
 }
 
-/* What NumPy made; it does not always say that there was no memory. */
+/* Return a result of NumPy. Set MemoryError if it is NULL without an error. */
 static PyObject *checked_array(PyObject *array) {
     if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
     return array;
 }
 
-/* x @ y as rows.contract has it, for matrices, vectors, or stacks of as many */
+/* x @ y for matrices, vectors, or stacks of them, as rules.contract computes it */
 static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y}, *token, *result;
     if (PyArray_NDIM((PyArrayObject *)x) != op->product_ndims / 10 || PyArray_NDIM((PyArrayObject *)y) != op->product_ndims % 10) return as_array(call_in_error_state(op->value.value, both, 2, NULL));
     if (in_sweep()) return enter_pass_error_state() < 0 ? NULL : as_array(checked_array(PyArray_MatrixProduct2(x, y, NULL)));
-    if (enter_error_state(&token) < 0) return NULL; /* a function of ours may have called */
+    if (enter_error_state(&token) < 0) return NULL; /* the caller may be a function of this package */
     result = as_array(checked_array(PyArray_MatrixProduct2(x, y, NULL)));
     leave_error_state(token);
     return result;
@@ -95,7 +96,7 @@ static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
 
 static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
 
-/* Add inputs to those that are known; 0 where they are too many, or no arrays of one kind, masks and numbers. */
+/* Append inputs; 0 if there are too many, or if they are not arrays of one dtype, bool arrays and numbers. */
 static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
     Py_ssize_t i;
     for (i = 0; i < n; i++) {
@@ -130,7 +131,7 @@ static int add_parameters(Inputs *inputs, PyObject *params) {
     return 1;
 }
 
-/* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
+/* Compute a value that is not a ufunc by its program. NULL without an error: slow path. */
 static PyObject *value_by_program(Op *op, PyObject *const *raw, int n, PyObject *params) {
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     const Program *program = NULL;
@@ -157,7 +158,7 @@ static PyObject *reduce_axes(Op *op, PyObject *x, PyObject *params) {
     return NULL;
 }
 
-/* What the row's value is; a Python number may be among the operands. */
+/* Compute the value of an op. Operands may be Python numbers. */
 PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params) {
     if (op->reduction && n == 1) {
         int all = all_axes(params, PyArray_NDIM((PyArrayObject *)raw[0]));
@@ -183,7 +184,7 @@ PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params) {
 PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
     PyObject *saved;
     int i, k, needed = 0;
-    if (op->nsaves == 0) return Py_NewRef(core.nothing);
+    if (op->nsaves == 0) return Py_NewRef(core.empty_tuple);
     for (k = 0; k < n; k++) needed |= (edges[k] != Py_None) << k;
     saved = PyTuple_New(op->nsaves);
     for (i = 0; saved != NULL && i < op->nsaves; i++) {
@@ -193,7 +194,7 @@ PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, i
     return saved;
 }
 
-/* As core.dispatch._in_avals. */
+/* As tape.dispatch._in_avals. */
 PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result) {
     PyArrayObject *out = (PyArrayObject *)result;
     PyObject *avals;
@@ -210,7 +211,7 @@ PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result) 
     if (n == 1 && PyArray_CheckExact(raw[0])) return aval_tuple_of(raw[0]);
     avals = PyTuple_New(n);
     for (i = 0; avals != NULL && i < n; i++) {
-        PyObject *aval = PyArray_CheckExact(raw[i]) ? aval_of(raw[i]) : PyTuple_Pack(2, core.nothing, (PyObject *)PyArray_DESCR(out));
+        PyObject *aval = PyArray_CheckExact(raw[i]) ? aval_of(raw[i]) : PyTuple_Pack(2, core.empty_tuple, (PyObject *)PyArray_DESCR(out));
         if (aval == NULL) Py_CLEAR(avals);
         else PyTuple_SET_ITEM(avals, i, aval);
     }
@@ -224,24 +225,24 @@ int is_constant(PyObject *x) {
     return kind_of(x) >= 0 || PyArray_ISBOOL((PyArrayObject *)x) || (PyArray_ISINTEGER((PyArrayObject *)x) && PyArray_ISNOTSWAPPED((PyArrayObject *)x));
 }
 
-/* Arrays among what is saved that are operands themselves, by core.versions.protected: `plain`, bits of the operands. */
+/* Replace plain operands among the saved values by copies, as tape.versions.protected does. `plain`: bits of the operands. */
 int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
     Py_ssize_t i, k;
     for (i = 0; saved != NULL && i < PyTuple_GET_SIZE(saved); i++) {
-        PyObject *value = PyTuple_GET_ITEM(saved, i), *kept;
+        PyObject *value = PyTuple_GET_ITEM(saved, i), *copy;
         for (k = 0; k < n && !(plain >> k & 1 && raw[k] == value); k++) {}
         if (k == n) continue;
-        if (PyArray_NBYTES((PyArrayObject *)value) <= COPIED && PyArray_ISCARRAY((PyArrayObject *)value)) kept = checked_array(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
-        else kept = PyObject_CallOneArg(python_protected, value);
-        if (kept == NULL) return -1;
-        PyTuple_SET_ITEM(saved, i, kept);
+        if (PyArray_NBYTES((PyArrayObject *)value) <= COPIED && PyArray_ISCARRAY((PyArrayObject *)value)) copy = checked_array(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
+        else copy = PyObject_CallOneArg(python_protected, value);
+        if (copy == NULL) return -1;
+        PyTuple_SET_ITEM(saved, i, copy);
         Py_DECREF(value);
     }
     return 0;
 }
 
 static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location) {
-    PyObject *raw[MAX_OP_OPERANDS], *edges[MAX_OP_OPERANDS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
+    PyObject *raw[MAX_OP_OPERANDS], *edges[MAX_OP_OPERANDS], *output = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
     Py_ssize_t i;
     int recorded = 0, arrays = 0, constants = 0;
     for (i = 0; i < n; i++) {
@@ -263,15 +264,15 @@ static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssi
     if (arrays == 0 || (constants && (!recorded || mode != RECORDS || !op->records)) || (op->variadic ? arrays < n : n != op->nin)) return NULL;
     pullback = SLOT(prim, core.prim_pullback);
     if (pullback == NULL) return NULL;
-    for (i = 0; i < n; i++) { /* they are ours while others may run */
+    for (i = 0; i < n; i++) { /* held while other code may run */
         Py_INCREF(raw[i]);
         Py_INCREF(edges[i]);
     }
     Py_INCREF(pullback);
     out = out == NULL ? op_value(op, raw, (int)n, params) : Py_NewRef(out);
     if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !op->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
-        made = unrecorded_result(Py_NewRef(out), prim, args, n, mode, location);
-        if (made != NULL && op->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+        output = unrecorded_result(Py_NewRef(out), prim, args, n, mode, location);
+        if (output != NULL && op->view && views && view_of(output, args[0], prim, params, mode) < 0) Py_CLEAR(output);
     } else if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
         edge_tuple = PyTuple_New(n);
         for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
@@ -279,8 +280,8 @@ static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssi
         if (constants && protect(saved, raw, constants, n) < 0) Py_CLEAR(saved);
         avals = avals_of(op, raw, (int)n, out);
         node = new_node(prim, pullback, params, edge_tuple, saved, avals, location);
-        made = new_tensor(Py_NewRef(out), node, NULL);
-        if (made != NULL && op->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+        output = new_tensor(Py_NewRef(out), node, NULL);
+        if (output != NULL && op->view && views && view_of(output, args[0], prim, params, mode) < 0) Py_CLEAR(output);
     }
     Py_XDECREF(out);
     Py_DECREF(pullback);
@@ -288,19 +289,19 @@ static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssi
         Py_DECREF(raw[i]);
         Py_DECREF(edges[i]);
     }
-    return made;
+    return output;
 }
 
 PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location) {
-    Op *op = n < 1 || n > MAX_OP_OPERANDS || mode < RECORDS ? NULL : op_of(prim); /* first, as it may run Python */
-    PyObject *made = op == NULL ? NULL : record_op(op, prim, args, n, params, out, views, mode, location);
+    Op *op = n < 1 || n > MAX_OP_OPERANDS || mode < RECORDS ? NULL : op_of(prim); /* first, because it may run Python */
+    PyObject *output = op == NULL ? NULL : record_op(op, prim, args, n, params, out, views, mode, location);
     Py_XDECREF(op);
-    return made;
+    return output;
 }
 
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, SourceLocation location) { return record_as(prim, args, n, params, out, 1, mode, location); }
 
-/* ---- rules */
+/* ---- VJP rules */
 
 static int is_same_number(PyObject *x, PyObject *y) {
     if (x == y) return 1;
@@ -308,20 +309,20 @@ static int is_same_number(PyObject *x, PyObject *y) {
     return !PyFloat_CheckExact(x) || signbit(PyFloat_AS_DOUBLE(x)) == signbit(PyFloat_AS_DOUBLE(y));
 }
 
-/* Whether the numbers among inputs are those that a variant is for. */
+/* Whether the numbers among the inputs are those of a variant. */
 static int numbers_agree(PyObject *numbers, const Inputs *inputs) {
     int i;
     if (numbers == NULL) return 1;
     if (PyTuple_GET_SIZE(numbers) != inputs->count) return 0;
     for (i = 0; i < inputs->count; i++) {
-        PyObject *known = PyTuple_GET_ITEM(numbers, i);
-        if (is_number(inputs->values[i]) != (known != Py_False)) return 0;
-        if (known != Py_False && known != Py_None && !is_same_number(known, inputs->values[i])) return 0;
+        PyObject *expected = PyTuple_GET_ITEM(numbers, i);
+        if (is_number(inputs->values[i]) != (expected != Py_False)) return 0;
+        if (expected != Py_False && expected != Py_None && !is_same_number(expected, inputs->values[i])) return 0;
     }
     return 1;
 }
 
-/* Whether two dicts have the same parameters, apart from numbers, which are inputs. -1 error */
+/* Whether two dicts have the same parameters, except for numbers, which are inputs. -1 error */
 static int parameters_agree(PyObject *x, PyObject *y) {
     Py_ssize_t position = 0;
     PyObject *name, *value, *other;
@@ -336,7 +337,7 @@ static int parameters_agree(PyObject *x, PyObject *y) {
     return 1;
 }
 
-/* For each input itself if it is a number, else False: what a variant is traced with. */
+/* For each input the number, or False for an array. */
 static PyObject *numbers_of(const Inputs *inputs) {
     PyObject *numbers = PyTuple_New(inputs->count);
     int i;
@@ -347,19 +348,19 @@ static PyObject *numbers_of(const Inputs *inputs) {
 static Variant *add_variant(Op *op) {
     Variant *variant, **more = PyMem_Realloc(op->variants, sizeof(Variant *) * (size_t)(op->nvariants + 1));
     if (more != NULL) op->variants = more;
-    variant = more == NULL ? NULL : PyMem_Calloc(1, sizeof(Variant)); /* each by itself: one may be running while others are added */
+    variant = more == NULL ? NULL : PyMem_Calloc(1, sizeof(Variant)); /* allocated one by one: a program may run while variants are added */
     if (variant == NULL) PyErr_NoMemory();
     else op->variants[op->nvariants++] = variant;
     return variant;
 }
 
-/* Trace the rule for an operand, or the value. */
+/* Trace the VJP rule for an operand, or the value. */
 static PyObject *trace(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
     if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", op->prim, inputs->kind, numbers, inputs->masks, params);
     return PyObject_CallFunction(trace_rule, "OiiiiOiO", op->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
 }
 
-/* The program for an operand, or the value, borrowed; NULL without an error where Python has to do it. */
+/* Borrow the program for an operand, or for the value. NULL without an error: slow path. */
 static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
     PyObject *numbers, *traced, *program, *which;
     Variant *variant;
@@ -374,7 +375,7 @@ static const Program *find_program(Op *op, int operand, const Inputs *inputs, in
     if (op->nvariants == MAX_VARIANTS) return NULL;
     numbers = numbers_of(inputs);
     traced = numbers == NULL ? NULL : trace(op, operand, inputs, broadcast, recorded, numbers, params);
-    variant = traced == NULL || op->nvariants == MAX_VARIANTS ? NULL : add_variant(op); /* other code ran meanwhile */
+    variant = traced == NULL || op->nvariants == MAX_VARIANTS ? NULL : add_variant(op); /* tracing ran other code */
     if (variant != NULL) {
         variant->operand = operand;
         variant->kind = inputs->kind;
@@ -385,7 +386,7 @@ static const Program *find_program(Op *op, int operand, const Inputs *inputs, in
         if (inputs->numbers) variant->numbers = Py_NewRef(numbers);
     }
     if (variant != NULL && traced != Py_None && PyArg_ParseTuple(traced, "OO", &which, &program) && fill_program(&variant->program, program, inputs->kind, inputs->masks, operations) >= 0) {
-        if (variant->numbers != NULL && PyTuple_CheckExact(which)) Py_SETREF(variant->numbers, Py_NewRef(which)); /* which it is for */
+        if (variant->numbers != NULL && PyTuple_CheckExact(which)) Py_SETREF(variant->numbers, Py_NewRef(which)); /* the numbers that the program is for */
         variant->usable = 1;
         for (i = 0; recorded && i < variant->program.nsteps; i++) {
             if (variant->program.steps[i].operation == NULL || !is_operation(variant->program.steps[i].operation)) variant->usable = 0;
@@ -396,7 +397,7 @@ static const Program *find_program(Op *op, int operand, const Inputs *inputs, in
     return variant != NULL && variant->usable && !PyErr_Occurred() ? &variant->program : NULL;
 }
 
-/* Takes over g. See rows.rules.unbroadcast. */
+/* Steals g. As rules.rules.unbroadcast. */
 static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0), *dtype = PyTuple_GET_ITEM(aval, 1), *result;
     PyArrayObject *array = (PyArrayObject *)g;
@@ -433,7 +434,7 @@ static int product_rule(Op *op, PyObject *g, PyObject *saved, PyObject *edges, P
     return 1;
 }
 
-/* The cotangent of a sum over everything: a number at every place. Of a mean: divided by how many there are. */
+/* The VJP of a sum over all axes broadcasts the cotangent. The VJP of a mean divides it first. */
 static int total_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
     PyObject *aval, *shape, *number;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0}, n = 1;
@@ -458,12 +459,12 @@ static int total_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, Py
         Py_DECREF(number);
         return -1;
     }
-    if (PyArray_SetBaseObject((PyArrayObject *)grads[0], number) == 0) return 1; /* which took over the number */
+    if (PyArray_SetBaseObject((PyArrayObject *)grads[0], number) == 0) return 1; /* SetBaseObject stole the reference */
     Py_CLEAR(grads[0]);
     return -1;
 }
 
-/* The cotangent of a sum or mean over some axes. */
+/* The VJP of a sum or mean over some axes. */
 static int axes_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
     PyObject *each = Py_NewRef(g);
     if (kind_of(g) < 0 || !PyTuple_CheckExact(avals) || !PyArray_ISCARRAY_RO((PyArrayObject *)g) || PyArray_SIZE((PyArrayObject *)g) > DIRECT_MOST) {
@@ -471,7 +472,7 @@ static int axes_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyO
         return 0;
     }
     grads[0] = broadcast_axes(each, PyTuple_GET_ITEM(avals, 0), params);
-    if (grads[0] != NULL && op->reduction == MEAN) { /* now that it is known to be for us: this may warn */
+    if (grads[0] != NULL && op->reduction == MEAN) { /* only now, because the division may warn, and must not be repeated by Python */
         npy_intp n = PyArray_SIZE((PyArrayObject *)grads[0]) / PyArray_SIZE((PyArrayObject *)g);
         Py_CLEAR(grads[0]);
         each = divide_by(each, n);
@@ -497,13 +498,13 @@ static int run_programs(Op *op, PyObject *avals, PyObject *params, PyObject *g, 
         if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
     }
     drop_inputs(&inputs);
-    for (i = 0; i < n && done == 1 && avals != Py_None; i++) { /* now that nothing is left to Python any more: this may warn */
+    for (i = 0; i < n && done == 1 && avals != Py_None; i++) { /* only now, because these sums may warn, and must not be repeated by Python */
         if (grads[i] != NULL && (grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i))) == NULL) done = -1;
     }
     return done;
 }
 
-/* Run the rule of a row. The caller releases `grads`, also after a failure. */
+/* Run the VJP rules of an op. The caller releases `grads`, also after a failure. */
 static int run_op_rule(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
     if (!PyDict_CheckExact(params)) return 0;
@@ -583,7 +584,7 @@ int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *sa
     return done;
 }
 
-/* Whether each step is an operation on tensors, with the number last if there is one. */
+/* Whether each step is an operation on tensors, with at most one number. */
 static int is_recordable(const Program *program, PyObject *const *inputs, int ninputs) {
     int i, k, numbers[2];
     if (program->reads >> ninputs) return 0;
@@ -599,7 +600,7 @@ static int is_recordable(const Program *program, PyObject *const *inputs, int ni
     return 1;
 }
 
-/* Run a program on tensors, each step as the operation that records it. `values` has the inputs. */
+/* Run a program on tensors: each step calls the operation that records it. `values` has the inputs. */
 static PyObject *record_program(const Program *program, PyObject **values, SourceLocation location) {
     PyObject *result = NULL;
     int k, done;
@@ -607,18 +608,18 @@ static PyObject *record_program(const Program *program, PyObject **values, Sourc
     for (k = 0; k < program->nconstants; k++) values[INPUTS + k] = program->numbers[k];
     for (done = 0; done < program->nsteps; done++) {
         const Step *step = &program->steps[done];
-        PyObject *operands[2], *operation = step->operation, *made;
+        PyObject *operands[2], *operation = step->operation, *output;
         for (k = 0; k < step->nin; k++) operands[k] = values[step->operands[k]];
-        if (step->nin == 2 && is_number(operands[0])) { /* what belongs to a tensor has it first */
+        if (step->nin == 2 && is_number(operands[0])) { /* operations take the tensor first */
             PyObject *number = operands[0];
             operation = step->reflected;
             operands[0] = operands[1];
             operands[1] = number;
         }
-        made = operate(operation, operands, step->nin, location);
-        if (made == NULL && !PyErr_Occurred()) made = call_in_error_state(operation, operands, (size_t)step->nin, NULL);
-        values[INPUTS + CONSTANTS + done] = made;
-        if (made == NULL) goto end;
+        output = operate(operation, operands, step->nin, location);
+        if (output == NULL && !PyErr_Occurred()) output = call_in_error_state(operation, operands, (size_t)step->nin, NULL);
+        values[INPUTS + CONSTANTS + done] = output;
+        if (output == NULL) goto end;
     }
     result = Py_NewRef(values[program->result]);
 end:
@@ -626,8 +627,8 @@ end:
     return result;
 }
 
-/* Make tensors of saved values, as engine.saved_tensors: 1 done, 0 Python has to do it, -1 error. save_from: the number of the operand
-   that was saved, or -1 for the result. */
+/* Make tensors of saved values, as engine.saved_tensors. 1 done, 0 slow path, -1 error. save_from: the index of the saved operand, or -1 for
+   the result. */
 static int saved_tensors(PyObject *node, PyObject *edges, PyObject *saved, PyObject *save_from, PyObject **tensors) {
     Py_ssize_t i;
     for (i = 0; i < PyTuple_GET_SIZE(saved); i++) {
@@ -657,7 +658,7 @@ static int record_programs(Op *op, PyObject *node, PyObject *node_edges, PyObjec
         programs[i] = find_program(op, (int)i, &inputs, 0, 1, core.no_params);
         if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + op->nsaves)) done = PyErr_Occurred() ? -1 : 0;
     }
-    for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
+    for (i = 0; i < n && done == 1; i++) { /* only now, because the operations may warn, and must not be repeated by Python */
         if (programs[i] != NULL && (grads[i] = record_program(programs[i], values, location)) == NULL) done = -1;
     }
     clear_grads(tensors, MAX_SAVED);
@@ -689,8 +690,8 @@ int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
 
 /* ---- the type */
 
-/* Row(prim, value, noperands, saves, records, elementwise, variadic, needs_avals, view, reduction, product);
-   saves: (operand or -1 for the result, bits of the operands whose rules read it) each */
+/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0); operands: their
+   number; saves: for each saved value (operand or -1 for the result, bits of the operands whose VJP rules read it) */
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
     PyObject *prim, *value, *saves;
@@ -736,7 +737,7 @@ static int op_traverse(PyObject *object, visitproc visit, void *arg) {
     int i, k;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->prim);
-    for (i = 0; i < self->nvariants; i++) { /* cleared with the row only: their programs may be running */
+    for (i = 0; i < self->nvariants; i++) { /* not in op_clear: their programs may be running */
         Py_VISIT(self->variants[i]->numbers);
         Py_VISIT(self->variants[i]->params);
         for (k = 0; k < self->variants[i]->program.nsteps; k++) {
@@ -784,7 +785,7 @@ static PyObject *op_programs(PyObject *object, void *unused) {
     return Py_BuildValue("(ii)", usable, rules);
 }
 
-/* For float and double: 1 if the value is a program, -1 if it is called, 0 if it was not asked for. */
+/* For float and double: 1 if the value runs as a program, -1 if it is called, 0 if it was not traced yet. */
 static PyObject *op_value_states(PyObject *object, void *unused) {
     Op *self = (Op *)object;
     int i, states[2] = {0, 0};
@@ -828,7 +829,7 @@ PyType_Spec op_spec = {"chainrule._src.native._loops.Op", sizeof(Op), 0, Py_TPFL
 
 static PyObject *python_bind, *python_record_unary, *value_name;
 
-/* The value of a row where all operands are arrays and numbers, outside of all modes; NULL without an error where they are others. */
+/* Compute the value of an op if all operands are arrays and numbers, and no mode is active. NULL without an error: slow path. */
 static PyObject *value_of_constants(PyObject *prim, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
     PyObject *value, *result;
     Py_ssize_t i;
@@ -843,17 +844,17 @@ static PyObject *value_of_constants(PyObject *prim, PyObject *const *operands, P
     return result;
 }
 
-/* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in core.dispatch */
+/* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in tape.dispatch */
 static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? current_mode() : SLOW_PATH;
     if (mode != SLOW_PATH) {
-        PyObject *operands = PySequence_Tuple(args[1]), *made = NULL;
+        PyObject *operands = PySequence_Tuple(args[1]), *output = NULL;
         Py_ssize_t n = operands == NULL ? 0 : PyTuple_GET_SIZE(operands);
-        if (operands != NULL && mode >= 0) made = record(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], NULL, mode, current_frame);
-        if (operands != NULL && made == NULL && !PyErr_Occurred()) made = value_of_constants(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2]);
+        if (operands != NULL && mode >= 0) output = record(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], NULL, mode, current_frame);
+        if (operands != NULL && output == NULL && !PyErr_Occurred()) output = value_of_constants(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2]);
         Py_XDECREF(operands);
-        if (made != NULL || PyErr_Occurred()) return made;
+        if (output != NULL || PyErr_Occurred()) return output;
     }
     return call_in_error_state(python_bind, args, (size_t)nargs, NULL);
 }
@@ -862,13 +863,13 @@ static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_
     (void)module;
     int mode = (nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) ? current_mode() : SLOW_PATH;
     if (mode != SLOW_PATH) {
-        PyObject *made = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, current_frame);
-        if (made != NULL || PyErr_Occurred()) return made;
+        PyObject *output = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, current_frame);
+        if (output != NULL || PyErr_Occurred()) return output;
     }
     return call_in_error_state(python_record_unary, args, (size_t)nargs, NULL);
 }
 
-/* recorders(bind, record_unary): the Python functions that are left the cases that are not ordinary */
+/* connect_dispatch(bind, record_unary): set the Python functions for the slow path */
 static PyObject *connect_dispatch(PyObject *module, PyObject *args) {
     PyObject *both, *unary;
     (void)module;
@@ -886,12 +887,12 @@ PyMethodDef op_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int connect_ops(PyObject *op, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known, PyObject *guarded) {
-    python_protected = guarded;
-    make_op = op;
+int connect_ops(PyObject *make, PyObject *value, PyObject *rule, PyObject *unbroadcast_function, PyObject *operation_table, PyObject *protected_function) {
+    python_protected = protected_function;
+    make_op = make;
     trace_value = value;
     trace_rule = rule;
-    python_unbroadcast = undo;
-    operations = known;
+    python_unbroadcast = unbroadcast_function;
+    operations = operation_table;
     return 0;
 }

@@ -1,5 +1,6 @@
-/* Rows that move elements or add them up: sums and means over neighbouring axes, and arrays joined along an axis, with their rules.
-   What they give has the bits of NumPy's calls in rules/sums.py and table/shape.py: the same loops in the same order. */
+/* Ops that reduce or join: sums and means over adjacent axes, and arrays joined along an axis, with their VJP rules. primitive.c calls them.
+
+   The results have the bits of the NumPy calls in rules/sums.py and table/shape.py: the same loops in the same order. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -15,12 +16,12 @@ static int intern_names(void) {
     return axis_name != NULL && keepdims_name != NULL;
 }
 
-/* neighbouring axes, from `first` on, up to `end` */
+/* adjacent axes, first <= axis < end */
 typedef struct {
     int first, end, keepdims;
 } Axes;
 
-/* The axes of a reduction's parameters, counted from the end there, in order: 1, 0 where they are no neighbours, -1 error. */
+/* Read the axes of a reduction, which parameters count from the end, in order. 1, 0 if they are not adjacent, -1 error. */
 static int read_axes(PyObject *params, int ndim, Axes *axes) {
     PyObject *axis, *keepdims;
     Py_ssize_t i, n;
@@ -30,32 +31,32 @@ static int read_axes(PyObject *params, int ndim, Axes *axes) {
     if (axis == NULL || !PyTuple_CheckExact(axis) || (keepdims != Py_True && keepdims != Py_False)) return PyErr_Occurred() ? -1 : 0;
     n = PyTuple_GET_SIZE(axis);
     for (i = 0; i < n; i++) {
-        PyObject *each = PyTuple_GET_ITEM(axis, i);
-        long at = PyLong_CheckExact(each) ? PyLong_AsLong(each) : 0;
+        PyObject *item = PyTuple_GET_ITEM(axis, i);
+        long at = PyLong_CheckExact(item) ? PyLong_AsLong(item) : 0;
         if (at < -ndim || at >= 0) return 0;
         if (i == 0) axes->first = (int)at + ndim;
         if (at + ndim != axes->first + i) return 0;
     }
-    if (PyErr_Occurred()) return -1; /* an axis is no C integer */
+    if (PyErr_Occurred()) return -1; /* an axis is out of range of a C integer */
     axes->end = axes->first + (int)n;
     axes->keepdims = keepdims == Py_True;
     return n > 0;
 }
 
 static int read_axis(PyObject *params, int *axis) {
-    PyObject *found;
+    PyObject *value;
     long at;
     if (!intern_names() || PyDict_GET_SIZE(params) != 1) return 0;
-    found = PyDict_GetItemWithError(params, axis_name);
-    if (found == NULL || !PyLong_CheckExact(found)) return 0;
-    at = PyLong_AsLong(found);
+    value = PyDict_GetItemWithError(params, axis_name);
+    if (value == NULL || !PyLong_CheckExact(value)) return 0;
+    at = PyLong_AsLong(value);
     *axis = (int)at;
     return at < 0 && at >= -NPY_MAXDIMS && !PyErr_Occurred();
 }
 
 /* ---- sums */
 
-/* The shape without the axes, or with them of length 1; how many dimensions. */
+/* Fill the shape of the result, and return its number of dimensions. */
 static int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims) {
     int i, ndim = 0;
     for (i = 0; i < PyArray_NDIM(x); i++) {
@@ -68,7 +69,7 @@ static int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims) {
 PyObject *sum_axes(PyObject *x, PyObject *params) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp dims[NPY_MAXDIMS], outer, n, inner;
-    int kind = kind_of(x), ndim = PyArray_NDIM(array), size = PyArray_ITEMSIZE(array), found;
+    int kind = kind_of(x), ndim = PyArray_NDIM(array), size = PyArray_ITEMSIZE(array), exceptions;
     PyObject *out;
     Axes axes;
     if (kind < 0 || !PyArray_ISCARRAY_RO(array)) return NULL;
@@ -76,11 +77,11 @@ PyObject *sum_axes(PyObject *x, PyObject *params) {
     outer = PyArray_MultiplyList(PyArray_DIMS(array), axes.first);
     n = PyArray_MultiplyList(PyArray_DIMS(array) + axes.first, axes.end - axes.first);
     inner = PyArray_MultiplyList(PyArray_DIMS(array) + axes.end, ndim - axes.end);
-    if (outer * n * inner == 0 || outer * n * inner > DIRECT_MOST || (n >= 2048 && (inner > 1 || axes.end - axes.first > 1))) return NULL; /* see rules/sums.py */
+    if (outer * n * inner == 0 || outer * n * inner > DIRECT_MOST || (n >= 2048 && (inner > 1 || axes.end - axes.first > 1))) return NULL; /* NumPy adds in another order: rules/sums.py */
     out = new_array(kind, reduced_shape(array, axes, dims), dims);
     if (out == NULL) return NULL;
-    found = sum_middle_axis(kind, PyArray_BYTES(array), PyArray_BYTES((PyArrayObject *)out), outer, n, inner, size);
-    if (found && report_exceptions("reduce", found) < 0) Py_CLEAR(out);
+    exceptions = sum_middle_axis(kind, PyArray_BYTES(array), PyArray_BYTES((PyArrayObject *)out), outer, n, inner, size);
+    if (exceptions && report_exceptions("reduce", exceptions) < 0) Py_CLEAR(out);
     return out;
 }
 
@@ -91,7 +92,7 @@ int mean_count(PyObject *x, PyObject *params, npy_intp *n) {
     return 1;
 }
 
-/* an array of another's memory: a new reference */
+/* Return a new array that uses the memory of another one. */
 static PyObject *view_of_memory(PyObject *of, char *data, int ndim, const npy_intp *dims, const npy_intp *strides, int flags) {
     PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)of);
     PyObject *array;
@@ -102,7 +103,7 @@ static PyObject *view_of_memory(PyObject *of, char *data, int ndim, const npy_in
     return array;
 }
 
-/* The lengths in (shape, dtype); how many, -1 where it is of another dtype. */
+/* Read the shape of (shape, dtype), and return its length; -1 if the dtype differs. */
 static int read_aval(PyObject *aval, PyObject *g, npy_intp *dims) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0);
     int i;
@@ -111,7 +112,7 @@ static int read_aval(PyObject *aval, PyObject *g, npy_intp *dims) {
     return i;
 }
 
-/* The cotangent of a sum over axes: each number at every place that it came from. NULL without an error where Python has to. */
+/* The VJP of a sum over axes: broadcast the cotangent, without a copy. NULL without an error: slow path. */
 PyObject *broadcast_axes(PyObject *g, PyObject *aval, PyObject *params) {
     PyArrayObject *array = (PyArrayObject *)g;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0};
@@ -120,7 +121,7 @@ PyObject *broadcast_axes(PyObject *g, PyObject *aval, PyObject *params) {
     if (ndim < 0 || read_axes(params, ndim, &axes) != 1 || PyArray_NDIM(array) != ndim - (axes.keepdims ? 0 : axes.end - axes.first) || PyArray_SIZE(array) < 2) return NULL;
     for (i = 0; i < ndim; i++) {
         int reduced = i >= axes.first && i < axes.end;
-        if (reduced && dims[i] < 2) return NULL; /* nothing is spread */
+        if (reduced && dims[i] < 2) return NULL; /* nothing to broadcast */
         if (reduced ? axes.keepdims && PyArray_DIM(array, at) != 1 : PyArray_DIM(array, at) != dims[i]) return NULL; /* a user's rule may return any shape */
         if (!reduced) strides[i] = dims[i] == 1 ? 0 : PyArray_STRIDE(array, at);
         at += !reduced || axes.keepdims;
@@ -128,9 +129,9 @@ PyObject *broadcast_axes(PyObject *g, PyObject *aval, PyObject *params) {
     return view_of_memory(g, PyArray_BYTES(array), ndim, dims, strides, 0);
 }
 
-/* ---- joining */
+/* ---- joined arrays */
 
-/* Whether an array has the strides of a new one, also for axes of length 1, which may have any, and which NumPy looks at. */
+/* Whether an array has the strides of a newly allocated one, including those of axes of length 1, which NumPy checks too. */
 int has_plain_strides(PyObject *x) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp stride = PyArray_ITEMSIZE(array);
@@ -142,7 +143,7 @@ int has_plain_strides(PyObject *x) {
     return 1;
 }
 
-/* Arrays of one dtype, one after another along an axis, or side by side along a new one; NULL without an error where Python has to. */
+/* Concatenate arrays of one dtype along an axis, or stack them along a new one. NULL without an error: slow path. */
 PyObject *join_arrays(PyObject *const *raw, int n, PyObject *params, int new_axis) {
     PyArrayObject *first = (PyArrayObject *)raw[0];
     npy_intp dims[NPY_MAXDIMS], outer, chunks[MAX_OP_OPERANDS], row_bytes = 0, i;
@@ -176,7 +177,7 @@ PyObject *join_arrays(PyObject *const *raw, int n, PyObject *params, int new_axi
     return out;
 }
 
-/* The cotangents of what was joined: parts of g. 1 done, 0 Python has to, -1 error. */
+/* The VJP of a join: views of parts of g. 1 done, 0 slow path, -1 error. */
 int split_cotangent(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads) {
     PyArrayObject *array = (PyArrayObject *)g;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];

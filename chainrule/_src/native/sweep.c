@@ -1,8 +1,8 @@
-/* The backward pass, as engine._visit does it, which is the reference.
+/* The backward pass. tape/engine.py calls sweep() and is the reference (_visit); tape/accumulate.py calls write_grads().
 
-   sweep() collects what is reachable, orders it and visits it, newest first. What is plain (no hooks, one output, no elementwise
-   run that is large) is done here, by a program of loops where the rule has one; what is not is handed to Python node by node,
-   and comes back. */
+   sweep() collects the nodes that the roots depend on and visits them from the newest to the oldest. Simple nodes (no hooks, one output) run
+   here, by programs if their VJP rules have them. All other nodes are visited in Python, one by one. sweep() returns to Python before a
+   large region of elementwise nodes. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -10,16 +10,16 @@
 
 #include <stdlib.h>
 
-enum { LARGE = 1000 };                  /* as _LARGE of tape/engine.py */
+enum { LARGE = 1000 };                   /* as _LARGE of tape/engine.py */
 enum { SHORT = 32768, SINGLE = 262144 }; /* as in tape/regions.py */
-enum { KEPT_PASSES = 7 };               /* as _PASSES of tape/accumulate.py */
+enum { KEPT_PASSES = 7 };                /* as _PASSES of tape/accumulate.py */
 
-/* ---- the part of the tape that a sweep goes through */
+/* ---- the graph of a backward pass */
 
 typedef struct {
-    PyObject *edge, *g; /* g: what is pending there; NULL if nothing arrived yet, or its rule has run */
+    PyObject *edge, *g; /* g: the pending cotangent; NULL before the first contribution, and after the visit */
     long long seq;
-    int useful, wanted, owns_sum; /* ours: g is a sum that was made here, and large */
+    int useful, wanted, owns_sum; /* useful: a wanted edge depends on it; owns_sum: g is a large sum that was allocated here */
 } Entry;
 
 typedef struct {
@@ -29,9 +29,9 @@ typedef struct {
 
 typedef struct {
     Entry *entries;
-    Py_ssize_t *table; /* open addressing: edge -> place in `entries` + 1 */
-    Py_ssize_t *reached_leaves;   /* leaves, in the order in which something arrived first */
-    ScheduledNode *schedule;       /* what is no leaf, the oldest first; those before `left` are still to be visited */
+    Py_ssize_t *table;          /* open addressing: edge -> index in `entries` + 1 */
+    Py_ssize_t *reached_leaves; /* leaves, in the order of their first contributions */
+    ScheduledNode *schedule;    /* nodes and outputs from the oldest to the newest; the first `nremaining` are not visited yet */
     Py_ssize_t count, mask, nremaining, nreached_leaves;
 } Graph;
 
@@ -87,7 +87,7 @@ static int is_node(PyObject *edge) { return PyObject_TypeCheck(edge, core.node);
 static int is_output(PyObject *edge) { return Py_TYPE(edge) == core.output; }
 static int is_leaf(PyObject *edge) { return Py_TYPE(edge) == core.leaf; }
 
-/* The edges of a node or of an Output, borrowed; NULL where they are no tuple, and for a leaf. */
+/* Borrow the edges of a node or an Output; NULL for a leaf, or if they are not a tuple. */
 static PyObject *edges_of(PyObject *edge) {
     PyObject *edges = is_node(edge) ? SLOT(edge, core.edges) : is_output(edge) ? SLOT(edge, core.output_edges) : NULL;
     return edges != NULL && PyTuple_CheckExact(edges) ? edges : NULL;
@@ -98,8 +98,7 @@ static int by_seq(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* Everything that the roots depend on: all of it, or what is in `order`. 1 done, 0 there is something strange in it, -1 error.
-   Nothing here runs Python. */
+/* Collect the edges that the roots depend on, or those of `order`. 1 done, 0 slow path, -1 error. Runs no Python code. */
 static int collect(Graph *graph, PyObject *roots, PyObject *order) {
     Py_ssize_t i, k, listed;
     for (i = 0; order != NULL && i < PyList_GET_SIZE(order); i++) {
@@ -109,9 +108,9 @@ static int collect(Graph *graph, PyObject *roots, PyObject *order) {
     for (i = 0; i < PyTuple_GET_SIZE(roots); i++) {
         if (add_edge(graph, PyTuple_GET_ITEM(roots, i)) < 0) return -1;
     }
-    for (i = 0; i < graph->count; i++) { /* which grows as it is walked */
+    for (i = 0; i < graph->count; i++) { /* the list grows during the loop */
         PyObject *edge = graph->entries[i].edge, *edges, *seq;
-        if (is_leaf(edge) || (order != NULL && i >= listed)) continue; /* where the sweep ends */
+        if (is_leaf(edge) || (order != NULL && i >= listed)) continue; /* the pass ends at leaves, and at the end of `order` */
         edges = edges_of(edge);
         seq = is_node(edge) ? SLOT(edge, core.seq) : is_output(edge) ? SLOT(edge, core.output_seq) : NULL;
         if (edges == NULL || seq == NULL || !PyLong_CheckExact(seq)) return 0;
@@ -127,14 +126,14 @@ static int collect(Graph *graph, PyObject *roots, PyObject *order) {
         PyErr_NoMemory();
         return -1;
     }
-    for (i = graph->count - 1; i >= 0; i--) { /* mostly the oldest first already */
+    for (i = graph->count - 1; i >= 0; i--) { /* often sorted already */
         if (graph->entries[i].seq != -1) graph->schedule[graph->nremaining++] = (ScheduledNode){graph->entries[i].seq, i};
     }
     qsort(graph->schedule, (size_t)graph->nremaining, sizeof(ScheduledNode), by_seq);
     return 1;
 }
 
-/* Mark what is wanted, and everything from which that can be reached. */
+/* Mark the wanted edges, and all edges that lead to them. */
 static int mark_useful(Graph *graph, PyObject *wanted) {
     Py_ssize_t i, k;
     for (i = 0; i < graph->count; i++) {
@@ -166,22 +165,22 @@ static void clear_graph(Graph *graph) {
     PyMem_Free(graph->schedule);
 }
 
-/* ---- the sweep */
+/* ---- the pass */
 
 typedef struct {
-    PyObject *captured;            /* for what is wanted, its cotangent */
-    PyObject *freed, *check_saved; /* freed: NULL if the saved values are kept */
-    PyObject *visit;               /* (node, g, edges of use) -> (edges, cotangents), or None: what is not plain */
+    PyObject *captured;            /* for wanted edges: edge -> cotangent */
+    PyObject *freed, *check_saved; /* freed: replaces saved values; NULL to keep them */
+    PyObject *visit;               /* (node, g, useful edges) -> (edges, cotangents) or None: visits nodes that are not simple */
     PyObject *add;                 /* (g, g) -> their sum */
     int wants, records;
-    SourceLocation location;                   /* of what is recorded */
+    SourceLocation location; /* location: of recorded nodes */
 } BackwardPass;
 
-/* A cotangent arrives at an edge (takes over g). */
+/* Add a cotangent to an edge's pending one (steals g). */
 static int accumulate(Graph *graph, const BackwardPass *pass, PyObject *edge, PyObject *g) {
     Entry *entry = find(graph, edge);
     PyObject *total, *before;
-    if (entry == NULL) { /* an edge of a hook's making, or beyond the order that the caller gave */
+    if (entry == NULL) { /* the edge was made by a hook, or is not in the given order */
         Py_DECREF(g);
         return 0;
     }
@@ -211,7 +210,7 @@ static int accumulate(Graph *graph, const BackwardPass *pass, PyObject *edge, Py
     return 0;
 }
 
-/* One output of a node with several: its cotangent gets its place among the node's. Takes over g. */
+/* Store the cotangent of one output of a node with several (steals g). */
 static int accumulate_output(Graph *graph, const BackwardPass *pass, PyObject *output, PyObject *g) {
     PyObject *node = SLOT(output, core.output_node), *parts, *total, *both[2];
     Entry *entry = node == NULL ? NULL : find(graph, node);
@@ -245,7 +244,7 @@ static int accumulate_output(Graph *graph, const BackwardPass *pass, PyObject *o
     return total == NULL ? -1 : PyList_SetItem(parts, at, total);
 }
 
-/* What a rule gave arrives at the edges. */
+/* Add the cotangents that a rule returned. */
 static int accumulate_all(Graph *graph, const BackwardPass *pass, PyObject *edges, PyObject *grads) {
     Py_ssize_t i, n;
     int done = 0;
@@ -265,7 +264,7 @@ static int is_elementwise(PyObject *node) {
     return kind != NULL && PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, "elementwise") == 0;
 }
 
-/* Whether the next nodes are a run that tape/regions.py may do together, on all cores: its SHORT and SINGLE. */
+/* Whether the next nodes form a region that tape/regions.py may run on all cores. */
 static int starts_region(const Graph *graph, PyObject *g) {
     npy_intp size = PyArray_CheckExact(g) ? PyArray_SIZE((PyArrayObject *)g) : 0;
     Py_ssize_t i, fewest = size >= SINGLE ? 1 : size >= SHORT ? 2 : graph->nremaining + 1;
@@ -284,7 +283,7 @@ static int is_simple_node(PyObject *node, PyObject *g) {
     return saved != NULL && Py_TYPE(saved) != core.freed && PyTuple_Check(saved);
 }
 
-/* Return the node's edges, with None in place of those from which no wanted edge is reached. */
+/* Return the node's edges, with None in place of edges that lead to no wanted edge. */
 static PyObject *useful_edges(const Graph *graph, PyObject *node, int *any) {
     PyObject *edges = Py_XNewRef(edges_of(node)), *kept;
     Py_ssize_t i, n;
@@ -311,14 +310,14 @@ static PyObject *useful_edges(const Graph *graph, PyObject *node, int *any) {
     return kept;
 }
 
-/* Have Python do what is not plain; what it gives arrives. */
+/* Visit a node in Python, and add the cotangents that it returns. */
 static int visit_in_python(Graph *graph, const BackwardPass *pass, PyObject *node, PyObject *g) {
     int done = -1, any;
     PyObject *edges = useful_edges(graph, node, &any), *args[] = {node, g, edges}, *found;
     PassErrorState before;
     if (edges == NULL) return -1;
     before = begin_pass_error_state(0);
-    found = PyObject_Vectorcall(pass->visit, args, 3, NULL); /* the user's hooks, perhaps */
+    found = PyObject_Vectorcall(pass->visit, args, 3, NULL); /* user hooks may run */
     end_pass_error_state(before);
     Py_DECREF(edges);
     if (found == Py_None) {
@@ -332,15 +331,15 @@ static int visit_in_python(Graph *graph, const BackwardPass *pass, PyObject *nod
     return done;
 }
 
-/* Whether anything was written in place since a node was made. */
+/* Whether any array was written in place since a node was made. */
 static int was_written_since(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
 
-/* Whether a row's rules are ours: core.warned.is_ours */
+/* Whether the VJP rules of an op are internal: tape.warned.is_ours */
 static int is_listed_op(PyObject *prim) {
     return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
 }
 
-/* Run the rule of a plain node. */
+/* Run the VJP rules of a simple node. */
 static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, PyObject *g, PyObject *edges) {
     PyObject *saved = Py_NewRef(SLOT(node, core.saved)), *rule_grads[MAX_RULE_OPERANDS] = {NULL}, *grads;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
@@ -363,7 +362,7 @@ static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, Py
             PyObject *args[] = {node, g, saved, edges};
             if (is_listed_op(SLOT(node, core.prim))) {
                 grads = call_in_error_state(SLOT(node, core.pullback), args, 4, NULL);
-            } else { /* a function of the user's */
+            } else { /* a user's function */
                 PyObject *rule = Py_NewRef(SLOT(node, core.pullback));
                 PassErrorState before = begin_pass_error_state(0);
                 grads = PyObject_Vectorcall(rule, args, 4, NULL);
@@ -385,7 +384,7 @@ static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, Py
     return done < 0 ? -1 : 0;
 }
 
-/* Visit what has its turn. */
+/* Visit the next node. */
 static int visit(Graph *graph, const BackwardPass *pass, Entry *entry) {
     PyObject *node = entry->edge, *g = entry->g, *edges = NULL; /* the graph holds the node */
     int done = 0, any = 0;
@@ -405,8 +404,8 @@ static int visit(Graph *graph, const BackwardPass *pass, Entry *entry) {
     return done;
 }
 
-/* What is pending (at leaves, at nodes that are left, and at roots that are of no use, whose hooks run all the same), and the nodes
-   that are left, the oldest first. */
+/* Return (pending cotangents, remaining nodes from the oldest on). Pending are those of leaves, of remaining nodes, and of roots that lead to
+   no wanted edge: their hooks run all the same. */
 static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
     PyObject *pending = PyDict_New(), *order = PyList_New(0);
     Py_ssize_t i;
@@ -432,9 +431,9 @@ static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
 
 static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
 
-/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add)
-   -> (what is pending, the nodes that are left), or None where Python has to do all of it.
-   order: the nodes to visit, or None for all that is reachable; freed: what saved values become, and whose place recorded nodes get */
+/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add) -> (pending cotangents, remaining nodes), or None
+   if Python must do the whole pass.
+   order: the nodes to visit, or None for all; freed: replaces saved values, and has the source location of recorded nodes */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
     PyObject *left = NULL, *wanted, *roots, *cotangents;
@@ -469,7 +468,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         pass.location.code = PyObject_GetAttrString(args[5], "code");
         pass.location.lasti = PyObject_GetAttrString(args[5], "lasti");
         if (pass.location.code == NULL || pass.location.lasti == NULL) done = -1;
-        if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's own look-up of attributes does not always say so */
+        if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's attribute look-up may fail without an error */
     }
     before = begin_pass_error_state(1);
     for (i = 0; done == 0 && i < PyTuple_GET_SIZE(roots); i++) done = accumulate(&graph, &pass, PyTuple_GET_ITEM(roots, i), Py_NewRef(PyTuple_GET_ITEM(cotangents, i)));
@@ -495,11 +494,11 @@ end:
     return left;
 }
 
-/* ---- the end of it */
+/* ---- gradients of leaves */
 
 #define MAX_LEAVES 64
 
-/* What a gradient is added to in place: of the same dtype and shape, small, and nobody but the leaf holds it, too (core.accumulate._may_add_to). */
+/* Whether a gradient can be added in place: to one of equal dtype and shape that is small and that only the leaf holds, as accumulate._may_add_to. */
 static int can_add_in_place(PyObject *leaf, PyObject *grad, PyObject *g) {
     PyObject *raw = Py_TYPE(grad) == core.tensor ? SLOT(grad, core.raw) : NULL;
     PyArrayObject *old = (PyArrayObject *)raw;
@@ -512,7 +511,7 @@ static PyObject *grad_of(PyObject *tensor) {
     return grad == Py_None ? NULL : grad;
 }
 
-/* The passes that a leaf remembers, and this one: core.accumulate._PASSES. */
+/* Return the last KEPT_PASSES passes of a leaf, and this one. */
 static PyObject *passes_of(PyObject *leaf, PyObject *current_pass) {
     PyObject *before = Py_NewRef(SLOT(leaf, core.leaf_passes)), *passes;
     Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < KEPT_PASSES ? n : KEPT_PASSES, i;
@@ -523,9 +522,9 @@ static PyObject *passes_of(PyObject *leaf, PyObject *current_pass) {
     return passes;
 }
 
-/* Where a gradient is written, and all that is made for it beforehand. */
+/* One write of a gradient, with all objects that it needs. */
 typedef struct {
-    PyObject *leaf, *tensor, *new_grad, *old_array, *passes, *added; /* fresh: the new .grad, NULL where it is added to the old; kept: the array before */
+    PyObject *leaf, *tensor, *new_grad, *old_array, *passes, *added; /* new_grad: the new .grad, NULL to add to the old one; old_array: the array before */
 } GradWrite;
 
 static int prepare_write(GradWrite *write, PyObject *g, PyObject *const *args, PyObject *seen_ids) {
@@ -553,8 +552,8 @@ static int prepare_write(GradWrite *write, PyObject *g, PyObject *const *args, P
     return write->passes == NULL || write->added == NULL || write->new_grad == NULL ? -1 : 0;
 }
 
-/* write_plain(arrived, freed, cut, escaped): set .grad of all leaves to what arrived, or add to it, if all are ordinary; whether it did.
-   `escaped`: the ids of arrays that others hold. See tape/accumulate.py, whose lock the caller holds. */
+/* write_grads(arrived, freed, cut, escaped): set .grad of all leaves to the cotangents in `arrived`, or add to it. Return False, without a write,
+   if a leaf needs the slow path. `escaped`: the ids of arrays that other code holds. The caller holds the lock of tape/accumulate.py. */
 static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     GradWrite writes[MAX_LEAVES] = {{NULL}};
     PyObject *leaf, *g, *seen_ids;
@@ -566,7 +565,7 @@ static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     if (!is_fast_path() || PyDict_GET_SIZE(args[0]) > MAX_LEAVES) Py_RETURN_FALSE;
-    while (PyDict_Next(args[0], &at, &leaf, &g)) { /* nothing here runs Python */
+    while (PyDict_Next(args[0], &at, &leaf, &g)) { /* this loop runs no Python code */
         PyObject *ref = is_leaf(leaf) ? SLOT(leaf, core.leaf_tensor) : NULL, *tensor;
         if (ref == NULL || !PyWeakref_CheckRef(ref) || !PyArray_CheckExact(g) || SLOT(leaf, core.leaf_hooks) != Py_None) Py_RETURN_FALSE;
         tensor = PyWeakref_GetObject(ref);
@@ -576,7 +575,7 @@ static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t
         writes[n++].leaf = leaf;
     }
     for (i = 0; i < n; i++) {
-        Py_INCREF(writes[i].tensor); /* an allocation may run the collector, and that anything */
+        Py_INCREF(writes[i].tensor); /* an allocation may run the garbage collector, and so any code */
         Py_INCREF(writes[i].leaf);
     }
     seen_ids = PySet_New(NULL);
@@ -587,16 +586,16 @@ static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t
         Py_XDECREF(g);
     }
     Py_XDECREF(seen_ids);
-    for (i = 0; i < n && done == 0; i++) { /* once more: other code may have run */
+    for (i = 0; i < n && done == 0; i++) { /* check again, because other code may have run */
         PyObject *grad = grad_of(writes[i].tensor);
         g = PyDict_GetItemWithError(args[0], writes[i].leaf);
         if ((grad == NULL) != (writes[i].new_grad != NULL) || g == NULL || (grad != NULL && !can_add_in_place(writes[i].leaf, grad, g))) done = 1;
     }
-    for (i = 0; i < n && done == 0; i++) { /* from here on nothing fails, and no other code runs */
+    for (i = 0; i < n && done == 0; i++) { /* this loop cannot fail, and runs no other code */
         PyObject *passes = SLOT(writes[i].leaf, core.leaf_passes), *added = SLOT(writes[i].leaf, core.leaf_added);
         SLOT(writes[i].leaf, core.leaf_passes) = writes[i].passes;
         SLOT(writes[i].leaf, core.leaf_added) = writes[i].added;
-        writes[i].passes = passes; /* let go of below */
+        writes[i].passes = passes; /* released below */
         writes[i].added = added;
         if (writes[i].new_grad == NULL) {
             found |= add_in_place(SLOT(grad_of(writes[i].tensor), core.raw), PyDict_GetItemWithError(args[0], writes[i].leaf));
@@ -620,8 +619,7 @@ static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t
     return done < 0 ? NULL : PyBool_FromLong(done == 0);
 }
 
-/* reaches_outside(roots, began, own): whether they depend on a leaf that was there before `began`, and is none of `own`. None: Python
-   has to find out. */
+/* reaches_outside(roots, began, own): whether the roots depend on a leaf that is older than `began` and not in `own`. None: slow path. */
 static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
     PyObject *roots;
@@ -638,7 +636,7 @@ static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssi
     if (!core.enabled) Py_RETURN_NONE;
     roots = PyList_AsTuple(args[0]);
     done = roots == NULL ? -1 : collect(&graph, roots, NULL);
-    Py_XDECREF(roots); /* the graph holds them */
+    Py_XDECREF(roots); /* the graph holds the roots */
     for (i = 0; done == 1 && i < graph.count && !found; i++) {
         PyObject *edge = graph.entries[i].edge;
         if (!is_leaf(edge) || PyLong_AsLongLong(SLOT(edge, core.leaf_seq)) >= began) continue;

@@ -35,14 +35,14 @@ static PyObject *attribute(const Recording *r, PyObject *word) { return PyDict_G
 
 /* Whether NumPy's error state and the warning filters are those from the beginning of the trace. */
 static int has_first_error_state(const Recording *r) {
-    PyObject *state = attribute(r, words.around), *now = NULL;
+    PyObject *state = attribute(r, words.around), *current = NULL;
     int same;
     if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
     if (PyDict_GetItemWithError(warnings_names, words.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, words.shown) != SLOT(state, state_shown)) return 0;
-    if (PyContextVar_Get(error_variable, NULL, &now) < 0) return -1;
-    same = now != NULL && now != Py_None && now == SLOT(state, state_known);
-    Py_XDECREF(now);
-    if (!same) { /* which also remembers the present state, if that means the same */
+    if (PyContextVar_Get(error_variable, NULL, &current) < 0) return -1;
+    same = current != NULL && current != Py_None && current == SLOT(state, state_known);
+    Py_XDECREF(current);
+    if (!same) { /* changed() also stores the current state if it is equivalent */
         PyObject *changed = PyObject_CallMethodNoArgs(state, words.changed);
         if (changed == NULL) return -1;
         same = changed == Py_False;
@@ -241,26 +241,26 @@ int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
 /* Call a ufunc and append the call. NULL without an error where Recorder.call must do it. */
 static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name) {
     PyUFuncObject *ufunc = (PyUFuncObject *)function;
-    PyObject *given[3], *out, *traced = NULL;
+    PyObject *raw_operands[3], *out, *traced = NULL;
     Py_ssize_t i;
     int scalar;
     if (n < 1 || n > 3 || ufunc->nin != (int)n || ufunc->nout != 1) return NULL;
     for (i = 0; i < n; i++) {
         PyObject *x = operands[i], *var, *array;
-        given[i] = NULL;
+        raw_operands[i] = NULL;
         if (Py_TYPE(x) == traced_type) {
             var = SLOT(x, traced_var);
             array = SLOT(x, traced_level) != r->level || var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
             if (array == NULL || !PyArray_CheckExact(array) || PyArray_DESCR((PyArrayObject *)array)->kind == 'O') break;
-            given[i] = SLOT(x, traced_scalar) == Py_True ? PyArray_Scalar(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array) : Py_NewRef(array);
+            raw_operands[i] = SLOT(x, traced_scalar) == Py_True ? PyArray_Scalar(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array) : Py_NewRef(array);
         } else if (is_number(x) || PyComplex_CheckExact(x) || PyBool_Check(x) || (PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x)->kind != 'O')) {
-            given[i] = Py_NewRef(x);
+            raw_operands[i] = Py_NewRef(x);
         }
-        if (given[i] == NULL) break;
+        if (raw_operands[i] == NULL) break;
     }
     if (i == n) {
         PyDict_SetItem(r->dict, words.failed, Py_None);
-        out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, given, (size_t)n, NULL);
+        out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, raw_operands, (size_t)n, NULL);
         if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles what it raises */
         if (out != NULL && (PyArray_CheckExact(out) || PyArray_CheckScalar(out))) {
             scalar = !PyArray_CheckExact(out);
@@ -269,7 +269,7 @@ static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *co
         }
         Py_XDECREF(out);
     }
-    while (i-- > 0) Py_DECREF(given[i]);
+    while (i-- > 0) Py_DECREF(raw_operands[i]);
     return traced;
 }
 
@@ -446,7 +446,7 @@ static int intern_words(void) {
     return 0;
 }
 
-/* connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), error_variable, is_tried, np.add): where the classes of a trace are */
+/* connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), error_variable, is_tried, np.add): set the classes and functions of a trace */
 static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
@@ -473,7 +473,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef trace_functions[] = {
-    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, Treatment, names, variable, is_tried, add): where the classes of a trace are"},
+    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, Treatment, names, variable, is_tried, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, row): call a ufunc on traced values and append the call"},
     {"trace_rule", (PyCFunction)(void (*)(void))trace_rule, METH_FASTCALL, "trace_rule(node, cotangent, saved, edges, pass): call the VJP rules of a node on traced values"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
