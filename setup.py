@@ -1,4 +1,4 @@
-"""The one thing that pyproject.toml cannot say: the extension, which is left out where it cannot be compiled."""
+"""Build the C extension. It is optional: installation succeeds without a C compiler. All other settings are in pyproject.toml."""
 
 import sys
 
@@ -28,12 +28,18 @@ SOURCES = [
     "trace.c",
     "passes.c",
 ]
+HEADERS = ["loops.h", "runner.h", "eager.h", "trace.h"]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 
 loops = Extension(
     "chainrule._src.native._loops",
     sources=[f"chainrule/_src/native/{name}" for name in SOURCES],
-    depends=["chainrule/_src/native/loops.h", "chainrule/_src/native/runner.h", "chainrule/_src/native/eager.h", "chainrule/_src/native/trace.h"],
+    depends=[
+        "chainrule/_src/native/loops.h",
+        "chainrule/_src/native/runner.h",
+        "chainrule/_src/native/eager.h",
+        "chainrule/_src/native/trace.h",
+    ],
     include_dirs=[np.get_include()],
     extra_compile_args=["/O2"] if sys.platform == "win32" else [*UNIX, "-pthread"],
     extra_link_args=[] if sys.platform == "win32" else ["-pthread"],
