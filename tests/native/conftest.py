@@ -1,4 +1,4 @@
-"""Without the extension there is little to test here: the skip says why it is not there."""
+"""Skip the tests of the extension if it is not available, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs as the C functions that SciPy calls."""
+"""Runner.low_level: programs as C functions that SciPy calls."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def line(length: int) -> Any:
 
 
 def product() -> Any:
-    """A runner of x * a."""
+    """Return a runner of x * a."""
     code = program([kernel_step(*loop(np.multiply, "dd->d"), 1, [(IN, 0), (SECOND, 0), (THIRD, 0)], [8, 8, 8])])
     return native.Runner(code, 0, [SCALAR, SCALAR], [], [SCALAR])
 
 
 def largest(length: int) -> Any:
-    """A runner of the maximum of an array."""
+    """Return a runner of the maximum of an array."""
     copy = kernel_step(native.KERNELS["copy8"], 0, 1, [(IN, 0), (SECOND, 0)], [8, 8])
     fold = kernel_step(*loop(np.maximum, "dd->d"), length - 1, [(SECOND, 0), (IN, 8), (SECOND, 0)], [0, 8, 0])
     return native.Runner(program([copy, fold]), 0, [line(length)], [], [SCALAR])
 
 
 def doubled(length: int) -> Any:
-    """A runner of x + x."""
+    """Return a runner of x + x."""
     code = program([kernel_step(*loop(np.add, "dd->d"), length, [(IN, 0), (IN, 0), (SECOND, 0)], [8, 8, 8])])
     return native.Runner(code, 0, [line(length)], [], [line(length)])
 
@@ -55,15 +55,15 @@ def test_quad_passes_its_arguments():
     assert integrate.quad(swapped, 0, 2, args=(3.0,))[0] == pytest.approx(6.0)
 
 
-def test_another_number_of_arguments_is_told():
+def test_a_wrong_number_of_arguments_warns():
     function = LowLevelCallable(product().low_level("integrand", 2, [0, 1]))
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert np.isnan(integrate.quad(function, 0, 2)[0])
-    assert any("takes 2 numbers, and is called with 1: pass the numbers" in str(w.message) for w in told)
+    assert any("takes 2 numbers, and is called with 1: pass the numbers" in str(w.message) for w in caught)
 
 
-def test_an_array_is_read_where_it_lies_and_kept():
+def test_a_captured_array_is_not_copied_and_stays_alive():
     a = np.array(3.0)
     function = LowLevelCallable(product().low_level("integrand", 1, [0, a]))
     assert integrate.quad(function, 0, 2)[0] == pytest.approx(6.0)
@@ -73,7 +73,7 @@ def test_an_array_is_read_where_it_lies_and_kept():
 
 
 @pytest.mark.filterwarnings("ignore:the compiled function takes 2 numbers")
-def test_another_number_of_arguments_integrates_to_nan():
+def test_a_wrong_number_of_arguments_integrates_to_nan():
     function = LowLevelCallable(product().low_level("integrand", 2, [0, 1]))
     with pytest.warns(integrate.IntegrationWarning):
         assert np.isnan(integrate.quad(function, 0, 2)[0])
@@ -96,7 +96,7 @@ def test_line_filters():
 
 
 def test_other_threads_may_take_the_gil_during_a_large_call():
-    """A loop in a helper of the thread pool calls Python, as SciPy's do to warn, and would wait for ever if the caller kept the GIL."""
+    """A kernel in a helper thread calls Python, as SciPy's do to warn. It would deadlock if the calling thread kept the GIL."""
     code = """
 import ctypes
 import numpy as np
@@ -134,6 +134,6 @@ assert len(calls) == rows
         (lambda: largest(3), ("line_filter", 1, [0]), "the result is not an array of doubles"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, arguments, message):
+def test_invalid_arguments_raise(make, arguments, message):
     with pytest.raises(ValueError, match=message):
         make().low_level(*arguments)

@@ -1,4 +1,4 @@
-"""Programs of inner loops, against the NumPy calls that they stand for."""
+"""Runner and execute: programs give the bits of the NumPy calls that they replace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def layout(array: np.ndarray) -> Any:
 
 
 def square_then_tanh(x: np.ndarray) -> Any:
-    """A runner of tanh(x * x), with the square in the arena."""
+    """Return a runner of tanh(x * x), with the square in the arena."""
     steps = [
         kernel_step(*loop(np.multiply, "dd->d"), x.size, [(FIRST_INPUT, 0), (FIRST_INPUT, 0), (ARENA, 64)], [8, 8, 8]),
         kernel_step(*loop(np.tanh, "d->d"), x.size, [(ARENA, 64), (FIRST_INPUT + 1, 0)], [8, 8]),
@@ -34,7 +34,7 @@ def square_then_tanh(x: np.ndarray) -> Any:
     return native.Runner(program(steps), 64 + x.nbytes, [layout(x)], [], [layout(x)])
 
 
-def test_a_program_gives_a_fresh_array_with_the_bits_of_numpy():
+def test_a_program_returns_a_new_array_with_the_bits_of_numpy():
     x = np.linspace(-3, 3, 101)
     run = square_then_tanh(x)
     first, second = run((x,))[0], run([x])[0]
@@ -42,7 +42,7 @@ def test_a_program_gives_a_fresh_array_with_the_bits_of_numpy():
     assert first is not second and first.flags.owndata
 
 
-def test_another_layout_is_not_run():
+def test_arrays_of_other_layouts_are_refused():
     x = np.linspace(-3, 3, 100)
     run = square_then_tanh(x)
     others = [
@@ -66,7 +66,7 @@ def test_the_stride_of_a_dimension_of_one_element_does_not_matter():
     assert np.array_equal(run((x,))[0], -x)
 
 
-def test_into_arrays_that_exist():
+def test_run_into():
     x, out = np.linspace(-3, 3, 101), np.empty(101)
     run = square_then_tanh(x)
     assert run.run_into((x,), (out,)) is True
@@ -86,7 +86,7 @@ def test_constants_and_written_inputs():
     assert run((total,)) is None
 
 
-def test_outer_dimensions_go_over_views():
+def test_outer_dimensions_iterate_over_views():
     x = np.arange(24.0).reshape(2, 3, 4)
     view = x.transpose(2, 0, 1)
     out = np.empty(view.shape)
@@ -108,7 +108,7 @@ def test_a_gufunc_has_core_dimensions():
 
 
 def chain(rows: int, n: int, block: int, split: bool) -> Any:
-    """tanh(x + bias) * x for x of ``rows`` rows, with the sum and its tanh in scratch memory."""
+    """Return a runner of tanh(x + bias) * x for ``rows`` rows, with the sum and its tanh in scratch memory."""
     x, out, bias, one, other = (2, 0, 8 * n, 8 * n), (4, 0, 8 * n, 8 * n), (3, 0, 0, 0), (SCRATCH, 0, 0, 8 * n), None
     other = (SCRATCH, 8 * n * block, 0, 8 * n)
     steps = [
@@ -123,7 +123,7 @@ def chain(rows: int, n: int, block: int, split: bool) -> Any:
 
 @pytest.mark.parametrize("rows, n, block", [(1, 1, 1), (7, 5, 3), (64, 3, 64), (5, 2, 100), (5000, 16, 37)])
 @pytest.mark.parametrize("split", [False, True])
-def test_a_group_goes_block_by_block(rows, n, block, split):
+def test_a_group_runs_block_by_block(rows, n, block, split):
     x = np.linspace(-2, 2, rows * n).reshape(rows, n)
     bias = np.linspace(0, 1, n)
     assert chain(rows, n, block, split)((x, bias))[0].tobytes() == (np.tanh(x + bias) * x).tobytes()
@@ -144,7 +144,7 @@ def test_a_range_of_a_program_on_given_pointers():
 # ---- floating-point exceptions
 
 
-def test_exceptions_are_reported_once_even_if_a_later_loop_clears_them():
+def test_exceptions_are_reported_once_even_if_a_later_kernel_clears_them():
     z = np.zeros(4)
     divide, maximum = loop(np.divide, "dd->d"), loop(np.maximum, "dd->d")
     steps = [kernel_step(*divide, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
@@ -157,7 +157,7 @@ def test_exceptions_are_reported_once_even_if_a_later_loop_clears_them():
     assert seen == [8]
 
 
-def test_exceptions_are_reported_whichever_thread_meets_them():
+def test_exceptions_of_all_threads_are_reported():
     x = np.ones(300_000)
     square = group_step(*loop(np.square, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8])
     code = program([group([square], rows=x.size, block=512, split=True)])
@@ -171,7 +171,7 @@ def test_exceptions_are_reported_whichever_thread_meets_them():
     assert seen == [2] * 30
 
 
-def test_what_comes_after_commit_is_not_run_if_the_report_raises():
+def test_steps_after_commit_do_not_run_if_the_report_raises():
     z, total = np.zeros(4), np.zeros(4)
     first = kernel_step(*loop(np.divide, "dd->d"), 4, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
     write = kernel_step(*loop(np.add, "dd->d"), 4, [(3, 0), (ARENA, 0), (3, 0)], [8] * 3)
@@ -187,7 +187,7 @@ def test_what_comes_after_commit_is_not_run_if_the_report_raises():
     assert np.array_equal(total, np.ones(4))
 
 
-# ---- many callers
+# ---- threads
 
 
 def test_threads_may_call_one_runner():
@@ -208,25 +208,25 @@ def test_threads_may_call_one_runner():
     assert not wrong
 
 
-def test_threads_follow_the_setting():
+def test_set_num_threads_sets_the_pool():
     before = settings.get_num_threads()
     try:
         for count in (1, 3):
             settings.set_num_threads(count)
             assert native.get_threads() == count == settings.get_num_threads()
-            test_a_group_goes_block_by_block(5000, 16, 37, True)
+            test_a_group_runs_block_by_block(5000, 16, 37, True)
     finally:
         settings.set_num_threads(before)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_child_of_a_fork_starts_threads_of_its_own():
-    test_a_group_goes_block_by_block(5000, 16, 37, True)
+def test_the_child_of_a_fork_starts_its_own_threads():
+    test_a_group_runs_block_by_block(5000, 16, 37, True)
     child = os.fork()
     if child == 0:
         try:
-            test_a_group_goes_block_by_block(5000, 16, 37, True)
+            test_a_group_runs_block_by_block(5000, 16, 37, True)
             os._exit(0)
         finally:
             os._exit(1)
@@ -235,8 +235,8 @@ def test_the_child_of_a_fork_starts_threads_of_its_own():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_helpers_that_come_and_go_at_once_are_counted():
-    """Else the thread that calls waits for ever, sooner or later. In a child, as it starts many threads."""
+def test_helpers_that_join_and_leave_at_the_same_time_are_counted():
+    """A wrong count would make the calling thread wait forever. In a subprocess, because it starts many threads."""
     x, threads, n = np.zeros(1), 64, 4096
     step = kernel_step(
         *loop(np.negative, "d->d"),
@@ -270,7 +270,7 @@ def test_a_report_may_call_the_runner_again():
     assert np.isnan(outer).all() and np.array_equal(inner[0], np.full(100, 2.0))
 
 
-# ---- malformed
+# ---- malformed programs
 
 
 def test_malformed_code_is_refused():
