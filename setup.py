@@ -28,18 +28,12 @@ SOURCES = [
     "trace.c",
     "passes.c",
 ]
-HEADERS = ["loops.h", "runner.h", "eager.h", "trace.h"]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 
 loops = Extension(
     "chainrule._src.native._loops",
     sources=[f"chainrule/_src/native/{name}" for name in SOURCES],
-    depends=[
-        "chainrule/_src/native/loops.h",
-        "chainrule/_src/native/runner.h",
-        "chainrule/_src/native/eager.h",
-        "chainrule/_src/native/trace.h",
-    ],
+    depends=[f"chainrule/_src/native/{name}.h" for name in ("loops", "runner", "eager", "trace")],
     include_dirs=[np.get_include()],
     extra_compile_args=["/O2"] if sys.platform == "win32" else [*UNIX, "-pthread"],
     extra_link_args=[] if sys.platform == "win32" else ["-pthread"],

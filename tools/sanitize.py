@@ -60,6 +60,7 @@ def main(count: str = "400") -> int:
         "no:cacheprovider",
         "tests/native",
         "tests/compiling/test_loops.py",
+        "tests/compiling/test_trace_in_c.py",
     ]
     plans = [sys.executable, "-m", "tests.native.random_programs", count]
     eager = [sys.executable, "-m", "tests.native.random_eager", count]

@@ -151,3 +151,30 @@ def test_rolls_of_a_line():
         0,
         1,
     ]
+
+
+INDICES = {
+    "two arrays": lambda i, j: (slice(None), i, i),
+    "a mask": lambda i, j: (slice(None), i[:1], j == 0),
+    "behind an ellipsis": lambda i, j: (..., i),
+    "a part": lambda i, j: (slice(1, None), i),
+    "apart": lambda i, j: (i, slice(None), i),
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F", "gaps"])
+@pytest.mark.parametrize("name", INDICES)
+def test_elements_at_computed_positions_have_the_strides_of_eager_mode(name, order):
+    strides = []
+
+    def f(x):
+        y = x[INDICES[name](cr.tensor([-2, 1]), cr.tensor([0, 1, 0]))]
+        strides.append([step for step, n in zip(y.stride(), y.shape, strict=True) if n > 1])
+        return y.square().sum()
+
+    x = np.arange(27.0).reshape(3, 3, 3)
+    x = cr.from_numpy({"C": x, "F": np.asfortranarray(x), "gaps": np.repeat(x, 2, -1)[..., ::2]}[order])
+    f(x)
+    cr.compile(f, pure=True)(x)
+    cr.compile(cr.func.grad(f), pure=True)(x)
+    assert strides[0] == strides[1] == strides[2]

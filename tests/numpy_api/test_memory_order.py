@@ -195,7 +195,9 @@ def test_no_order(call):
 
 
 @pytest.mark.parametrize("orders", ["CC", "CF", "FC", "FF"])
-@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,jk->ki", "ij,kj->ik", "ij,jk", "ijk,kl->ijl", "ij,j->ij", "ij,kl->lj"])
+@pytest.mark.parametrize(
+    "subscripts", ["ij,jk->ik", "ij,jk->ki", "ij,kj->ik", "ij,jk", "ijk,kl->ijl", "ij,j->ij", "ij,kl->lj"]
+)
 def test_einsum(subscripts, orders):
     terms = subscripts.split("->")[0].split(",")
     arrays = [

@@ -712,7 +712,7 @@ def _connect_trace() -> Any:
         for reflected in (False, True):
             method = f"__r{name}__" if reflected else f"__{name}__"
             setattr(Traced, method, LOOPS.traced_operator(getattr(Traced, method), ufunc, reflected))
-    Traced.__neg__ = LOOPS.traced_operator(Traced.__neg__, np.negative, False)
+    Traced.__neg__ = LOOPS.traced_operator(Traced.__neg__, np.negative, False)  # type: ignore[method-assign]
     return LOOPS.trace_ufunc
 
 

@@ -815,25 +815,24 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     Operands arrays = {{NULL}, {NULL}, self->nin, 0}, operands;
     PyObject *result = NULL, *value = NULL, *edges, *output = NULL;
     PyArray_Descr *dtype = NULL;
-    Op *op;
+    Op *op = op_of(self->prim); /* first, because it may run Python */
     int k;
+    if (op == NULL) return NULL;
     for (k = 0; k < self->nin; k++) {
         arrays.raw[k] = args[k];
         arrays.edges[k] = Py_None;
         if (Py_TYPE(args[k]) == core.tensor) {
             PyObject *raw = SLOT(args[k], core.raw), *edge = SLOT(args[k], core.edge), *array = raw == NULL ? NULL : array_of_traced(r, raw);
-            if (array == NULL || edge == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) return NULL;
+            if (array == NULL || edge == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) goto end;
             dtype = PyArray_DESCR((PyArrayObject *)array);
             arrays.raw[k] = array;
             arrays.edges[k] = edge;
             arrays.recorded |= edge != Py_None;
         } else if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) { /* reflected methods of Array, such as subtraction, use other ops */
-            return NULL;
+            goto end;
         }
     }
-    if (!arrays.recorded || (dtype != core.dtypes[0] && dtype != core.dtypes[1])) return NULL;
-    op = op_of(self->prim); /* may run Python */
-    if (op == NULL) return NULL;
+    if (!arrays.recorded || (dtype != core.dtypes[0] && dtype != core.dtypes[1])) goto end;
     operands = arrays;
     for (k = 0; k < self->nin; k++) {
         if (arrays.raw[k] != args[k]) operands.raw[k] = SLOT(args[k], core.raw);
@@ -843,7 +842,8 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     if (op->records && op->value.ufunc != NULL && !op->value.gives_mask) {
         result = op_value(op, arrays.raw, self->nin, core.no_params);
         if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
-        if (result != NULL && PyArray_CheckExact(result)) value = note_call(r, op->value.ufunc, operands.raw, self->nin, SLOT(self->prim, core.prim_name), result, 0);
+        if (result != NULL && PyArray_CheckExact(result)) value = note_call(r, op->value.ufunc, operands.raw, self->nin, SLOT(self->prim, core.prim_name), result, PyArray_NDIM((PyArrayObject *)result) == 0); /* NumPy's ufunc returns a scalar for 0-d operands */
+        if (value != NULL) value = as_tensor_data(r, value);
     } else if (op->records && op->value.ufunc == NULL) {
         value = trace_op_value(r, op, arrays.raw, operands.raw, self->nin);
         if (value != NULL) value = as_tensor_data(r, value);
@@ -861,6 +861,7 @@ static PyObject *traced_elementwise(const Operation *self, const Recording *r, P
     Py_XDECREF(result);
     release_operands(&operands);
     release_operands(&arrays);
+end:
     Py_DECREF(op);
     return output;
 }

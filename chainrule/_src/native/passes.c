@@ -166,6 +166,13 @@ static PyObject *value_key(PyObject *call, PyObject *same) {
     return key;
 }
 
+/* Whether an object is a pair (call, list of Vars). */
+static int is_pair(PyObject *x) {
+    if (PyTuple_CheckExact(x) && PyTuple_GET_SIZE(x) == 2 && PyList_CheckExact(PyTuple_GET_ITEM(x, 1))) return 1;
+    PyErr_SetString(PyExc_TypeError, "expected pairs of a call and the list of its Vars");
+    return 0;
+}
+
 static int all_in(PyObject *constants, PyObject *used) {
     Py_ssize_t i;
     for (i = 0; i < PyList_GET_SIZE(used); i++) {
@@ -185,8 +192,16 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
     left = PyList_New(0);
     seen = PyDict_New();
     for (i = 0; left != NULL && seen != NULL && i < PyList_GET_SIZE(live); i++) {
-        PyObject *pair = Py_NewRef(PyList_GET_ITEM(live, i)), *call = PyTuple_GET_ITEM(pair, 0), *used = PyTuple_GET_ITEM(pair, 1), *key, *previous;
-        int needless, constant = is_simple(call) ? all_in(constants, used) : 1;
+        PyObject *pair = PyList_GET_ITEM(live, i), *call, *used, *key, *previous;
+        int needless, constant;
+        if (!is_pair(pair)) {
+            Py_CLEAR(left);
+            break;
+        }
+        Py_INCREF(pair);
+        call = PyTuple_GET_ITEM(pair, 0);
+        used = PyTuple_GET_ITEM(pair, 1);
+        constant = is_simple(call) ? all_in(constants, used) : 1;
         if (constant) {
             PyObject *found = constant < 0 ? NULL : PyObject_CallFunctionObjArgs(python, call, used, NULL);
             needless = found == NULL ? -1 : PyObject_IsTrue(found);
@@ -225,10 +240,11 @@ typedef struct {
 
 /* Borrow the index of an array's layout; NULL without an error where it is not in the table yet. */
 static PyObject *layout_of(const LayoutEntry *layouts, int n, PyArrayObject *x) {
-    int i, ndim = PyArray_NDIM(x);
+    int i, axis, ndim = PyArray_NDIM(x);
     for (i = 0; i < n; i++) {
-        size_t size = sizeof(npy_intp) * (size_t)ndim;
-        if (layouts[i].dtype == PyArray_DESCR(x) && layouts[i].ndim == ndim && memcmp(layouts[i].dims, PyArray_DIMS(x), size) == 0 && memcmp(layouts[i].strides, PyArray_STRIDES(x), size) == 0) return layouts[i].index;
+        if (layouts[i].dtype != PyArray_DESCR(x) || layouts[i].ndim != ndim) continue;
+        for (axis = 0; axis < ndim && layouts[i].dims[axis] == PyArray_DIM(x, axis) && layouts[i].strides[axis] == PyArray_STRIDE(x, axis); axis++) {}
+        if (axis == ndim) return layouts[i].index;
     }
     return NULL;
 }
@@ -316,8 +332,15 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
         }
     }
     for (i = 0; i < PyList_GET_SIZE(calls) && !failed; i++) {
-        PyObject *pair = Py_NewRef(PyList_GET_ITEM(calls, i)), *call = PyTuple_GET_ITEM(pair, 0), *used = PyTuple_GET_ITEM(pair, 1), *layout = NULL, *done;
+        PyObject *pair = PyList_GET_ITEM(calls, i), *call, *used, *layout = NULL, *done;
         int found = 0;
+        if (!is_pair(pair)) {
+            failed = 1;
+            break;
+        }
+        Py_INCREF(pair);
+        call = PyTuple_GET_ITEM(pair, 0);
+        used = PyTuple_GET_ITEM(pair, 1);
         if (is_simple(call)) {
             PyObject *array = SLOT(PyTuple_GET_ITEM(SLOT(call, call_results), 0), var_array);
             if (array != NULL && PyArray_CheckExact(array) && PyArray_NDIM((PyArrayObject *)array) <= 4) {
@@ -329,8 +352,10 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
                         LayoutEntry *new = &layouts[n++];
                         new->dtype = (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(x));
                         new->ndim = PyArray_NDIM(x);
-                        memcpy(new->dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)new->ndim);
-                        memcpy(new->strides, PyArray_STRIDES(x), sizeof(npy_intp) * (size_t)new->ndim);
+                        for (k = 0; k < new->ndim; k++) {
+                            new->dims[k] = PyArray_DIM(x, k);
+                            new->strides[k] = PyArray_STRIDE(x, k);
+                        }
                         new->index = Py_NewRef(layout);
                     }
                 }

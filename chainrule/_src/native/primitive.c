@@ -555,33 +555,40 @@ PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, Py
 }
 
 int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
-    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *arrays[INPUTS], *values[VALUES];
+    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *arrays[INPUTS], *values[VALUES], *name;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges), nsaved = PyTuple_GET_SIZE(saved);
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Op *op;
-    int done;
+    int done = 0;
     if (params != core.no_params && !(PyDict_CheckExact(params) && PyDict_GET_SIZE(params) == 0)) return 0;
     if (SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || nsaved + 1 > INPUTS || (avals != Py_None && (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n))) return 0;
     values[0] = g;
     for (i = 0; i < nsaved; i++) values[i + 1] = PyTuple_GET_ITEM(saved, i);
+    Py_INCREF(prim);
+    Py_INCREF(avals);
+    name = current_op_name(r);
+    op = name == NULL ? NULL : op_of(prim);
+    if (op == NULL) goto end;
     for (i = 0; i <= nsaved; i++) {
         arrays[i] = is_number(values[i]) || values[i] == Py_None ? values[i] : any_array_of_traced(r, values[i]);
-        if (arrays[i] == NULL) return 0;
+        if (arrays[i] == NULL) goto end;
     }
-    op = op_of(prim);
-    if (op == NULL) return PyErr_Occurred() ? -1 : 0;
     done = op->elementwise && nsaved == op->nsaves && add_inputs(&inputs, arrays, nsaved + 1) && inputs.kind >= 0;
     for (i = 0; i < n && done == 1; i++) {
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
         program = find_program(op, (int)i, &inputs, avals != Py_None, 0, core.no_params);
-        grads[i] = program == NULL ? NULL : trace_program(r, program, values, current_op_name(r));
+        grads[i] = program == NULL ? NULL : trace_program(r, program, values, name);
         if (grads[i] != NULL && avals != Py_None) grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i));
         if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
     }
     drop_inputs(&inputs);
-    Py_DECREF(op);
-    return done;
+end:
+    Py_XDECREF(op);
+    Py_XDECREF(name);
+    Py_DECREF(avals);
+    Py_DECREF(prim);
+    return done == 0 && PyErr_Occurred() ? -1 : done;
 }
 
 /* Whether each step is an operation on tensors, with at most one number. */

@@ -36,19 +36,19 @@ static PyObject *attribute(const Recording *r, PyObject *word) { return PyDict_G
 /* Whether NumPy's error state and the warning filters are those from the beginning of the trace. */
 static int has_first_error_state(const Recording *r) {
     PyObject *state = attribute(r, words.around), *current = NULL;
-    int same;
+    int same = -1;
     if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
     if (PyDict_GetItemWithError(warnings_names, words.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, words.shown) != SLOT(state, state_shown)) return 0;
-    if (PyContextVar_Get(error_variable, NULL, &current) < 0) return -1;
-    same = current != NULL && current != Py_None && current == SLOT(state, state_known);
+    Py_INCREF(state);
+    if (PyContextVar_Get(error_variable, NULL, &current) == 0) same = current != NULL && current != Py_None && current == SLOT(state, state_known);
     Py_XDECREF(current);
-    if (!same) { /* changed() also stores the current state if it is equivalent */
+    if (same == 0) { /* changed() also stores the current state if it is equivalent */
         PyObject *changed = PyObject_CallMethodNoArgs(state, words.changed);
-        if (changed == NULL) return -1;
-        same = changed == Py_False;
-        Py_DECREF(changed);
+        same = changed == NULL ? -1 : changed == Py_False;
+        Py_XDECREF(changed);
     }
-    if (same) Py_XSETREF(SLOT(state, state_looked_at), Py_NewRef(Py_False));
+    if (same > 0) Py_XSETREF(SLOT(state, state_looked_at), Py_NewRef(Py_False));
+    Py_DECREF(state);
     return same;
 }
 
@@ -183,8 +183,10 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
     Py_ssize_t i;
     int plain, done;
     if (calls == NULL || !PyList_CheckExact(calls) || scalars == NULL || !PySet_Check(scalars)) return NULL;
+    Py_INCREF(calls);
+    Py_INCREF(scalars);
     call = call_type->tp_alloc(call_type, 0);
-    if (call == NULL) return NULL;
+    if (call == NULL) goto end;
     SLOT(call, call_function) = Py_NewRef(function);
     SLOT(call, call_method) = Py_NewRef(method_name);
     SLOT(call, call_kwargs) = PyDict_New();
@@ -216,7 +218,10 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
         if (SLOT(call, call_results) == NULL || (plain && scalar && PySet_Add(scalars, SLOT(var, var_number)) < 0)) Py_CLEAR(traced);
         Py_DECREF(var);
     }
-    Py_DECREF(call);
+end:
+    Py_XDECREF(call);
+    Py_DECREF(calls);
+    Py_DECREF(scalars);
     return traced;
 }
 
@@ -292,7 +297,7 @@ PyObject *trace_program(const Recording *r, const Program *program, PyObject **v
     return result;
 }
 
-PyObject *current_op_name(const Recording *r) { return attribute(r, words.row); }
+PyObject *current_op_name(const Recording *r) { return Py_XNewRef(attribute(r, words.row)); }
 
 PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     PyObject *array;
@@ -327,7 +332,7 @@ static void unlocate(Recording *r) {
 
 /* trace_sum(x, y, pass) -> the sum of two cotangents, or None where Python must compute it */
 static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *sum = NULL;
+    PyObject *sum = NULL, *op_name;
     Recording r;
     int done;
     (void)module;
@@ -338,7 +343,9 @@ static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t n
     if (!core.enabled || !is_real(args[0]) || !is_real(args[1])) Py_RETURN_NONE;
     done = open_recording(&r);
     if (done > 0) {
-        if (locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, current_op_name(&r));
+        op_name = current_op_name(&r);
+        if (op_name != NULL && locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, op_name);
+        Py_XDECREF(op_name);
         if (sum != NULL) sum = as_tensor_data(&r, sum);
         unlocate(&r);
         close_recording(&r);
@@ -407,8 +414,9 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
         if (found > 0) {
             PyObject *weak = attribute(&r, words.weak);
             int simple = r.level == SLOT(args[0], traced_level) && weak != NULL && PySet_Check(weak) && PySet_GET_SIZE(weak) == 0;
-            op_name = attribute(&r, words.row);
+            op_name = current_op_name(&r);
             if (simple && op_name != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, op_name);
+            Py_XDECREF(op_name);
             close_recording(&r);
         }
     }

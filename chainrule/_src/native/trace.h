@@ -20,11 +20,11 @@ PyObject *array_of_traced(const Recording *recording, PyObject *x);
 PyObject *note_call(const Recording *recording, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar);
 /* Run a program on traced values, each step as a call of its ufunc. `values` has the inputs. NULL without an error where Python must do it. */
 PyObject *trace_program(const Recording *recording, const Program *program, PyObject **values, PyObject *op_name);
-PyObject *current_op_name(const Recording *recording);                  /* borrowed: the operation that a rule is called for, or "" */
-PyObject *as_tensor_data(const Recording *recording, PyObject *traced); /* takes over: an array for one of NumPy's scalars */
+PyObject *current_op_name(const Recording *recording);                  /* a new reference: the operation that a rule is called for, or "" */
+PyObject *as_tensor_data(const Recording *recording, PyObject *traced); /* steals `traced`; converts a NumPy scalar to a 0-d array */
 PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borrowed: as array_of_traced, also of NumPy's scalars */
 /* primitive.c: the value of an op that is not a ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
-PyObject *trace_op_value(const Recording *recording, Op *op_name, PyObject *const *arrays, PyObject *const *operands, int n);
+PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
 /* Note that a tensor holds an array: KnownArrays.note_holder. */
 int note_holder(const Recording *recording, PyObject *tensor, PyObject *array);

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
 from chainrule._src.table.shape import laid_along, slowest_first
 from chainrule._src.tape.foreign import innermost
-from chainrule._src.tape.protocol import FUNCTIONS, detached
+from chainrule._src.tape.protocol import FUNCTIONS, detached, strides_of
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -46,12 +46,17 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
     if _plain(items):
         return index(x, index=items, order=order)
     parts = _apart(items, len(shape_of(x)))
-    x = _region(x, parts.basic)
-    lies = order == "K" and innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
-    if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
+    in_c_order = order == "C" and _in_c_order(x)
+    whole, x = x, _region(x, parts.basic)
+    alone = len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at
+    # The result has the layout that ``index`` gives it: C order, or the layout of NumPy's result.
+    own = innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
+    one_axis = alone and x is whole and not any(item is Ellipsis for item in items)
+    as_numpy = own and (order == "K" or not (in_c_order or one_axis))
+    if alone:
         axis, where = parts.arrays[0]
         taken, m = take(x, where, axis=axis - len(shape_of(x))), len(shape_of(where))
-        if not lies:
+        if not as_numpy:
             return taken
         rest = [k if k < axis else k - 1 + m for k in slowest_first(x) if k != axis]
         return laid_along(taken, [*range(axis, axis + m), *rest])
@@ -59,10 +64,21 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
     front, where = _in_front(x, indexed), _along_front(shape_of(x), parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
     m = len(shape_of(where))
-    if lies:  # the arrays' own axes are the slowest, and the others lie as those of x
+    if as_numpy:  # the axes of the arrays vary slowest, and the others are in the order of those of x
         rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
         taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
-    return _moved(taken, 0, parts.at, m)
+    moved = _moved(taken, 0, parts.at, m)
+    return laid_along(moved, [*range(len(shape_of(moved)))]) if own and in_c_order else moved
+
+
+def _in_c_order(x: AnyArray) -> bool:
+    """Return whether the elements fill their memory in C order."""
+    step = dtype_of(x).itemsize
+    for length, stride in zip(reversed(shape_of(x)), reversed(strides_of(x)), strict=True):
+        if length != 1 and stride != step:
+            return False
+        step *= length
+    return True
 
 
 def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:

@@ -63,6 +63,7 @@ def reaches_outside(roots: list[Edge], began: int, own: list[Edge]) -> bool:
 #: call a VJP rule on traced values, and add two of them, in C; None without the extension
 TRACE_RULE, TRACE_SUM = (None, None) if LOOPS is None else (LOOPS.trace_rule, LOOPS.trace_sum)
 
+
 class Sweep:
     """One backward pass: where it starts, and what is asked of it. ``LOCAL.sweep`` is the one that is running.
 
@@ -149,7 +150,13 @@ class Sweep:
         if type(g) is list:
             g = _fill_missing_cotangents(node, g)
         watch = LOCAL.watch if SPECIAL else None
-        if TRACE_RULE is not None and LOCAL.recorder is not None and not create_graph and hooks is None and watch is None:
+        if (
+            TRACE_RULE is not None
+            and LOCAL.recorder is not None
+            and not create_graph
+            and hooks is None
+            and watch is None
+        ):
             grads = TRACE_RULE(node, g, saved, edges, self.freed)
             if grads is not None:
                 return edges, grads

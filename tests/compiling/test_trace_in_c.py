@@ -1,0 +1,171 @@
+"""The extension appends calls to a trace and runs the first passes over it: the same calls, and the same arrays, as in Python."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule._src import native
+from chainrule._src.compiling import plan
+from chainrule._src.compiling.prints import Prints
+from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.trace import TraceArrays
+from chainrule._src.interpreters import recorder, traced
+from chainrule._src.tape import engine
+
+pytestmark = pytest.mark.skipif(native.LOOPS is None, reason="there is no extension")
+
+X, Y = np.array([0.5, -1.25, 2.0]), np.array([[1.0], [2.0]])
+
+
+def oscillator(x):
+    position, speed = x[0], x[1]
+    for _ in range(4):
+        force = x[2] * (1 - position * position) * speed - position
+        position, speed = position + 0.1 * speed, speed + 0.1 * force
+    return position * position + speed / 2
+
+
+def in_a_try(x):
+    try:
+        y = x / 2 * x
+    except FloatingPointError:
+        return x.sum()
+    return (y - 1).sum()
+
+
+def in_error_states(x):
+    with np.errstate(divide="ignore"):
+        y = 1 / (x - x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sum(np.where(np.isfinite(y), y, x) * y * 0)
+
+
+def without_gradients(x):
+    x = cr.tensor(x) if isinstance(x, np.ndarray) else x.tensor
+    with cr.no_grad():
+        scale = (x * x).sum()
+    return (x * scale + x).sum()
+
+
+def trained(x):
+    w = cr.tensor([0.5, 0.25, 1.0], dtype=cr.float64, requires_grad=True)
+    (w * cr.tensor(x) - 1).square().sum().backward()
+    return w.grad * 2 + w.detach()
+
+
+def trained_number(x):
+    w = cr.tensor(0.5, dtype=cr.float64, requires_grad=True)
+    (w * w * w).backward()
+    return w.grad * cr.tensor(x)
+
+
+FUNCTIONS = {
+    "numbers": cr.grad(oscillator),
+    "broadcast": cr.grad(lambda x: np.sum(x * Y - Y / (x + 3) + 2 * x)),
+    "float32": cr.grad(lambda x: np.sum((2 * x.astype(np.float32) - 0.1) * x.astype(np.float32))),
+    "ufuncs": cr.grad(lambda x: np.sum(np.sin(x) * np.exp(-x) + np.tanh(2 - x) / np.sqrt(x * x + 1))),
+    "powers": cr.grad(lambda x: np.sum(x**2 + 2**x + (x * x) ** 1.5)),
+    "comparisons": cr.grad(lambda x: np.sum(np.where(x > 0.1, x * 2, -x))),
+    "try": cr.grad(in_a_try),
+    "errstate": cr.grad(in_error_states),
+    "no_grad": cr.grad(without_gradients),
+    "second": cr.grad(lambda x: np.sum(cr.grad(lambda x: np.sum(x * x * x / 3))(x) * x)),
+    "forward": cr.jacfwd(lambda x: x * x[0] - 1 / x),
+    "vmap": cr.grad(lambda x: np.sum(cr.vmap(lambda a: a * x * 2)(X))),
+    "backward": trained,
+    "backward of a number": trained_number,
+    "plain": lambda x: x * 2 + 1 / x - x.sum(),
+    "scalars": lambda x: (x[0] * x[1] + 2.5) * x,
+    "inside": lambda x: cr.grad(lambda a: np.sum(a * (x * 2 if isinstance(x * 2, np.ndarray) else x * 3)))(x),
+    "float": lambda x: float(x[0]) * x + 0.5,
+}
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    """Return a list that gets the calls of each trace, and its sets of numbers."""
+    traces = []
+    end = recorder.Recorder.end
+
+    def noting(self):
+        state = sorted(self.scalars), sorted(self.weak), self._count, self.narrow, len(self.guards)
+        traces.append(([_described(call) for call in self.calls], state))
+        end(self)
+
+    monkeypatch.setattr(recorder.Recorder, "end", noting)
+    return traces
+
+
+def _described(call):
+    parts = [(x.number, x.shape, x.dtype) for x in call.results]
+    place = call.code and (call.code.co_name, list(call.code.co_positions())[call.lasti // 2][0])
+    function = getattr(call.function, "__name__", str(call.function))
+    return function, call.method, repr(call.args), repr(call.kwargs), parts, call.row, call.pure, call.kept, place
+
+
+def compiled(function):
+    return cr.compile(function)(X)
+
+
+def in_python(monkeypatch):
+    monkeypatch.setattr(recorder, "_TRACE_UFUNC", None)
+    monkeypatch.setattr(engine, "TRACE_RULE", None)
+    monkeypatch.setattr(engine, "TRACE_SUM", None)
+    for name in ("add", "sub", "mul", "truediv", "radd", "rsub", "rmul", "rtruediv", "neg"):
+        method = traced.Traced.__dict__[f"__{name}__"]
+        monkeypatch.setattr(traced.Traced, f"__{name}__", method.__func__.__self__[0])
+    monkeypatch.setattr(native, "LOOPS", None)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_traces_are_those_of_python(name, noted, monkeypatch):
+    function = FUNCTIONS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compiled(function)
+        on = native.LOOPS.switch_on(False)
+        try:
+            with monkeypatch.context() as patch:
+                in_python(patch)
+                expected = compiled(function)
+        finally:
+            native.LOOPS.switch_on(on)
+    np.testing.assert_array_equal(found, expected)
+    assert len(noted) == 2
+    for mine, reference in zip(noted[0][0], noted[1][0], strict=True):
+        assert mine == reference
+    assert noted[0][1] == noted[1][1]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_passes_are_those_of_python(name, monkeypatch):
+    programs = []
+    make = plan.ExecutionPlan.__init__
+
+    def keeping(self, program, *args, **kwargs):
+        programs.append(program)
+        make(self, program, *args, **kwargs)
+        both = []
+        for extension in (native.LOOPS, None):
+            with monkeypatch.context() as patch:
+                patch.setattr(native, "LOOPS", extension)
+                simplified = Simplified(program)
+                trace = TraceArrays(program, simplified, plan.LOWERER)
+                arrays = {key: value.tolist() for key, value in vars(trace).items() if isinstance(value, np.ndarray)}
+                calls = [(id(call), used) for call, used in simplified.calls]
+                counts = simplified.dropped, simplified.merged, simplified.folded, simplified.same
+                fingerprints = Prints(program.calls)
+                assert fingerprints == Prints(program.calls)
+                assert len(program.calls) < 2 or fingerprints != Prints(program.calls[::-1])
+                both.append((calls, counts, arrays, trace.index, trace.position, trace.variables, trace.slots))
+        assert both[0] == both[1]
+
+    monkeypatch.setattr(plan.ExecutionPlan, "__init__", keeping)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cr.compile(FUNCTIONS[name])(X)
+    assert programs
