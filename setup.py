@@ -1,4 +1,4 @@
-"""The one thing that pyproject.toml cannot say: the extension, which is left out where it cannot be compiled."""
+"""Build the C extension. It is optional: installation succeeds without a C compiler. All other settings are in pyproject.toml."""
 
 import sys
 
@@ -7,23 +7,23 @@ from setuptools import Extension, setup
 
 SOURCES = [
     "module.c",
-    "code.c",
-    "own.c",
+    "interpreter.c",
+    "kernels.c",
     "pool.c",
     "lowlevel.c",
-    "shared.c",
+    "parallel_ufunc.c",
     "guards.c",
-    "quiet.c",
-    "rolled.c",
-    "factors.c",
-    "values.c",
+    "frame_tracing.c",
+    "loop_executor.c",
+    "lu_cache.c",
+    "eager_kernels.c",
     "tape.c",
-    "row.c",
-    "ways.c",
+    "primitive.c",
+    "dispatch_cache.c",
     "index.c",
     "operation.c",
     "inplace.c",
-    "structure.c",
+    "structural.c",
     "sweep.c",
     "trace.c",
     "passes.c",

@@ -8,9 +8,9 @@ from compiling.recording import Written
 
 import chainrule as cr
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.native import AVAILABLE, OWN
+from chainrule._src.native import AVAILABLE, KERNELS
 
-pytestmark = pytest.mark.skipif("gather8" not in OWN, reason="the extension is not built")
+pytestmark = pytest.mark.skipif("gather8" not in KERNELS, reason="the extension is not built")
 POSITIONS = {
     "line": np.array([3, 0, 3, 1]),
     "grid": np.array([[3, 0], [1, 2], [2, 2]]),

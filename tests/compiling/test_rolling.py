@@ -223,12 +223,12 @@ def test_random_loops(first):
 
 def test_words_that_are_wrong_are_not_run():
     arrays = [((4,), np.dtype(float), (8,))]
-    step = code.loop_step(1, 0, 4, [(2, 0)], [8])
+    step = code.kernel_step(1, 0, 4, [(2, 0)], [8])
     for words in (
-        code.rolled([step], -1, [], 4),
-        code.rolled([step], 2, [(9, 8, 0, 0)], 4),
-        code.rolled([step], 2, [(2, 8, -1, 0)], 4),
-        code.rolled([step], 2, [(2, 8, 0, 0)], 2),
+        code.loop_body_step([step], -1, [], 4),
+        code.loop_body_step([step], 2, [(9, 8, 0, 0)], 4),
+        code.loop_body_step([step], 2, [(2, 8, -1, 0)], 4),
+        code.loop_body_step([step], 2, [(2, 8, 0, 0)], 2),
         [2, 5, 3, 7, 4],
     ):
         with pytest.raises(ValueError):

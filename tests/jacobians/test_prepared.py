@@ -7,7 +7,7 @@ import chainrule as cr
 from chainrule._src.jacobians.strategy import FORWARD, JVPS, VJPS
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.jacobians.ways import terms_to_repeat
-from chainrule._src.native import OWN
+from chainrule._src.native import KERNELS
 
 pytest.importorskip("scipy.sparse")
 R = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def test_same_numbers_as_computed_anew(name):
         assert prepared.patterns == 1
 
 
-@pytest.mark.skipif("gather8" not in OWN, reason="the extension is not built")
+@pytest.mark.skipif("gather8" not in KERNELS, reason="the extension is not built")
 @pytest.mark.parametrize("name", ["stencil", "products", "constant"])
 def test_a_call_is_one_call_of_native_code(name):
     function, shape = FUNCTIONS[name]

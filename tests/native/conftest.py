@@ -1,4 +1,4 @@
-"""Without the extension there is little to test here: the skip says why it is not there."""
+"""Skip the tests of the extension if it is not available, with the reason."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     skip = pytest.mark.skip(reason=f"chainrule._src.native: {native.why_not}")
     for item in items:
-        if "/tests/native/" in item.path.as_posix() and item.path.name != "test_without.py":
+        if "/tests/native/" in item.path.as_posix() and item.path.name != "test_unavailable.py":
             item.add_marker(skip)

@@ -1,4 +1,4 @@
-"""Random programs by the eager path in C and by Python's, in this process: ``python -m tests.native.random_eager 400``."""
+"""Run random programs in C and in Python, and compare: ``python -m tests.native.random_eager 400``."""
 
 from __future__ import annotations
 

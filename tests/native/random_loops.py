@@ -1,4 +1,4 @@
-"""Random programs with loops: bodies that are repeated, on what they carry, on rows of data, on what an earlier loop has saved."""
+"""Random programs with loops: the bodies read carried values, rows of data, and values that an earlier loop saved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.arctan2]
 
 
 class Body:
-    """Operations that are chosen once: of each a kind, and where its operands are from."""
+    """A loop body: a fixed list of operations with their kinds and sources of operands."""
 
     def __init__(self, maker: LoopMaker, depth: int) -> None:
         rng = maker.rng
@@ -31,7 +31,7 @@ class Body:
 
 
 class LoopMaker:
-    """A program of two loops; the second one may go through what the first has saved, from its end."""
+    """Makes a program of two loops. The second loop may read values that the first one saved, in reverse order."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = np.random.default_rng(seed)

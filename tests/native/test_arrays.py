@@ -1,4 +1,4 @@
-"""NumPy's face in C: what is called, learnt and left to Python."""
+"""Operations on Arrays in C: the dispatch cache, indices, and the slow path."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ np.clip(a, -1, 1)|np.append(a, 1.5)|np.tensordot(m, m, 1)|np.linalg.norm(a)|np.c
 
 
 def python_calls(text: str, values: dict[str, Any]) -> list[str]:
-    """The functions of chainrule's that an expression calls, after it came often enough to be known."""
+    """Return the Python functions of chainrule that an expression calls once it is in the dispatch cache."""
     code = compile(text, "<call>", "eval")
     for _ in range(3):
         eval(code, values)
@@ -55,8 +55,8 @@ def python_calls(text: str, values: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("text", SHORT)
-def test_it_is_done_in_c_and_leaves_what_python_leaves(text):
-    """Rows may have values in Python; nothing above them runs."""
+def test_it_runs_in_c_with_the_effects_of_python(text):
+    """Ops may compute their values in Python; no other Python function runs."""
     called = python_calls(text, arrays())
     assert not [
         name
@@ -86,7 +86,7 @@ OTHER = [
 
 
 @pytest.mark.parametrize("text", OTHER)
-def test_what_is_no_way_is_pythons(text):
+def test_calls_that_cannot_be_cached_run_in_python(text):
     code = compile(text, "<call>", "eval")
     before = LOOPS.switch_on(False)
     try:
@@ -123,8 +123,8 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("text", INDICES)
-def test_an_index_leaves_what_python_leaves(text):
-    """In either face: bits and layout, graphs and their parameters, views, places, and errors."""
+def test_an_index_has_the_effects_of_python(text):
+    """In both APIs: bits, layouts, graphs with parameters, views, source locations, and errors."""
     code = compile(f"x[{text}]", "<index>", "eval")
 
     def outcome(face, x, mode):
@@ -150,14 +150,14 @@ def test_an_index_leaves_what_python_leaves(text):
                     LOOPS.switch_on(before)
 
 
-def test_a_way_that_leaves_something_else_is_not_taken(monkeypatch):
+def test_an_entry_with_other_effects_is_not_used(monkeypatch):
     monkeypatch.setattr(ways, "_same", lambda *_: False)
     a = cr.Array(np.arange(3.0), requires_grad=True)
     assert [np.tile(a, 2).shape, *[np.roll(a, 7).tensor.tolist() for _ in range(4)]] == [(6,), *[[2.0, 0.0, 1.0]] * 4]
     assert python_calls("np.roll(a, 7)", {"a": a, "np": np})
 
 
-def test_ways_depend_on_layout_and_on_what_requires_grad():
+def test_entries_depend_on_layout_and_requires_grad():
     x = np.arange(6.0).reshape(2, 3)
     for data in (x, np.asfortranarray(x), x[:, ::-1], np.repeat(x, 2, 1)[:, ::2]):
         for requires_grad in (True, False):
@@ -176,7 +176,7 @@ def test_constants_are_copied_when_they_are_saved():
     assert a.grad.tensor.tolist() == [0.0, 2.0, 4.0]
 
 
-def test_gradients_are_added_up_in_c():
+def test_gradients_are_accumulated_in_c():
     x = cr.ones(3, requires_grad=True)
     for n in range(1, 12):
         (x * 2).sum().backward()
@@ -188,8 +188,8 @@ def test_gradients_are_added_up_in_c():
     assert x.grad is held and before.tolist() == [24.0] * 3
 
 
-def test_a_way_is_not_learned_from_a_view_that_nobody_may_write_to():
-    def last(v):  # of three elements that lie nowhere else in this file
+def test_calls_on_read_only_views_are_not_cached():
+    def last(v):  # with a shape that no other test uses
         return np.flip(v).T
 
     diagonal = cr.Array(np.eye(7), requires_grad=True).diagonal()

@@ -1,4 +1,4 @@
-"""Eager operations in C: what they leave is what Python's leave (``make fuzz`` has the rest), whatever goes wrong on the way."""
+"""Eager operations in C have the effects of those in Python, also after errors and with reentrant code (see also ``make fuzz``)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(LOOPS is None, reason="the extension is not ther
 
 @pytest.fixture
 def python():
-    """Have everything done by Python for a while."""
+    """Return a function that runs another one with all operations in Python."""
 
     def off(function):
         before = LOOPS.switch_on(False)
@@ -50,7 +50,7 @@ def leaves(*shape, dtype=np.float64):
 
 
 def calls(function):
-    """The names of the Python functions that a call calls."""
+    """Return the names of the Python functions that a call calls."""
     names = []
 
     def profile(frame, event, arg):
@@ -65,10 +65,10 @@ def calls(function):
     return names
 
 
-# -- it is there, and used ----------------------------------------------------------------------------------------------
+# -- the fast path is used ----------------------------------------------------------------------------------------------
 
 
-def test_it_is_on():
+def test_the_extension_is_on():
     assert native.AVAILABLE and native.why_not == "" and LOOPS.switch_on(True)
 
 
@@ -98,15 +98,15 @@ def test_operations_call_no_python():
 
 
 @pytest.fixture
-def nobody_listens_to_writes():
-    """Compiled functions of other tests, which are still there, do."""
+def no_write_callbacks():
+    """Remove the callbacks that compiled functions of other tests registered for writes."""
     listening = BEFORE_WRITE[:]
     BEFORE_WRITE.clear()
     yield
     BEFORE_WRITE[:] = listening
 
 
-@pytest.mark.usefixtures("nobody_listens_to_writes")
+@pytest.mark.usefixtures("no_write_callbacks")
 def test_writes_call_no_python():
     x, z = leaves(4, 4)
     constant, mask = cr.ones(4, 4, dtype=cr.float64), x > 0.6
@@ -131,7 +131,7 @@ def test_writes_call_no_python():
 
 @pytest.mark.parametrize("factor", [1, 3, -0.5])
 @pytest.mark.parametrize("shape", [(3,), (1,), ()])
-def test_a_write_with_a_factor_leaves_the_reason_that_python_leaves(factor, shape, python):
+def test_a_write_with_a_factor_sets_the_cut_that_python_sets(factor, shape, python):
     x, _ = leaves(3)
     with cr.no_grad():
         halved = x[:1].expand(3)[:1].reshape(shape) / 2 if shape != (3,) else x / 2
@@ -147,7 +147,7 @@ def test_a_write_with_a_factor_leaves_the_reason_that_python_leaves(factor, shap
     assert run() == python(run)
 
 
-def test_a_hook_sends_one_node_to_python_and_not_the_pass():
+def test_a_hook_moves_one_node_to_python_but_not_the_whole_pass():
     x, z = leaves(3)
     seen = []
 
@@ -165,7 +165,7 @@ def test_a_hook_sends_one_node_to_python_and_not_the_pass():
     assert len(seen) == 2
 
 
-def test_a_row_of_the_users_gets_its_program():
+def test_a_user_defined_op_gets_a_program():
     @elementwise(d={"x": lambda x, y: 2 * x * y, "y": lambda x: x * x}, accepts="f")
     def squared_times(x, y):
         """x²y"""
@@ -177,14 +177,14 @@ def test_a_row_of_the_users_gets_its_program():
 
 
 @pytest.mark.parametrize("name", ["tanh", "sigmoid", "relu", "exp", "log1p", "atan"])
-def test_rules_that_are_programs(name):
+def test_rules_run_as_programs(name):
     x, _ = leaves(5)
     getattr(cr, name)(x).sum().backward()
-    programs, _ = TABLE[name].in_c.programs
+    programs, _ = TABLE[name].c_op.programs
     assert programs
 
 
-def test_the_trial_finds_what_differs(monkeypatch):
+def test_the_self_test_finds_a_difference(monkeypatch):
     before = trial._leaves()
     answers = [before, [*before[:-1], "other"]]
     monkeypatch.setattr(trial, "_leaves", lambda: answers.pop(0))
@@ -200,7 +200,7 @@ def test_the_trial_finds_what_differs(monkeypatch):
         LOOPS.switch_on(True)
 
 
-def test_the_version_says_where_operations_run():
+def test_the_version_prints_where_operations_run():
     for on, words in (
         ("0", "in Python (the extension is not loaded: CHAINRULE_NATIVE=0 in the environment)"),
         ("1", "in C"),
@@ -216,11 +216,11 @@ def test_the_version_says_where_operations_run():
         assert run.stdout.startswith(f"chainrule {cr.__version__}, operations {words}; products of matrices: ")
 
 
-# -- the collector ------------------------------------------------------------------------------------------------------
+# -- the garbage collector ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="later collectors walk the tape")
-def test_nodes_are_not_walked():
+def test_nodes_are_untracked():
     x, z = leaves(3)
     y = (x * z).tanh().sum()
     assert not gc.is_tracked(y._edge) and not gc.is_tracked(y._edge.edges[0])
@@ -262,7 +262,7 @@ def cycle_by_a_function():
 
 
 @pytest.mark.parametrize("make", [cycle_by_a_hook, cycle_by_metadata, cycle_by_a_function])
-def test_cycles_that_users_make_are_found(make):
+def test_cycles_through_user_objects_are_collected(make):
     gc.collect()
     found = [weakref.ref(tensor._edge) for tensor in make()]
     assert all(ref() is not None for ref in found)
@@ -270,7 +270,7 @@ def test_cycles_that_users_make_are_found(make):
     assert all(ref() is None for ref in found)
 
 
-def test_the_collector_may_run_where_nothing_can_be_imported():
+def test_the_garbage_collector_may_run_where_nothing_can_be_imported():
     program = """import gc; gc.disable()
 import chainrule as cr
 y = cr.ones(2, requires_grad=True) * 2
@@ -281,7 +281,7 @@ eval("lambda collect: collect()", {"__builtins__": {}})(gc.collect)"""
     assert run.returncode == 0 and not run.stderr
 
 
-def test_a_long_tape_goes_without_recursion():
+def test_a_long_tape_needs_no_recursion():
     x, _ = leaves(2)
     y = x
     for _ in range(200_000):
@@ -289,10 +289,10 @@ def test_a_long_tape_goes_without_recursion():
     del y
 
 
-# -- other code on the way ----------------------------------------------------------------------------------------------
+# -- reentrant code ----------------------------------------------------------------------------------------------
 
 
-def test_a_pass_in_a_hook_of_a_pass():
+def test_a_backward_pass_in_a_hook():
     x, z = leaves(4)
 
     def hook(g):
@@ -392,9 +392,9 @@ def test_a_write_in_another_thread_during_a_large_operation():
         thread.join()
 
 
-# -- no memory ----------------------------------------------------------------------------------------------------------
+# -- out of memory ----------------------------------------------------------------------------------------------------------
 #
-# Python itself leaks where memory ends in a function of its own, so these are calls of C alone.
+# Python leaks if it runs out of memory in a Python function, so these functions call C only.
 
 
 def operations(x, z, row):
@@ -410,7 +410,7 @@ def sweep(x, z, row):
     def run():
         order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None]
         arrived, left = LOOPS.sweep(*order)
-        assert not left and LOOPS.write_plain(arrived, freed, GRADIENT, set())
+        assert not left and LOOPS.write_grads(arrived, freed, GRADIENT, set())
 
     return run
 
@@ -451,7 +451,7 @@ def at_indices(x, z, row):
     return run
 
 
-def by_way(x, z, row):
+def cached_calls(x, z, row):
     array, parts = cr.Array(x), [x, z]
 
     def run():
@@ -472,11 +472,15 @@ def unrecorded(x, z, row):
     return run
 
 
-@np.errstate()  # how errors are treated is put back in Python, too, where memory may end
-@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, at_indices, by_way, unrecorded])
-def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
+@np.errstate()  # restores the error state, which Python code may fail to do without memory
+@pytest.mark.parametrize(
+    "make", [operations, sweep, recorded_sweep, more_operations, at_indices, cached_calls, unrecorded]
+)
+def test_running_out_of_memory_leaks_nothing(make, monkeypatch):
     testcapi = pytest.importorskip("_testcapi")
-    monkeypatch.setattr(sys, "unraisablehook", lambda raised: None)  # pytest's keeps what the traceback holds
+    monkeypatch.setattr(
+        sys, "unraisablehook", lambda raised: None
+    )  # pytest's hook would keep the objects of the traceback alive
     x, z = leaves(3, 3)
     run = make(x, z, cr.ones(3, dtype=cr.float64))
     for _ in range(3):
@@ -490,15 +494,15 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
         z._edge,
         TABLE["mul"],
         TABLE["mul"].pullback,
-        TABLE["tanh"].in_c,
+        TABLE["tanh"].c_op,
     ]
     kept = sys.getrefcount(np.dtype(float))
     np.dot(np.ones((2, 2)), np.ones((2, 2)))
-    if sys.getrefcount(np.dtype(float)) == kept:  # NumPy 2.5 forgets to let go of it
+    if sys.getrefcount(np.dtype(float)) == kept:  # NumPy 2.5 leaks a reference
         watched.append(np.dtype(float))
     leaked, failed = [], 0
     gc.collect()
-    gc.freeze()  # what other tests left is not looked through each time
+    gc.freeze()  # do not traverse the objects of other tests each time
     mode = cr.set_grad_enabled(make is not unrecorded)
     try:
         for start in range(150):
@@ -509,7 +513,7 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
                 testcapi.set_nomemory(start, start + 1)
                 run()
                 done = True
-            except (MemoryError, SystemError):  # the latter from NumPy, which sometimes forgets to say why
+            except (MemoryError, SystemError):  # NumPy sometimes raises SystemError
                 done = False
             finally:
                 testcapi.remove_mem_hooks()
@@ -522,20 +526,20 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
             if after != before:
                 leaked.append((start, after, before))
     finally:
-        mode.__exit__()  # what is frozen stays so: else the next test looks through all tests
+        mode.__exit__()  # no gc.unfreeze(), or the next test would traverse the objects of all tests
     assert failed > 10 and not leaked
     run()
     assert [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)] == expected
 
 
 def test_axes_of_length_one_keep_their_strides(python):
-    """What is remembered of a view is for arrays with the usual strides; NumPy keeps others of axes that do not matter."""
+    """A cached view is for arrays with default strides. NumPy keeps other strides of axes of length 1."""
     for x in (np.ones((1, 3)), np.ones((3, 1)).T, np.ones((4, 3))[:1], np.ones((1, 3))):
         tensor = cr.from_numpy(x).requires_grad_()
         moves = [lambda t=tensor: t.transpose(0, 1), lambda t=tensor: t.unsqueeze(0), lambda t=tensor: t.permute(1, 0)]
         for move in moves:
             assert move()._raw.strides == python(move)._raw.strides
-    for shape in ((4, 0), (0, 4), (1, 4)):  # where arrays are joined, NumPy looks at all of them
+    for shape in ((4, 0), (0, 4), (1, 4)):  # joins check the strides of all axes
         for other in (cr.ones(shape[0], 1), cr.ones(1, shape[0]).T, cr.ones(shape)):
             x = cr.from_numpy(np.ones((4, 4), np.float32).T[: shape[0], : shape[1]])
             for join in (lambda t: cr.cat(t, -1), cr.vstack):
@@ -547,8 +551,8 @@ def test_axes_of_length_one_keep_their_strides(python):
                 assert join(tensors)._raw.strides == expected
 
 
-def test_pieces_are_told_what_they_are_of():
-    """Several views of one tensor are learnt with their origin, whatever the tensor is a view of."""
+def test_pieces_have_their_origin():
+    """Several views of one tensor are cached with their origins, also if the tensor is a view itself."""
     x = cr.ones(4, 3).requires_grad_()
     for times in range(3):
         inner = x.split(2)[1].split(1)
@@ -564,7 +568,7 @@ def test_pieces_are_told_what_they_are_of():
         (x * 2).chunk(2)[0].add_(1)
 
 
-def test_what_is_learnt_apart_warns_once():
+def test_a_trial_call_for_the_cache_does_not_warn_again():
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         cr.ones(3).clamp(max=-1e39)
@@ -572,14 +576,14 @@ def test_what_is_learnt_apart_warns_once():
 
 
 @pytest.mark.parametrize("number", [-90.0, -700.0])
-def test_what_underflows_is_heard(number):
+def test_underflow_warns(number):
     x = cr.full((600,), number).requires_grad_()
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="underflow"):
         cr.nn.functional.softplus(x, 2, 5)
 
 
-def test_what_fails_for_its_shapes_warns_once(python):
-    """Also where a part of the value is computed first: the product of what does not fit its addend."""
+def test_an_operation_that_fails_for_its_shapes_warns_once(python):
+    """Also if a part of the value is computed before the failure, such as a product that does not broadcast with the addend."""
     x, large = cr.ones(3), cr.full((1, 4), 1e30)
 
     def run():
@@ -594,7 +598,7 @@ def test_what_fails_for_its_shapes_warns_once(python):
 
 @pytest.mark.parametrize("part", ["x[0]", "x[1]", "x[:1]", "x[0, 0]", "x[0, 0, :1]", "x[0, 0, 0]", "x[:, :1]", "x"])
 @pytest.mark.parametrize("name", ["mul_", "add_", "sub_", "div_"])
-def test_a_tensor_changed_by_a_part_of_itself(name, part):
+def test_a_tensor_written_with_a_view_of_itself(name, part):
     start = np.arange(1.0, 13.0).reshape(2, 2, 3)
     expected = getattr(cr.tensor(start), name)(eval(part, {"x": cr.tensor(start)}))
     x = cr.tensor(start)

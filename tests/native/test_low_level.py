@@ -1,4 +1,4 @@
-"""Programs as the C functions that SciPy calls."""
+"""Runner.low_level: programs as C functions that SciPy calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from chainrule._src import native
-from chainrule._src.native.code import FIRST_INPUT, loop_step, program
+from chainrule._src.native.code import FIRST_INPUT, kernel_step, program
 
 scipy = pytest.importorskip("scipy")
 from scipy import LowLevelCallable, integrate, ndimage  # noqa: E402
@@ -30,21 +30,21 @@ def line(length: int) -> Any:
 
 
 def product() -> Any:
-    """A runner of x * a."""
-    code = program([loop_step(*loop(np.multiply, "dd->d"), 1, [(IN, 0), (SECOND, 0), (THIRD, 0)], [8, 8, 8])])
+    """Return a runner of x * a."""
+    code = program([kernel_step(*loop(np.multiply, "dd->d"), 1, [(IN, 0), (SECOND, 0), (THIRD, 0)], [8, 8, 8])])
     return native.Runner(code, 0, [SCALAR, SCALAR], [], [SCALAR])
 
 
 def largest(length: int) -> Any:
-    """A runner of the maximum of an array."""
-    copy = loop_step(native.OWN["copy8"], 0, 1, [(IN, 0), (SECOND, 0)], [8, 8])
-    fold = loop_step(*loop(np.maximum, "dd->d"), length - 1, [(SECOND, 0), (IN, 8), (SECOND, 0)], [0, 8, 0])
+    """Return a runner of the maximum of an array."""
+    copy = kernel_step(native.KERNELS["copy8"], 0, 1, [(IN, 0), (SECOND, 0)], [8, 8])
+    fold = kernel_step(*loop(np.maximum, "dd->d"), length - 1, [(SECOND, 0), (IN, 8), (SECOND, 0)], [0, 8, 0])
     return native.Runner(program([copy, fold]), 0, [line(length)], [], [SCALAR])
 
 
 def doubled(length: int) -> Any:
-    """A runner of x + x."""
-    code = program([loop_step(*loop(np.add, "dd->d"), length, [(IN, 0), (IN, 0), (SECOND, 0)], [8, 8, 8])])
+    """Return a runner of x + x."""
+    code = program([kernel_step(*loop(np.add, "dd->d"), length, [(IN, 0), (IN, 0), (SECOND, 0)], [8, 8, 8])])
     return native.Runner(code, 0, [line(length)], [], [line(length)])
 
 
@@ -55,15 +55,15 @@ def test_quad_passes_its_arguments():
     assert integrate.quad(swapped, 0, 2, args=(3.0,))[0] == pytest.approx(6.0)
 
 
-def test_another_number_of_arguments_is_told():
+def test_a_wrong_number_of_arguments_warns():
     function = LowLevelCallable(product().low_level("integrand", 2, [0, 1]))
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert np.isnan(integrate.quad(function, 0, 2)[0])
-    assert any("takes 2 numbers, and is called with 1: those beside" in str(w.message) for w in told)
+    assert any("takes 2 numbers, and is called with 1: pass the numbers" in str(w.message) for w in caught)
 
 
-def test_an_array_is_read_where_it_lies_and_kept():
+def test_a_captured_array_is_not_copied_and_stays_alive():
     a = np.array(3.0)
     function = LowLevelCallable(product().low_level("integrand", 1, [0, a]))
     assert integrate.quad(function, 0, 2)[0] == pytest.approx(6.0)
@@ -73,7 +73,7 @@ def test_an_array_is_read_where_it_lies_and_kept():
 
 
 @pytest.mark.filterwarnings("ignore:the compiled function takes 2 numbers")
-def test_another_number_of_arguments_integrates_to_nan():
+def test_a_wrong_number_of_arguments_integrates_to_nan():
     function = LowLevelCallable(product().low_level("integrand", 2, [0, 1]))
     with pytest.warns(integrate.IntegrationWarning):
         assert np.isnan(integrate.quad(function, 0, 2)[0])
@@ -83,7 +83,7 @@ def test_filters():
     image = np.random.default_rng(0).standard_normal((20, 20))
     function = LowLevelCallable(largest(9).low_level("filter", 1, [0]))
     np.testing.assert_array_equal(ndimage.generic_filter(image, function, size=3), ndimage.maximum_filter(image, 3))
-    with pytest.raises(ValueError, match="arrays of 9 elements, and was given 25"):
+    with pytest.raises(ValueError, match="arrays of 9 elements, but got 25"):
         ndimage.generic_filter(image, function, size=5)
 
 
@@ -91,18 +91,18 @@ def test_line_filters():
     image = np.random.default_rng(0).standard_normal((4, 6))
     function = LowLevelCallable(doubled(6).low_level("line_filter", 1, [0]))
     np.testing.assert_array_equal(ndimage.generic_filter1d(image, function, 1), 2 * image)
-    with pytest.raises(ValueError, match="arrays of 6 elements, and was given 4"):
+    with pytest.raises(ValueError, match="arrays of 6 elements, but got 4"):
         ndimage.generic_filter1d(image, function, 1, axis=0)
 
 
 def test_other_threads_may_take_the_gil_during_a_large_call():
-    """A loop in a helper of the thread pool calls Python, as SciPy's do to warn, and would wait for ever if the caller kept the GIL."""
+    """A kernel in a helper thread calls Python, as SciPy's do to warn. It would deadlock if the calling thread kept the GIL."""
     code = """
 import ctypes
 import numpy as np
 from scipy import LowLevelCallable, ndimage
 from chainrule._src import native
-from chainrule._src.native.code import FIRST_INPUT, loop_step, program
+from chainrule._src.native.code import FIRST_INPUT, kernel_step, program
 
 native.set_threads(4)
 pointer = ctypes.c_void_p
@@ -110,7 +110,7 @@ calls = []
 loop = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, pointer)(lambda *args: calls.append(1))
 rows, n = 64, 8192
 address = ctypes.cast(loop, pointer).value
-step = loop_step(address, 0, n, [(FIRST_INPUT, 0), (FIRST_INPUT + 1, 0)], [8, 8], outer=[(rows, [8 * n, 8 * n])], split=True)
+step = kernel_step(address, 0, n, [(FIRST_INPUT, 0), (FIRST_INPUT + 1, 0)], [8, 8], outer=[(rows, [8 * n, 8 * n])], split=True)
 line = (rows * n,), np.dtype(float), (8,)
 runner = native.Runner(program([step]), 0, [line], [], [line])
 ndimage.generic_filter1d(np.zeros(rows * n), LowLevelCallable(runner.low_level("line_filter", 1, [0])), 1)
@@ -128,12 +128,12 @@ assert len(calls) == rows
         (product, ("integrand", 1, [0, -1]), "an argument does not exist"),
         (product, ("integrand", 2, [0]), "one number or array for each input"),
         (product, ("integrand", 1, [0, np.zeros(1)]), "layout"),
-        (product, ("filter", 1, [0, np.zeros(())]), "not made of doubles"),
-        (product, ("other", 1, [0, 0]), "a kind is"),
-        (lambda: doubled(3), ("filter", 1, [0]), "the result is not made of doubles"),
-        (lambda: largest(3), ("line_filter", 1, [0]), "the result is not made of doubles"),
+        (product, ("filter", 1, [0, np.zeros(())]), "not an array of doubles"),
+        (product, ("other", 1, [0, 0]), "the kind must be"),
+        (lambda: doubled(3), ("filter", 1, [0]), "the result is not an array of doubles"),
+        (lambda: largest(3), ("line_filter", 1, [0]), "the result is not an array of doubles"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, arguments, message):
+def test_invalid_arguments_raise(make, arguments, message):
     with pytest.raises(ValueError, match=message):
         make().low_level(*arguments)

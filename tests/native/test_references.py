@@ -36,7 +36,7 @@ def values_of(result):
     return np.asarray(getattr(result, "_tensor", result).detach())
 
 
-# -- a list that others empty -------------------------------------------------------------------------------------------
+# -- a list that other code empties -------------------------------------------------------------------------------------------
 
 
 def concatenate(parts):
@@ -48,8 +48,8 @@ def stack(parts):
 
 
 def bind_cat(parts):
-    if hasattr(TABLE["cat"], "in_c"):
-        del TABLE["cat"].in_c  # so that Python is called
+    if hasattr(TABLE["cat"], "c_op"):
+        del TABLE["cat"].c_op  # so that Python is called
     return bind(TABLE["cat"], parts, {"axis": -1})
 
 
@@ -66,18 +66,20 @@ def expected_of(function, x, count):
 @pytest.mark.parametrize("function", [concatenate, stack, bind_cat])
 @pytest.mark.parametrize("hook", [sys.setprofile, sys.settrace])
 def test_a_list_emptied_by_a_profiler_or_tracer(hook, function):
-    """It empties the list when a Python function returns to C, which has to hold the operands by itself."""
+    """The hook empties the list when a Python function returns to C, which must hold references to the operands."""
     x = leaf(11 if hook is sys.setprofile else 12)
     before = sys.getprofile() if hook is sys.setprofile else sys.gettrace()
-    for call in range(2):  # the first call of a NumPy function is Python's alone; the second is learnt
+    for call in range(2):  # the first call of a NumPy function runs in Python; the second is cached
         parts = parts_for(function, x)
         operands = [weakref.ref(getattr(part, "_tensor", part)) for part in parts]
 
-        def empty(frame, event, arg, parts=parts, operands=operands, held=call == 1 or function is not concatenate):
+        def empty(
+            frame, event, arg, parts=parts, operands=operands, must_hold=call == 1 or function is not concatenate
+        ):
             outermost = frame.f_back is not None and frame.f_back.f_code is function.__code__
             if event == "return" and parts and outermost and frame.f_code.co_filename.startswith(PACKAGE):
                 parts.clear()
-                assert not held or all([operand() is not None for operand in operands])
+                assert not must_hold or all([operand() is not None for operand in operands])
             return empty
 
         hook(empty)
@@ -86,7 +88,7 @@ def test_a_list_emptied_by_a_profiler_or_tracer(hook, function):
         finally:
             hook(before)
         assert np.array_equal(values_of(result), expected_of(function, x, 3))
-        assert parts == [] or (call, function) == (1, stack)  # which the first call has learnt
+        assert parts == [] or (call, function) == (1, stack)  # cached by the first call
 
 
 @pytest.mark.parametrize("function", [concatenate, bind_cat])
@@ -106,7 +108,7 @@ def test_a_list_filled_and_emptied_by_another_thread(function):
     found = []
     try:
         for _ in range(100_000):
-            length = 20 + len(found) // 2  # the second call with a length is learnt
+            length = 20 + len(found) // 2  # the second call with a length is cached
             if length == 40:
                 break
             try:
@@ -123,12 +125,12 @@ def test_a_list_filled_and_emptied_by_another_thread(function):
     assert length == 40
 
 
-# -- slots and caches that others change --------------------------------------------------------------------------------
+# -- slots and caches that other code changes --------------------------------------------------------------------------------
 
 
 @contextmanager
 def at_every_allocation(run):
-    """Have the garbage collector call a function wherever it may run: in Python 3.11 at each allocation of a container."""
+    """Call a function whenever the garbage collector may run: in Python 3.11 at each allocation of a container."""
 
     def start(phase, info):
         if phase == "start":
@@ -149,13 +151,13 @@ def at_every_allocation(run):
 
 def nodes_of(tensor):
     nodes = [tensor._edge]
-    for node in nodes:  # which grows as it is walked
+    for node in nodes:  # the list grows during the loop
         nodes += [edge for edge in node.edges if type(edge) is Node and edge not in nodes]
     return nodes
 
 
 def renew(tensors, nodes):
-    """Put an equal object in the place of each that a slot holds."""
+    """Replace the object in each slot by an equal one."""
     for tensor in tensors:
         tensor._raw = tensor._raw.copy()
     for node in nodes:
@@ -224,7 +226,7 @@ def test_a_destructor_indexes_while_the_parameters_of_an_index_are_replaced():
             made.append(x[37])
 
     x[37]._edge.params["late"] = Late()
-    x[37 + 512]  # whose parameters take the slot of those of x[37]
+    x[37 + 512]  # its parameters have the same cache slot as those of x[37]
     assert [value.item() for value in made] == [values_of(x)[37]] and [*made[0]._edge.params] == ["index"]
 
 
@@ -244,18 +246,18 @@ def test_a_destructor_computes_while_error_states_are_replaced():
                     warnings.simplefilter("ignore")
                     found.append((x / 0.0).detach())
 
-    for make in [*[Late] * 8, *[lambda: print] * 6]:  # the last ones have all of the first released
-        warned._twins.clear()  # Python's cache, or it would hold them
+    for make in [*[Late] * 8, *[lambda: print] * 6]:  # the last ones replace all of the first
+        warned._twins.clear()  # the cache in Python would keep them alive
         with np.errstate(divide="raise", call=make()), pytest.raises(FloatingPointError):
             x / 0.0
     assert len(found) == 40 and warned.VARIABLE.get() is outside
 
 
-# -- loops that call Python ---------------------------------------------------------------------------------------------
+# -- kernels that call Python ---------------------------------------------------------------------------------------------
 
 
-def test_a_loop_that_warns_or_raises():
-    """SciPy's loops call Python to warn; what is called here runs another program, which needs more scratch memory."""
+def test_a_kernel_that_warns_or_raises():
+    """SciPy's kernels call Python to warn. The warning handler runs another program, which needs more scratch memory."""
     special = pytest.importorskip("scipy.special")
     x, large, shown = cr.tensor([2.5, -1.0, 0.5, -2.0, 3.5], dtype=cr.float64).requires_grad_(), leaf(8000), []
 
@@ -274,12 +276,12 @@ def test_a_loop_that_warns_or_raises():
                 call()
 
 
-# -- a cotangent of a user's making -------------------------------------------------------------------------------------
+# -- a cotangent from a user's rule -------------------------------------------------------------------------------------
 
 
 @opaque(vjp={"x": lambda g, x: np.ones((1, 2))}, jvp={"x": lambda t, x: t}, accepts="f")
 def wrong(x):
-    """A value whose cotangent has another shape."""
+    """Return a value whose rule returns a cotangent of another shape."""
     return x * 1.0
 
 

@@ -1,4 +1,4 @@
-"""Programs of inner loops, against the NumPy calls that they stand for."""
+"""Runner and execute: programs give the bits of the NumPy calls that they replace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from chainrule._src import native
 from chainrule._src.arrays import settings
-from chainrule._src.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, loop_step, program
+from chainrule._src.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, kernel_step, program
 
 D = np.dtype(np.float64)
 
@@ -26,15 +26,15 @@ def layout(array: np.ndarray) -> Any:
 
 
 def square_then_tanh(x: np.ndarray) -> Any:
-    """A runner of tanh(x * x), with the square in the arena."""
+    """Return a runner of tanh(x * x), with the square in the arena."""
     steps = [
-        loop_step(*loop(np.multiply, "dd->d"), x.size, [(FIRST_INPUT, 0), (FIRST_INPUT, 0), (ARENA, 64)], [8, 8, 8]),
-        loop_step(*loop(np.tanh, "d->d"), x.size, [(ARENA, 64), (FIRST_INPUT + 1, 0)], [8, 8]),
+        kernel_step(*loop(np.multiply, "dd->d"), x.size, [(FIRST_INPUT, 0), (FIRST_INPUT, 0), (ARENA, 64)], [8, 8, 8]),
+        kernel_step(*loop(np.tanh, "d->d"), x.size, [(ARENA, 64), (FIRST_INPUT + 1, 0)], [8, 8]),
     ]
     return native.Runner(program(steps), 64 + x.nbytes, [layout(x)], [], [layout(x)])
 
 
-def test_a_program_gives_a_fresh_array_with_the_bits_of_numpy():
+def test_a_program_returns_a_new_array_with_the_bits_of_numpy():
     x = np.linspace(-3, 3, 101)
     run = square_then_tanh(x)
     first, second = run((x,))[0], run([x])[0]
@@ -42,7 +42,7 @@ def test_a_program_gives_a_fresh_array_with_the_bits_of_numpy():
     assert first is not second and first.flags.owndata
 
 
-def test_another_layout_is_not_run():
+def test_arrays_of_other_layouts_are_refused():
     x = np.linspace(-3, 3, 100)
     run = square_then_tanh(x)
     others = [
@@ -61,12 +61,12 @@ def test_another_layout_is_not_run():
 
 def test_the_stride_of_a_dimension_of_one_element_does_not_matter():
     x = np.arange(6.0).reshape(1, 6)
-    code = program([loop_step(*loop(np.negative, "d->d"), 6, [(2, 0), (3, 0)], [8, 8])])
+    code = program([kernel_step(*loop(np.negative, "d->d"), 6, [(2, 0), (3, 0)], [8, 8])])
     run = native.Runner(code, 0, [((1, 6), D, (8, 8))], [], [layout(x)])
     assert np.array_equal(run((x,))[0], -x)
 
 
-def test_into_arrays_that_exist():
+def test_run_into():
     x, out = np.linspace(-3, 3, 101), np.empty(101)
     run = square_then_tanh(x)
     assert run.run_into((x,), (out,)) is True
@@ -78,7 +78,7 @@ def test_into_arrays_that_exist():
 def test_constants_and_written_inputs():
     total, step = np.zeros(5), np.arange(5.0)
     add = loop(np.add, "dd->d")
-    code = program([loop_step(*add, 5, [(2, 0), (3, 0), (2, 0)], [8, 8, 8])])
+    code = program([kernel_step(*add, 5, [(2, 0), (3, 0), (2, 0)], [8, 8, 8])])
     run = native.Runner(code, 0, [layout(total)], [step], [], writes=[0])
     assert run((total,)) == [] == run((total,))
     assert np.array_equal(total, 2 * step)
@@ -86,13 +86,13 @@ def test_constants_and_written_inputs():
     assert run((total,)) is None
 
 
-def test_outer_dimensions_go_over_views():
+def test_outer_dimensions_iterate_over_views():
     x = np.arange(24.0).reshape(2, 3, 4)
     view = x.transpose(2, 0, 1)
     out = np.empty(view.shape)
     outer = [(n, (a, b)) for n, a, b in zip(view.shape[:-1], view.strides, out.strides)]
     code = program(
-        [loop_step(*loop(np.sqrt, "d->d"), 3, [(2, 0), (3, 0)], [view.strides[2], out.strides[2]], outer=outer)]
+        [kernel_step(*loop(np.sqrt, "d->d"), 3, [(2, 0), (3, 0)], [view.strides[2], out.strides[2]], outer=outer)]
     )
     run = native.Runner(code, 0, [layout(view)], [], [layout(out)])
     assert np.array_equal(run((view,))[0], np.sqrt(view))
@@ -102,13 +102,13 @@ def test_a_gufunc_has_core_dimensions():
     a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     out = np.empty((2, 4))
     strides = [0, 0, 0, *a.strides, *b.strides, *out.strides]
-    code = program([loop_step(*loop(np.matmul, "dd->d"), 1, [(2, 0), (3, 0), (4, 0)], strides, core=[2, 3, 4])])
+    code = program([kernel_step(*loop(np.matmul, "dd->d"), 1, [(2, 0), (3, 0), (4, 0)], strides, core=[2, 3, 4])])
     run = native.Runner(code, 0, [layout(a), layout(b)], [], [layout(out)])
     assert np.array_equal(run((a, b))[0], a @ b)
 
 
 def chain(rows: int, n: int, block: int, split: bool) -> Any:
-    """tanh(x + bias) * x for x of ``rows`` rows, with the sum and its tanh in scratch memory."""
+    """Return a runner of tanh(x + bias) * x for ``rows`` rows, with the sum and its tanh in scratch memory."""
     x, out, bias, one, other = (2, 0, 8 * n, 8 * n), (4, 0, 8 * n, 8 * n), (3, 0, 0, 0), (SCRATCH, 0, 0, 8 * n), None
     other = (SCRATCH, 8 * n * block, 0, 8 * n)
     steps = [
@@ -123,7 +123,7 @@ def chain(rows: int, n: int, block: int, split: bool) -> Any:
 
 @pytest.mark.parametrize("rows, n, block", [(1, 1, 1), (7, 5, 3), (64, 3, 64), (5, 2, 100), (5000, 16, 37)])
 @pytest.mark.parametrize("split", [False, True])
-def test_a_group_goes_block_by_block(rows, n, block, split):
+def test_a_group_runs_block_by_block(rows, n, block, split):
     x = np.linspace(-2, 2, rows * n).reshape(rows, n)
     bias = np.linspace(0, 1, n)
     assert chain(rows, n, block, split)((x, bias))[0].tobytes() == (np.tanh(x + bias) * x).tobytes()
@@ -131,8 +131,8 @@ def test_a_group_goes_block_by_block(rows, n, block, split):
 
 def test_a_range_of_a_program_on_given_pointers():
     x, y = np.arange(4.0), np.empty(4)
-    steps = [loop_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])]
-    steps += [loop_step(*loop(np.square, "d->d"), 4, [(3, 0), (3, 0)], [8, 8])]
+    steps = [kernel_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])]
+    steps += [kernel_step(*loop(np.square, "d->d"), 4, [(3, 0), (3, 0)], [8, 8])]
     code = program(steps)
     bases = np.array([0, 0, x.ctypes.data, y.ctypes.data], np.intp)
     assert native.execute(code, 0, len(steps[0]), bases) == 0
@@ -144,11 +144,11 @@ def test_a_range_of_a_program_on_given_pointers():
 # ---- floating-point exceptions
 
 
-def test_exceptions_are_reported_once_even_if_a_later_loop_clears_them():
+def test_exceptions_are_reported_once_even_if_a_later_kernel_clears_them():
     z = np.zeros(4)
     divide, maximum = loop(np.divide, "dd->d"), loop(np.maximum, "dd->d")
-    steps = [loop_step(*divide, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
-    steps += [loop_step(*maximum, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
+    steps = [kernel_step(*divide, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
+    steps += [kernel_step(*maximum, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
     run = native.Runner(program(steps), 0, [layout(z)], [], [layout(z)])
     seen: list[int] = []
     run((z,), seen.append)
@@ -157,7 +157,7 @@ def test_exceptions_are_reported_once_even_if_a_later_loop_clears_them():
     assert seen == [8]
 
 
-def test_exceptions_are_reported_whichever_thread_meets_them():
+def test_exceptions_of_all_threads_are_reported():
     x = np.ones(300_000)
     square = group_step(*loop(np.square, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8])
     code = program([group([square], rows=x.size, block=512, split=True)])
@@ -171,10 +171,10 @@ def test_exceptions_are_reported_whichever_thread_meets_them():
     assert seen == [2] * 30
 
 
-def test_what_comes_after_commit_is_not_run_if_the_report_raises():
+def test_steps_after_commit_do_not_run_if_the_report_raises():
     z, total = np.zeros(4), np.zeros(4)
-    first = loop_step(*loop(np.divide, "dd->d"), 4, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
-    write = loop_step(*loop(np.add, "dd->d"), 4, [(3, 0), (ARENA, 0), (3, 0)], [8] * 3)
+    first = kernel_step(*loop(np.divide, "dd->d"), 4, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
+    write = kernel_step(*loop(np.add, "dd->d"), 4, [(3, 0), (ARENA, 0), (3, 0)], [8] * 3)
     run = native.Runner(program([first, write]), 32, [layout(z), layout(total)], [], [], writes=[1], commit=len(first))
 
     def refuse(mask: int) -> None:
@@ -187,7 +187,7 @@ def test_what_comes_after_commit_is_not_run_if_the_report_raises():
     assert np.array_equal(total, np.ones(4))
 
 
-# ---- many callers
+# ---- threads
 
 
 def test_threads_may_call_one_runner():
@@ -208,25 +208,25 @@ def test_threads_may_call_one_runner():
     assert not wrong
 
 
-def test_threads_follow_the_setting():
+def test_set_num_threads_sets_the_pool():
     before = settings.get_num_threads()
     try:
         for count in (1, 3):
             settings.set_num_threads(count)
             assert native.get_threads() == count == settings.get_num_threads()
-            test_a_group_goes_block_by_block(5000, 16, 37, True)
+            test_a_group_runs_block_by_block(5000, 16, 37, True)
     finally:
         settings.set_num_threads(before)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_child_of_a_fork_starts_threads_of_its_own():
-    test_a_group_goes_block_by_block(5000, 16, 37, True)
+def test_the_child_of_a_fork_starts_its_own_threads():
+    test_a_group_runs_block_by_block(5000, 16, 37, True)
     child = os.fork()
     if child == 0:
         try:
-            test_a_group_goes_block_by_block(5000, 16, 37, True)
+            test_a_group_runs_block_by_block(5000, 16, 37, True)
             os._exit(0)
         finally:
             os._exit(1)
@@ -235,10 +235,10 @@ def test_the_child_of_a_fork_starts_threads_of_its_own():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_helpers_that_come_and_go_at_once_are_counted():
-    """Else the thread that calls waits for ever, sooner or later. In a child, as it starts many threads."""
+def test_helpers_that_join_and_leave_at_the_same_time_are_counted():
+    """A wrong count would make the calling thread wait forever. In a subprocess, because it starts many threads."""
     x, threads, n = np.zeros(1), 64, 4096
-    step = loop_step(
+    step = kernel_step(
         *loop(np.negative, "d->d"),
         n,
         [(FIRST_INPUT, 0), (FIRST_INPUT + 1, 0)],
@@ -262,20 +262,20 @@ def test_helpers_that_come_and_go_at_once_are_counted():
 
 def test_a_report_may_call_the_runner_again():
     x = np.zeros(100)
-    divide = loop_step(*loop(np.divide, "dd->d"), 100, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
-    out = loop_step(*loop(np.add, "dd->d"), 100, [(ARENA, 0), (2, 0), (3, 0)], [8] * 3)
+    divide = kernel_step(*loop(np.divide, "dd->d"), 100, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
+    out = kernel_step(*loop(np.add, "dd->d"), 100, [(ARENA, 0), (2, 0), (3, 0)], [8] * 3)
     run = native.Runner(program([divide, out]), 800, [layout(x)], [], [layout(x)], commit=len(divide))
     inner = []
     (outer,) = run((x,), lambda mask: inner.append(run((x + 1,))[0]))
     assert np.isnan(outer).all() and np.array_equal(inner[0], np.full(100, 2.0))
 
 
-# ---- malformed
+# ---- malformed programs
 
 
 def test_malformed_code_is_refused():
     x = np.arange(4.0)
-    good = program([loop_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])])
+    good = program([kernel_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])])
     for place, value in [
         (0, 7),
         (1, 3),
@@ -299,10 +299,10 @@ def test_malformed_code_is_refused():
             native.Runner(program([group([step], rows=rows, block=block)]), 0, [layout(x)], [], [layout(x)])
     with pytest.raises(ValueError, match="base"):
         native.Runner(good, 0, [layout(x)], [], [])
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="must be dense"):
         native.Runner(good, 0, [layout(x)], [], [layout(x[::2])])
     for huge in (((2**40, 2**40), x.dtype, (2**43, 8)), ((2**62,), x.dtype, (8,))):
-        with pytest.raises(ValueError, match="side by side"):
+        with pytest.raises(ValueError, match="must be dense"):
             native.Runner(good, 0, [layout(x)], [], [huge])
 
 

@@ -37,12 +37,12 @@ def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
     exact_kinds = "" if prim.promotion == "float" or len(prim.operands) > 2 else prim.accepts
     function = LOOPS.Operation(
         call,
-        0,
+        LOOPS.ELEMENTWISE,
         prim,
         len(prim.operands),
         number_first,
         "f" in prim.accepts,
-        ("b" in exact_kinds) + 2 * ("i" in exact_kinds),
+        LOOPS.BOOL * ("b" in exact_kinds) + LOOPS.INT64 * ("i" in exact_kinds),
         **forms,
     )
     return functools.update_wrapper(function, call)
@@ -52,7 +52,7 @@ def with_fast_path(operation: Any, call: Any, **forms: Any) -> Any:
     """Return a function that uses an operation's fast path, and ``call`` for all other calls."""
     if LOOPS is None or type(operation) is not LOOPS.Operation:
         return call
-    return functools.update_wrapper(operation.instead(call, **forms), call)
+    return functools.update_wrapper(operation.with_fallback(call, **forms), call)
 
 
 def in_place_operation(label: str, operation: Any, call: Any, direct: bool) -> Any:
@@ -62,12 +62,25 @@ def in_place_operation(label: str, operation: Any, call: Any, direct: bool) -> A
         label: its name in the record of in-place writes.
         direct: outside of autograd, it is one ufunc call with the tensor's array as ``out``.
     """
-    if LOOPS is None or type(operation) is not LOOPS.Operation or operation.form or operation.swapped:
+    if (
+        LOOPS is None
+        or type(operation) is not LOOPS.Operation
+        or operation.form != LOOPS.ELEMENTWISE
+        or operation.swapped
+    ):
         return call
     if operation.parameters is not None or operation.prim.kind == "discrete":
         return call
     form = LOOPS.Operation(
-        call, 4, operation.prim, operation.operands, False, True, label=label, direct=direct, factor=operation.factor
+        call,
+        LOOPS.IN_PLACE,
+        operation.prim,
+        operation.operands,
+        False,
+        True,
+        label=label,
+        direct=direct,
+        factor=operation.factor,
     )
     return functools.update_wrapper(form, call)
 
@@ -78,7 +91,7 @@ def assignment_operation(label: str, call: Any, value: Any = None, *, numbers: b
         return call
     nin = 2 if value is None else 1
     return functools.update_wrapper(
-        LOOPS.Operation(call, 5, operands=nin, label=label, direct=numbers, assigned=value), call
+        LOOPS.Operation(call, LOOPS.ASSIGN, operands=nin, label=label, direct=numbers, assigned=value), call
     )
 
 
@@ -97,7 +110,11 @@ def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
 
 def dispatch_by_rank(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
     """Return a function of two tensors whose fast path is a primitive selected by the operands' ranks."""
-    return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
+    return (
+        located(call)
+        if LOOPS is None
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.BY_NDIM, table=rows), call)
+    )
 
 
 def with_cached_dispatch(call: Any) -> Any:
@@ -106,7 +123,11 @@ def with_cached_dispatch(call: Any) -> Any:
     The primitive and its parameters must depend only on the arguments and the tensor's shape and dtype. The cache serves
     contiguous tensors.
     """
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
+    return (
+        call
+        if LOOPS is None
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED, make_entry=_learn), call)
+    )
 
 
 def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
@@ -170,11 +191,11 @@ def ufunc_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> A
     """Return ``__array_ufunc__``, whose fast path is the operation of the ufunc."""
     if LOOPS is None:
         return located(call)
-    return functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+    return functools.update_wrapper(LOOPS.Operation(call, LOOPS.ARRAY_UFUNC, table=operations), call)
 
 
 def index_operation(row: Primitive, at_arrays: Primitive, call: Any) -> Any:
     """Return ``array[index]``, whose fast path is a primitive for basic indices, and another for integer arrays."""
     if LOOPS is None:
         return call
-    return functools.update_wrapper(LOOPS.Operation(call, 8, row, table=at_arrays), call)
+    return functools.update_wrapper(LOOPS.Operation(call, LOOPS.INDEX, row, table=at_arrays), call)

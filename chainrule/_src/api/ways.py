@@ -1,7 +1,7 @@
 """Build entries of the dispatch cache: which primitives a NumPy function applies to which values, with which parameters.
 
 A function declared ``by_shape`` depends on shapes and static arguments only. At the second call with a cache key, ``learn``
-runs the function again under a watch. C then replays the recorded steps (``native/ways.c``), and the result is compared with
+runs the function again under a watch. C then replays the recorded steps (``native/dispatch_cache.c``), and the result is compared with
 Python's. If they agree in all respects, later calls with this key are replayed.
 """
 
@@ -54,13 +54,21 @@ class _StepRecorder(Watch):
 
 def cached_by_shape(call: Any) -> Any:
     """Return a method of Arrays that depends on shapes and static arguments only, with cached dispatch."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 6, learn=learn), call)
+    return (
+        call
+        if LOOPS is None
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED_METHOD, make_entry=learn), call)
+    )
 
 
 def functions_cached_by_shape(call: Any) -> Any:
     """Return ``__array_function__`` with cached dispatch for the functions in ``BY_SHAPE``."""
     return (
-        call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 7, table=BY_SHAPE, learn=learn), call)
+        call
+        if LOOPS is None
+        else functools.update_wrapper(
+            LOOPS.Operation(call, LOOPS.ARRAY_FUNCTION, table=BY_SHAPE, make_entry=learn), call
+        )
     )
 
 
@@ -71,7 +79,7 @@ def learn(
     operands: tuple[AnyArray, ...],
     result: Array,
 ) -> tuple[Any, ...] | None:
-    """Return the dispatch cache entry of a call, in the format of ``native/ways.c``; None if a replay would differ.
+    """Return the dispatch cache entry of a call, in the format of ``native/dispatch_cache.c``; None if a replay would differ.
 
     Args:
         names: the names of the keyword arguments, which come last.
@@ -94,7 +102,7 @@ def learn(
     if entry is None or SPECIAL:
         return None
     with np.errstate(all="ignore"):
-        replayed = LOOPS.follow(entry, operands)
+        replayed = LOOPS.replay(entry, operands)
     return entry if replayed is not None and _same_history(tensor, replayed, operands) else None
 
 

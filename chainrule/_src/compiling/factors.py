@@ -1,7 +1,7 @@
 """Share LU factors between steps of a plan.
 
 Several steps may factor the same matrix: ``solve``, ``inv``, ``det``, ``slogdet``. For each of their loops there is a variant that looks
-up the matrix by its bits in a cache of factors (`native/factors.c`). ``Memories.chosen`` selects the variant if several steps of a plan
+up the matrix by its bits in a cache of factors (`native/lu_cache.c`). ``Memories.chosen`` selects the variant if several steps of a plan
 read the matrix, and ``Memories`` owns the buffers of the caches.
 """
 
@@ -22,9 +22,9 @@ from chainrule._src.compiling.loops import MEMORY, READ, Loop, Operand, own_loop
 from chainrule._src.compiling.products import along_cores
 from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.native import OWN, execute, use_lapack
+from chainrule._src.native import KERNELS, execute, use_lapack
 from chainrule._src.native.blas import blas_function
-from chainrule._src.native.code import FIRST_INPUT, loop_step, program
+from chainrule._src.native.code import FIRST_INPUT, kernel_step, program
 
 ndarray = np.ndarray
 DOUBLE, WORD = np.dtype(np.float64), 8
@@ -49,7 +49,7 @@ def add_shared(loops: CallLoops, name: str, reads: list[Operand], writes: list[O
     more = [Operand((MEMORY, n), (), (), DOUBLE)]
     if name in ("solve", "inv"):
         more.insert(0, Operand(loops.template.temporary(n * sides * WORD), (), (), DOUBLE))
-    found = OWN[f"shared_{name}"], _entries(n)
+    found = KERNELS[f"shared_{name}"], _entries(n)
     along_cores(loops, name, [*cores, *[[]] * len(more)], found, reads, [*writes, *more], plain.checked)
     plain.shared = loops.template.loops.pop()
     loops.template.loops.append(plain)
@@ -119,7 +119,7 @@ def _matrix(loop: Loop, reads: list[BufferView]) -> tuple[Any, int]:
 def available() -> bool:
     """Return whether NumPy's LAPACK is found, and loops with shared factors give the bits of NumPy's gufuncs."""
     getrf, getrs, gesv = [blas_function(name) for name in ("dgetrf_", "dgetrs_", "dgesv_")]
-    if getrf is None or getrs is None or gesv is None or not {"shared_solve", "shared_inv"} <= OWN.keys():
+    if getrf is None or getrs is None or gesv is None or not {"shared_solve", "shared_inv"} <= KERNELS.keys():
         return False
     threads = blas_function("openblas_get_num_threads")
     use_lapack(getrf.address, getrs.address, gesv.address, threads.address if threads else 0, getrf.bits)
@@ -153,7 +153,7 @@ def _agrees(x: NumpyArray) -> bool:
     ]
     for name, arrays, core, strides in calls:
         args = [(FIRST_INPUT + i, 0) for i in range(len(arrays))]
-        step = loop_step(OWN[f"shared_{name}"], _entries(n), 1, args, (*[0] * len(args), *strides), core=core)
+        step = kernel_step(KERNELS[f"shared_{name}"], _entries(n), 1, args, (*[0] * len(args), *strides), core=core)
         code = program([step])
         execute(code, 0, code.size, np.array([0, 0, *[array.ctypes.data for array in arrays]], np.intp))
     return all([same_bits(np.asarray(a), np.asarray(b)) for a, b in zip(out, expected, strict=True)])

@@ -50,7 +50,7 @@ def footprint(*things: object) -> int:
             if x.base is not None:
                 todo.append(x.base)
         elif AVAILABLE and type(x) is Runner:
-            nbytes, constants = x.kept()
+            nbytes, constants = x.memory_use()
             total += nbytes
             todo += constants
         else:

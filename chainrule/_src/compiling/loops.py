@@ -14,8 +14,8 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray, NumpyDType, Shape
 from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, size
-from chainrule._src.native import OWN, loop
-from chainrule._src.native.code import loop_step
+from chainrule._src.native import KERNELS, loop
+from chainrule._src.native.code import kernel_step
 
 READ, WRITE, TEMPORARY, NUMBER, MEMORY = range(5)
 #: the kind of an argument and its index; for MEMORY, the size of the matrices whose factors are stored there
@@ -84,7 +84,7 @@ class Loop:
         inner, *outer = self.axes
         count = len(self.args)
         shared = bool(outer) and all(outer[-1].strides[count - self.outputs :])
-        words = loop_step(
+        words = kernel_step(
             self.address,
             self.data,
             inner.length,
@@ -207,7 +207,7 @@ def _raises(ufunc: np.ufunc, dtypes: tuple[NumpyDType, ...]) -> bool:
 
 def own_loop(name: str) -> tuple[int, int]:
     """Return a loop of chainrule's C extension."""
-    address = OWN.get(name)
+    address = KERNELS.get(name)
     if address is None:
         raise Unlowered
     return address, 0

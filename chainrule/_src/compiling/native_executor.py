@@ -296,7 +296,7 @@ class Words:
         self._count = first
         for known in added:
             del self._moving[known]
-        return words.rolled([code], item.count, moves, first)
+        return words.loop_body_step([code], item.count, moves, first)
 
     def _group(self, group: LoopGroup) -> list[int]:
         block = Block(group, self._private)

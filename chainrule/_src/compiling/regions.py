@@ -24,7 +24,7 @@ from chainrule._src.interpreters.recorded import Program
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.traced import Traced
-from chainrule._src.native import AVAILABLE, Runner, SharedUfunc
+from chainrule._src.native import AVAILABLE, ParallelUfunc, Runner
 from chainrule._src.native.code import GROUP_ROWS
 from chainrule._src.tape import regions
 from chainrule._src.tape.levels import open_level
@@ -98,7 +98,7 @@ def program(region: Region) -> RegionProgram | None:
 @functools.cache
 def _share_ufuncs() -> None:
     """Let large eager operations use several threads from now on."""
-    call_instead(SharedUfunc)
+    call_instead(ParallelUfunc)
 
 
 def _sample(array: NumpyArray, k: int) -> NumpyArray:

@@ -17,7 +17,7 @@ from chainrule._src.compiling.loops import Unlowered, own_loop
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import execute
 from chainrule._src.native.blas import blas_function
-from chainrule._src.native.code import FIRST_INPUT, loop_step, program
+from chainrule._src.native.code import FIRST_INPUT, kernel_step, program
 
 
 def multiple(dtype: NumpyDType) -> tuple[int, int]:
@@ -79,6 +79,6 @@ def _applied(found: tuple[int, int], x: NumpyArray, y: object) -> NumpyArray:
     """Return the result of a loop for an array and a number."""
     arrays = [x, np.asarray(y), np.empty(x.shape, x.dtype)]
     args = [(FIRST_INPUT + i, 0) for i in range(3)]
-    code = program([loop_step(*found, x.size, args, (*x.strides, 0, x.itemsize))])
+    code = program([kernel_step(*found, x.size, args, (*x.strides, 0, x.itemsize))])
     execute(code, 0, code.size, np.array([0, 0, *map(address, arrays)], np.intp))
     return arrays[2]

@@ -1,8 +1,8 @@
-"""NumPy's own inner loops, called without Python in between.
+"""The C extension ``_loops``: import it, check it, and re-export what other packages use.
 
-The extension is there if a compiler was when the package was built; if not, ``AVAILABLE`` is False and ``why_not`` says
-why. It does three things: it runs the plans of ``compile`` (``Runner``), shares large ufuncs among threads (``SharedUfunc``), and does
-ordinary eager operations and backward passes (``tape.eager`` connects it). It is tried against NumPy before anything relies on it.
+``Runner`` runs compiled programs, ``ParallelUfunc`` splits large ufunc calls among threads, and ``LOOPS`` is the extension module, which
+``tape.eager`` connects for eager operations and backward passes. If the extension was not built, does not fit this NumPy, or is disabled by
+``CHAINRULE_NATIVE=0``, then ``AVAILABLE`` is False and ``why_not`` has the reason. All features work without the extension.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule._src import config
-from chainrule._src.native.code import FIRST_INPUT, VERSION, loop_step, program
+from chainrule._src.native.code import FIRST_INPUT, VERSION, kernel_step, program
 
 __all__ = [
     "AVAILABLE",
     "LOOPS",
-    "OWN",
+    "KERNELS",
     "Runner",
-    "SharedUfunc",
+    "ParallelUfunc",
     "execute",
     "first_broken",
     "get_threads",
@@ -37,7 +37,7 @@ def _unavailable(*args: object) -> NoReturn:
 
 
 why_not = ""
-LOOPS: Any = None  # the extension itself, for eager operations; None where it is not available
+LOOPS: Any = None  # the extension module; None if it is not available
 try:
     if not config.NATIVE:
         raise ImportError("CHAINRULE_NATIVE=0 in the environment")
@@ -47,9 +47,9 @@ try:
         raise ImportError("it was built from other sources: `make native`, or install chainrule again")
     from chainrule._src.native import _loops
     from chainrule._src.native._loops import (
-        OWN,
+        KERNELS,
+        ParallelUfunc,
         Runner,
-        SharedUfunc,
         execute,
         first_broken,
         get_threads,
@@ -60,25 +60,25 @@ try:
     )
 except ModuleNotFoundError:
     why_not = "the extension was not built: there was no C compiler when chainrule was installed"
-except (ImportError, AttributeError, RuntimeError) as problem:  # the latter from a NumPy of another binary interface
+except (ImportError, AttributeError, RuntimeError) as problem:  # RuntimeError: NumPy has another binary interface
     why_not = f"the extension is not loaded: {problem}"
 
 
 def _difference(ufunc: np.ufunc, types: str) -> str:
-    """What a loop does otherwise than NumPy, "" if nothing."""
+    """Return how the direct call of an inner loop differs from NumPy, or "" if it does not."""
     if len(ufunc.types) != ufunc.ntypes or types not in ufunc.types:
         return f"{ufunc.__name__} of NumPy {np.__version__} has no loop {types}"
     address = loop(ufunc, ufunc.types.index(types))
     if address is None:
-        return f"{ufunc.__name__} of NumPy {np.__version__} does not say where its loop {types} is"
+        return f"{ufunc.__name__} of NumPy {np.__version__} does not give the address of its loop {types}"
     fn, data = address
     x = np.linspace(-2, 2, 7, dtype=types[0])
     arrays = [x] * ufunc.nin + [np.zeros_like(x)]
     args = [(FIRST_INPUT + k, 0) for k in range(len(arrays))]
-    code = program([loop_step(fn, data, x.size, args, [a.itemsize for a in arrays])])
+    code = program([kernel_step(fn, data, x.size, args, [a.itemsize for a in arrays])])
     execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in arrays)], np.intp))
     if arrays[-1].tobytes() != ufunc(*arrays[:-1]).tobytes():
-        return f"loop {types} of {ufunc.__name__} gives other values than NumPy {np.__version__}"
+        return f"loop {types} of {ufunc.__name__} returns other values than NumPy {np.__version__}"
     return ""
 
 
@@ -90,12 +90,12 @@ if AVAILABLE:
     LOOPS = _loops
     config.THREADS.follow(set_threads)
 else:
-    OWN = {}
-    Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    KERNELS = {}
+    Runner = ParallelUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
     orders = use_lapack = _unavailable
 
 
 def refuse(reason: str) -> None:
-    """Say why eager operations do without the extension, though it is there."""
+    """Set the reason why eager operations do not use the extension although it is available."""
     global why_not
     why_not = reason

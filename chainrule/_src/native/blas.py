@@ -1,6 +1,6 @@
-"""The BLAS and LAPACK that NumPy calls: where their functions are, looked up by name in the libraries that it is linked to.
+"""Look up functions of the BLAS and LAPACK that NumPy is linked to: addresses for kernels, and callables for Python.
 
-Another BLAS would round otherwise, so there is no other to fall back to: where a function is not found, Python calls NumPy.
+There is no fallback to another BLAS, because its results would be rounded otherwise. If a function is not found, callers use NumPy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class CFunction(NamedTuple):
-    """A function's address, and how many bits its integers have."""
+    """The address of a function, and the number of bits of its integers."""
 
     address: int
     bits: int
@@ -20,7 +20,7 @@ class CFunction(NamedTuple):
 
 @functools.cache
 def blas_function(name: str) -> CFunction | None:
-    """A function by its name in C (``"cblas_daxpy"``) or Fortran (``"dgetrf_"``); None if NumPy's cannot be found."""
+    """Return a function by its C name (``"cblas_daxpy"``) or Fortran name (``"dgetrf_"``), or None if it is not found."""
     for library in _libraries():
         for symbol, bits in ((f"scipy_{name}64_", 64), (f"{name}64_", 64), (name, 32)):
             function = getattr(library, symbol, None)
@@ -33,7 +33,7 @@ def blas_function(name: str) -> CFunction | None:
 
 
 class Lapack(NamedTuple):
-    """A function of LAPACK's that writes into the arrays that it is called with."""
+    """A LAPACK function; a call passes the addresses of arrays."""
 
     function: Any
     bits: int
@@ -44,7 +44,7 @@ class Lapack(NamedTuple):
 
 @functools.cache
 def lapack_function(name: str, arguments: int) -> Lapack | None:
-    """A function that takes so many addresses, as Python can call it."""
+    """Return a LAPACK function that takes the given number of addresses, or None if it is not found."""
     found = blas_function(name)
     if found is None:
         return None
@@ -55,7 +55,7 @@ def lapack_function(name: str, arguments: int) -> Lapack | None:
 
 @functools.cache
 def _libraries() -> list[Any]:
-    """NumPy's extensions that call BLAS and LAPACK: what is looked for in them is looked for in what they are linked to."""
+    """Load NumPy's extensions that call BLAS and LAPACK. Symbols are also looked up in the libraries that they are linked to."""
     try:
         import ctypes
 
@@ -65,7 +65,7 @@ def _libraries() -> list[Any]:
 
 
 def _has_long_integers() -> bool:
-    """Whether NumPy was built for a BLAS whose integers have 64 bits, whatever its names are."""
+    """Return whether NumPy was built for a BLAS with 64-bit integers."""
     try:
         from numpy.linalg import lapack_lite
 
@@ -75,10 +75,10 @@ def _has_long_integers() -> bool:
 
 
 def blas_name() -> str:
-    """Which BLAS NumPy calls, with the kernels that it chose for this processor where it says so (OpenBLAS does)."""
+    """Return the name of NumPy's BLAS; for OpenBLAS, with the kernels for this processor and the number of threads."""
     import ctypes
 
-    said = []
+    parts = []
     for name, kind in (("openblas_get_config", ctypes.c_char_p), ("openblas_get_num_threads", ctypes.c_int)):
         for library in _libraries():
             found = next(
@@ -86,9 +86,9 @@ def blas_name() -> str:
             )
             if found is not None:
                 found.restype = kind
-                said.append(found())
+                parts.append(found())
                 break
-    if len(said) == 2:
-        return f"{said[0].decode().strip()}, {said[1]} threads"
+    if len(parts) == 2:
+        return f"{parts[0].decode().strip()}, {parts[1]} threads"
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return f"{blas.get('name', 'not known')} {blas.get('version', '')}".strip()

@@ -1,51 +1,52 @@
-"""Programs of inner loops, as words that the extension reads.
+"""The code format of compiled programs: arrays of ``intp`` words that the extension interprets (``native/interpreter.c``).
 
-An inner loop is the C function behind a ufunc: ``loop(args, dims, strides, data)`` goes along one dimension of ``n``
-elements, from one pointer for each argument, by one stride for each. A program is one array of ``intp``, read front to
-back, of three kinds of steps.
+``compiling/native_executor.py`` builds steps with the functions of this module, joins them with ``program``, and passes the words to
+``Runner``.
 
-LOOP: a call, or one for each index of some outer dimensions.
+A kernel is a C function with the signature of a ufunc inner loop: ``kernel(args, dims, strides, data)`` processes ``n`` elements along one
+dimension. It gets one pointer and one stride for each argument. A program is read front to back. There are three kinds of steps.
+
+KERNEL: one kernel call, or one for each index of the outer dimensions.
 
     0       kind: 0
-    1       words of the whole step
-    2, 3    address of the loop, address of its data
+    1       number of words of the step
+    2, 3    address of the kernel, address of its data
     4       number of arguments
     5       number of core dimensions (of a gufunc)
     6       number of strides: one for each argument, then those of the arguments' core dimensions
     7       number of outer dimensions
-    8       the sum of 1 if threads may share the first outer dimension, and 2 if the loop may fail: an "invalid" exception that
-            it leaves says that it did, and others mean nothing
+    8       flags: 1 if threads may share the first outer dimension; 2 if the kernel reports failure by an "invalid" exception
+            (its other exceptions are ignored)
     9       n
     ...     core dimensions; strides; (base, offset) of each argument; (length, stride of each argument) of each outer
-            dimension, the outermost first
+            dimension, outermost first
 
-GROUP: elementwise loops over the same ``rows`` rows of ``n`` elements. All of them are done for one block of rows before
-the next, so that what they hand to each other stays in cache, and threads may share the blocks.
+GROUP: elementwise kernels over the same ``rows`` rows of ``n`` elements. All kernels process one block of rows before the next block, so
+intermediate values stay in cache. Threads may share the blocks.
 
     0       kind: 1
-    1       words of the whole step
-    2       number of loops
+    1       number of words of the step
+    2       number of kernels
     3, 4    rows, rows of a block
     5       n
     6       1 if threads may share the blocks
-    7       bytes of scratch memory that a block needs
-    ...     of each loop: its words; address, address of data; number of arguments; 1 if one call does all rows of a
-            block (then it has rows * n elements, and strides to suit); stride of each argument within a row;
-            (base, offset, advance, row) of each argument
+    7       bytes of scratch memory for a block
+    ...     for each kernel: number of its words; address, address of data; number of arguments; 1 if one call processes all rows
+            of a block (with rows * n elements); stride of each argument within a row; (base, offset, advance, row) of each argument
 
-ROLLED: whole steps that are done again and again, with bases of their own that move.
+LOOP_BODY: steps that run several times, with moving bases.
 
     0       kind: 2
-    1       words of the whole step
-    2       how often
-    3       number of bases that move
-    4       the number of the first of them: they come after all that there are otherwise
-    ...     of each: the base that it begins at, bytes that it moves each time, length of a ring after which it is back (0: never),
-            place in the ring where it begins; then the steps
+    1       number of words of the step
+    2       trip count
+    3       number of moving bases
+    4       index of the first moving base; moving bases follow all other bases
+    ...     for each moving base: source base, stride in bytes for each iteration, length of a ring buffer (0: none), first index in
+            the ring buffer; then the steps
 
-An argument is at ``bases[base] + offset`` (a group's: plus ``advance`` for each row before the block, plus ``row`` for
-each row within it). ``bases[0]`` is the arena of the call, ``bases[1]`` the scratch memory of the thread; the inputs, the
-constants and the outputs follow, in this order. So code holds no pointers to data, and calls share it.
+The address of an argument is ``bases[base] + offset``. In a group, ``advance`` is added for each row before the block, and ``row`` for each
+row within the block. ``bases[0]`` is the arena of the call, ``bases[1]`` the scratch memory of the thread. The inputs, the constants and
+the outputs follow. Programs contain no pointers to data, so concurrent calls can share them.
 """
 
 from __future__ import annotations
@@ -54,15 +55,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-#: of the words and of what the extension offers: it has the same number, or it was built from other sources
-VERSION = 10
+#: The version of the code format and of the functions of the extension. An extension with another number was built from other sources.
+VERSION = 11
 
-LOOP, GROUP, ROLLED = 0, 1, 2
+KERNEL, GROUP, LOOP_BODY = 0, 1, 2
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2
 GROUP_ROWS = 3
 
 
-def loop_step(
+def kernel_step(
     address: int,
     data: int,
     n: int,
@@ -74,12 +75,18 @@ def loop_step(
     split: bool = False,
     checked: bool = False,
 ) -> list[int]:
-    """A LOOP: (base, offset) and stride of each argument; of a gufunc, core dimensions, and their strides after those.
+    """Return the words of a KERNEL step.
 
-    ``split`` says that no two indices of the first outer dimension write to one place, or read what another writes.
+    Args:
+        args: (base, offset) of each argument.
+        strides: of each argument; for a gufunc, the strides of the core dimensions follow.
+        core: the core dimensions of a gufunc.
+        outer: (length, stride of each argument) of each outer dimension.
+        split: threads may share the first outer dimension, because its indices are independent of each other.
+        checked: the kernel reports failure by an "invalid" exception.
     """
-    how = split + 2 * checked
-    words = [LOOP, 0, address, data, len(args), len(core), len(strides), len(outer), how, n, *core, *strides]
+    flags = split + 2 * checked
+    words = [KERNEL, 0, address, data, len(args), len(core), len(strides), len(outer), flags, n, *core, *strides]
     for arg in args:
         words += arg
     for length, steps in outer:
@@ -91,7 +98,7 @@ def loop_step(
 def group_step(
     address: int, data: int, args: Sequence[tuple[int, int, int, int]], strides: Sequence[int], *, flat: bool = True
 ) -> list[int]:
-    """A loop of a group: (base, offset, advance, row) and stride of each argument."""
+    """Return the words of a kernel in a group; ``args`` are (base, offset, advance, row) of each argument."""
     words = [0, address, data, len(args), int(flat), *strides]
     for arg in args:
         words += arg
@@ -102,7 +109,7 @@ def group_step(
 def group(
     steps: Sequence[list[int]], *, rows: int, block: int, n: int = 1, scratch: int = 0, split: bool = False
 ) -> list[int]:
-    """A GROUP of what ``group_step`` made."""
+    """Return the words of a GROUP step; ``steps`` come from ``group_step``."""
     words = [GROUP, 0, len(steps), rows, block, n, int(split), scratch]
     for step in steps:
         words += step
@@ -110,11 +117,20 @@ def group(
     return words
 
 
-def rolled(steps: Iterable[list[int]], count: int, moves: Sequence[tuple[int, int, int, int]], first: int) -> list[int]:
-    """A ROLLED: (base, step, ring, place) of each base that moves; the number of the first of them."""
-    words = [ROLLED, 0, count, len(moves), first]
-    for move in moves:
-        words += move
+def loop_body_step(
+    steps: Iterable[list[int]], count: int, moving: Sequence[tuple[int, int, int, int]], first: int
+) -> list[int]:
+    """Return the words of a LOOP_BODY step.
+
+    Args:
+        steps: the words of the steps of the body.
+        count: the trip count.
+        moving: (source base, stride, length of the ring buffer or 0, first index in it) of each moving base.
+        first: the index of the first moving base.
+    """
+    words = [LOOP_BODY, 0, count, len(moving), first]
+    for base in moving:
+        words += base
     for step in steps:
         words += step
     words[1] = len(words)
@@ -122,5 +138,5 @@ def rolled(steps: Iterable[list[int]], count: int, moves: Sequence[tuple[int, in
 
 
 def program(steps: Iterable[list[int]]) -> np.ndarray:
-    """The code of some steps."""
+    """Return a program with the given steps."""
     return np.fromiter((word for step in steps for word in step), np.intp)

@@ -1,15 +1,16 @@
-/* Eager operations in C: what values.c (numbers), tape.c (nodes and tensors), row.c (a row of the table: its value and
-   its rules as programs of loops), operation.c (what users call) and sweep.c (the backward pass) share.
+/* Eager operations in C. Shared by eager_kernels.c (values of ufuncs and programs), tape.c (nodes and tensors), primitive.c (Op: an entry
+   of the op table with its value and VJP rules as programs), operation.c (functions that users call) and sweep.c (the backward pass).
 
-   Python says what is computed, and is the reference: every function here does what a Python one does, in the ordinary case,
-   and leaves the rest to that by the same call. None knows an operation by name.
+   The Python code is the reference. Each function here implements the fast path of a Python function. It contains no code for single
+   operations. A result of 0, or NULL without an error, means that nothing was changed and that the caller must take the slow path:
+   call the Python function with the same arguments.
 
-   Everything needs the GIL. A result of 0 (or NULL without an error) says "not for us", before anything was changed.
+   All functions need the GIL.
 
-   References. A caller holds its arguments for the whole call. An object that was read from a slot, list, dict or cache and is used
-   after other code may have run is held by a reference of our own (Py_NewRef). Other code may run in each call, warning, and release of
-   an arbitrary object, and (by the garbage collector of Python 3.11) in each allocation of a tuple, list, dict, node or tensor. Lists are
-   copied to tuples before their items are used. Caches get their new content before the old content is released. */
+   References. A caller holds its arguments for the whole call. A function takes its own reference (Py_NewRef) to an object that it read from
+   a slot, list, dict or cache if it uses the object after other code may have run. Other code may run in each call, in each warning, in
+   each release of an arbitrary object, and (garbage collector of Python 3.11) in each allocation of a tuple, list, dict, node or tensor.
+   Lists are copied to tuples before their items are used. Caches get their new content before the old content is released. */
 
 #ifndef CHAINRULE_EAGER_H
 #define CHAINRULE_EAGER_H
@@ -18,8 +19,11 @@
 
 #include <numpy/ufuncobject.h>
 
-/* elements up to which a loop is called here; beyond, NumPy's ufunc (or SharedUfunc) does it, and lets other threads run */
+/* Number of elements up to which kernels are called here. NumPy's ufunc (or ParallelUfunc) computes larger arrays, and lets other threads run. */
 #define DIRECT_MOST 8192
+
+/* bytes up to which a saved array is copied: COPIED of tape/versions.py */
+#define COPIED 65536
 
 #ifdef _MSC_VER
 #define THREAD_LOCAL __declspec(thread)
@@ -29,252 +33,264 @@
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
-/* Python's classes, the places of their slots, and what nodes are made with. Set once, by connect(). */
+/* Python's classes, the offsets of their slots, and objects that nodes are made with. Set once, by connect(). */
 typedef struct {
     PyTypeObject *tensor, *node, *output, *leaf, *freed, *view, *where, *written, *cut_type, *primitive;
-    PyObject *local, *watches, *modes[3]; /* a thread's mode: as usual; nothing is recorded; nor is that worth a note */
-    PyObject *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/places.py, tape/versions.py */
-    PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *nothing;
-    Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                        /* of Tensor */
-    Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;         /* of Node */
-    Py_ssize_t output_node, output_index, output_edges, output_seq, output_hooks;               /* of Output */
-    Py_ssize_t leaf_tensor, leaf_grad, leaf_hooks, leaf_added, leaf_passes, leaf_seq;                 /* of Leaf */
-    Py_ssize_t view_base, view_last, view_origin, view_before;                                  /* of View */
-    Py_ssize_t latest;                                                                          /* of the clock of writes */
-    Py_ssize_t written_count, written_times, written_last;                                      /* of Written */
-    Py_ssize_t where_code, where_lasti, cut_kind, cut_sources, cut_where;                       /* of Where, of Cut */
-    Py_ssize_t prim_pullback, prim_row, prim_tied, prim_kind, prim_listed, prim_save_from, prim_name; /* of Primitive */
-    PyArray_Descr *of[3]; /* float, double, bool */
-    int on;               /* 0: Python does everything */
+    PyObject *local, *watches, *modes[3]; /* modes: the modes of a thread: RECORDS, NO_GRAD and SILENT below */
+    PyObject *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/places.py and tape/versions.py */
+    PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *empty_tuple;
+    Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                             /* Tensor */
+    Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;              /* Node */
+    Py_ssize_t output_node, output_index, output_edges, output_seq, output_hooks;                    /* Output */
+    Py_ssize_t leaf_tensor, leaf_grad, leaf_hooks, leaf_added, leaf_passes, leaf_seq;                /* Leaf */
+    Py_ssize_t view_base, view_last, view_origin, view_before;                                       /* View */
+    Py_ssize_t latest;                                                                               /* the clock of writes */
+    Py_ssize_t written_count, written_times, written_last;                                           /* Written */
+    Py_ssize_t where_code, where_lasti, cut_kind, cut_sources, cut_where;                            /* Where and Cut */
+    Py_ssize_t prim_pullback, prim_op, prim_tied, prim_kind, prim_listed, prim_save_from, prim_name; /* Primitive */
+    PyArray_Descr *dtypes[3];                                                                        /* float, double, bool */
+    int enabled;                                                                                     /* 0: Python runs all operations */
 } Core;
 extern Core core;
 
-/* what this thread does with its operations. UNUSUAL: what Python has to do, as where it is watched; or -1 error */
-enum { UNUSUAL, RECORDS, NO_GRAD, SILENT };
+/* The mode of this thread. SLOW_PATH: Python must run operations, for example because a Watch is active. SILENT: as NO_GRAD, but results
+   need no note about the missing history. -1 with an error */
+enum { SLOW_PATH, RECORDS, NO_GRAD, SILENT };
 int special_mode(void);
-/* whether the ordinary case is ours at all, and which */
-static inline int mode_now(void) { return !core.on ? UNUSUAL : PyList_GET_SIZE(core.special) == 0 ? RECORDS : special_mode(); }
-static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.special) == 0; }
+/* whether the fast path may be used, and in which mode */
+static inline int current_mode(void) { return !core.enabled ? SLOW_PATH : PyList_GET_SIZE(core.special) == 0 ? RECORDS : special_mode(); }
+static inline int is_fast_path(void) { return core.enabled && PyList_GET_SIZE(core.special) == 0; }
 
-/* have warnings name the user's line, until leave_located is given the token (NULL where nothing has to be left). -1 with an error */
-int enter_located(PyObject **token);
-void leave_located(PyObject *token);
-/* The error state of a backward pass. enter_lazily() enters it once; it is left at the end of the pass and while the user's code runs. */
+/* Enter the error state in which NumPy's warnings name the user's line. Pass the token (NULL if the state did not change) to
+   leave_error_state. -1 with an error */
+int enter_error_state(PyObject **token);
+void leave_error_state(PyObject *token);
+/* The error state of a backward pass. enter_pass_error_state() enters it once. It is left at the end of the pass, and while user code runs. */
 typedef struct {
-    int sweeping;    /* whether this thread runs a backward pass */
-    PyObject *token; /* owned; NULL until enter_lazily() */
-} Lazy;
-Lazy begin_lazy(int sweeping); /* returns the state before, for end_lazy() */
-void end_lazy(Lazy before);
-int enter_lazily(void);
+    int in_backward; /* whether this thread runs a backward pass */
+    PyObject *token; /* owned; NULL until enter_pass_error_state() */
+} PassErrorState;
+PassErrorState begin_pass_error_state(int in_backward); /* returns the previous state, for end_pass_error_state() */
+void end_pass_error_state(PassErrorState before);
+int enter_pass_error_state(void);
 int in_sweep(void);
-/* call Python; what NumPy warns of in it names the user's line (operation.c) */
-PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
-PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);
-/* warn of floating-point exceptions, or raise, as NumPy is told to: -1 with an error */
-int give_errors(const char *name, int found);
+/* Call a Python function. NumPy's warnings in it name the user's line (operation.c). */
+PyObject *call_in_error_state(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *call_dict_in_error_state(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);
+/* Warn of floating-point exceptions, or raise, as NumPy's error state says. -1 with an error */
+int report_exceptions(const char *name, int found);
 
-/* ---- values.c */
+/* ---- eager_kernels.c */
 
 typedef struct {
     InnerLoop fn;
     void *data;
 } Loop;
 
-/* what computes a value: a ufunc, whose loops are used for small arrays, or any function */
+/* The function that computes a value: a ufunc, whose kernels are called directly for small arrays, or any other callable. */
 typedef struct {
-    PyObject *value, *ufunc; /* what is called; whose loops these are, NULL if it is none of NumPy's */
-    Loop loops[2];           /* for arrays of float, of double */
+    PyObject *value, *ufunc; /* value: the callable; ufunc: the owner of the kernels, NULL if the callable is not one of NumPy's ufuncs */
+    Loop kernels[2];         /* for float and for double */
     int gives_mask;          /* the result is bool */
-    int exact;               /* the result of each element is the one that IEEE 754 asks for, however the arrays lie */
+    int exact;               /* results are correctly rounded, so they do not depend on the memory layout */
 } Function;
 
 int read_function(Function *function, PyObject *value, int nin);
 void clear_function(Function *function);
 int visit_function(const Function *function, visitproc visit, void *arg);
-/* the value for raw operands: ndarrays, exact floats or ints, with at least one array. A new reference to an ndarray */
-PyObject *apply(const Function *function, int nin, PyObject *const *raw, int into); /* into: written into the first of them */
-PyObject *as_array(PyObject *result); /* takes over; a NumPy scalar becomes an array without dimensions */
-/* run a loop; the floating-point exceptions it raised */
+/* Compute a value of raw operands: ndarrays, exact floats or ints, at least one ndarray. Return a new reference to an ndarray. */
+PyObject *apply_function(const Function *function, int nin, PyObject *const *raw, int into); /* into: write the result into the first operand */
+PyObject *as_array(PyObject *result); /* steals the reference; converts a NumPy scalar to a 0-d array */
+/* Run a kernel and return the floating-point exceptions that it raised. */
 int run_loop(Loop loop, char **args, npy_intp n, const npy_intp *strides);
 
 static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLong_CheckExact(x); }
-/* 0 for an array of float, 1 of double, -1 for anything else */
+/* 0 for an array of float, 1 for double, -1 for any other object */
 static inline int kind_of(PyObject *x) {
     PyArray_Descr *dtype;
     if (x == NULL || !PyArray_CheckExact(x)) return -1;
     dtype = PyArray_DESCR((PyArrayObject *)x);
-    return dtype == core.of[1] ? 1 : dtype == core.of[0] ? 0 : -1;
+    return dtype == core.dtypes[1] ? 1 : dtype == core.dtypes[0] ? 0 : -1;
 }
-static inline int is_mask(PyObject *x) { return PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x) == core.of[2]; }
-PyObject *new_array(int kind, int ndim, const npy_intp *dims); /* kind: 2 for a mask */
-PyObject *array_of(PyObject *number, int kind); /* of a Python number, without dimensions; NULL without an error where NumPy has something to say about it */
-PyObject *about(PyObject *array);               /* (shape, dtype) */
-PyObject *about_one(PyObject *array);           /* ((shape, dtype),) */
-PyObject *total(PyObject *x);                   /* np.add.reduce over everything */
-PyObject *sum_rows(PyObject *g, PyObject *aval);/* np.add.reduce over the first axis, down to (shape, dtype) */
-/* sums of the middle one of three axes, to `outer` rows of `inner`; the floating-point exceptions it raised */
-int add_up(int kind, const char *from, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size);
-PyObject *add_arrays(PyObject *x, PyObject *y); /* x + y, of one dtype and shape */
-PyObject *add_into(PyObject *x, PyObject *y);   /* x += y; x again */
-int add_in_place(PyObject *x, PyObject *y);     /* x += y, of one dtype and shape, small and contiguous; the floating-point exceptions it raised */
+static inline int is_mask(PyObject *x) { return PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x) == core.dtypes[2]; }
+PyObject *new_array(int kind, int ndim, const npy_intp *dims); /* kind: 0 float, 1 double, 2 bool */
+PyObject *array_of(PyObject *number, int kind);                /* a 0-d array of a Python number; NULL without an error if NumPy would warn or raise */
+PyObject *aval_of(PyObject *array);                            /* (shape, dtype) */
+PyObject *aval_tuple_of(PyObject *array);                      /* ((shape, dtype),) */
+PyObject *sum_all(PyObject *x);                                /* np.add.reduce over all axes */
+PyObject *sum_rows(PyObject *g, PyObject *aval);               /* np.add.reduce over the first axis, to the given (shape, dtype) */
+/* Sum (outer, n, inner) over the middle axis. Return the floating-point exceptions. */
+int sum_middle_axis(int kind, const char *operands, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size);
+PyObject *add_arrays(PyObject *x, PyObject *y); /* x + y, of equal dtype and shape */
+PyObject *add_into(PyObject *x, PyObject *y);   /* x += y; returns x */
+int add_in_place(PyObject *x, PyObject *y);     /* x += y, of equal dtype and shape, small and contiguous; returns the floating-point exceptions */
 
-/* a program: a function of arrays of one dtype as a list of loops, whose intermediate results stay here */
-enum { INPUTS = 8, CONSTANTS = 8, MOST_STEPS = 24, VALUES = INPUTS + CONSTANTS + MOST_STEPS };
-enum { ELEMENTS, SUMS, MAXIMA, CORES }; /* of a step: elements; sums or maxima of rows, or the loop of a gufunc of rows */
+/* A program: a function of arrays of one dtype as a list of kernel calls. Intermediate results stay in C. */
+enum { INPUTS = 8, CONSTANTS = 8, MAX_STEPS = 24, VALUES = INPUTS + CONSTANTS + MAX_STEPS };
+enum { ELEMENTS, SUMS, MAXIMA, CORES }; /* Step.step_kind: elementwise; sums or maxima of rows; the inner loop of a gufunc over rows */
 typedef struct {
     Loop loop;
-    PyObject *ufunc;                 /* keeps the loop alive; NULL for a loop of values.c */
-    PyObject *operation, *exchanged; /* the same on tensors, which records; where the first operand is a number: on the others, the number last */
-    int nin, from[3], size, exact, slot; /* size: bytes of an element of the result; slot: where it is kept */
-    int form;                            /* how it goes along the last axis: see below */
+    PyObject *ufunc;                         /* keeps the kernel alive; NULL for a kernel of eager_kernels.c */
+    PyObject *operation, *reflected;         /* operation: the same step on tensors, which records it; reflected: for a number as first operand, called with the number last */
+    int nin, operands[3], size, exact, slot; /* size: bytes of an element of the result; slot: index of the result's buffer */
+    int step_kind;                           /* ELEMENTS, SUMS, MAXIMA or CORES */
 } Step;
 typedef struct {
-    int nsteps, nconstants, nslots, reads, inexact, result, kind, masks; /* reads, masks: bits of the inputs; inexact: of those that a step reads that is not exact; result: the number of a value; kind: of all inputs and of the result */
+    /* reads, masks: bits of the inputs; inexact: bits of the inputs of steps that are not exact; result: index of a value; kind: dtype
+       of all inputs and the result */
+    int nsteps, nconstants, nslots, reads, inexact, result, kind, masks;
     Step *steps;
-    int by_rows; /* whether it goes along the last axis */
-    npy_intp most; /* elements up to which it serves */
-    double constants[CONSTANTS]; /* each holds a float or a double, by `kind` */
-    PyObject *numbers[CONSTANTS]; /* the same as Python has them */
+    int along_last_axis; /* whether some step runs along the last axis */
+    npy_intp max_size; /* number of elements up to which the program is used */
+    double constants[CONSTANTS]; /* as float or double, by `kind` */
+    PyObject *numbers[CONSTANTS]; /* the same as Python objects */
 } Program;
-/* fill from (steps, constants, result, most); 1, or -1 with an error */
+/* Fill a program from (steps, constants, result, max_size). 1, or -1 with an error */
 int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObject *operations);
 void clear_program(Program *program);
-/* `shape`: an array of the result's; NULL without an error where Python has to do it, as where something overflows */
+/* `shape`: an array of the result's shape. NULL without an error if Python must compute it, for example after an overflow. */
 PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs);
 
 /* ---- tape.c */
 
-/* where a node says that it was made: at a code and instruction, or in the frame that is `depth` frames up */
+/* The source location of a node: a code object and an instruction, or else the frame `depth` levels up. */
 typedef struct {
     PyObject *code, *lasti;
     int depth;
-} Place;
-extern const Place here;
+} SourceLocation;
+extern const SourceLocation current_frame;
 
 /* Note the user's source location in two slots of an object, as messages.places.note_frame does. */
-int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place);
-/* Find where the slots of a Python class are. The list ends with a name of NULL. -1 with an error */
+int note_location(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, SourceLocation location);
+/* Read the offsets of slots of a Python class. The list ends with a NULL name. -1 with an error */
 typedef struct {
     const char *name;
     Py_ssize_t *offset;
 } SlotOffset;
 int find_slots(PyTypeObject *type, const SlotOffset *slots);
 
-/* A node at the end of the tape (takes over edges, saved and in_avals, also where one of them is NULL and there will be none),
-   and a tensor (takes over data and edge). pullback: NULL for None. */
-PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place);
+/* Make a node at the end of the tape. Steals edges, saved and in_avals, also if one of them is NULL and the call fails.
+   pullback: NULL for None. new_tensor steals data and edge. */
+PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, SourceLocation location);
 PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut);
-/* What an operation gives that is not recorded, as core.dispatch._unrecorded: a tensor (takes over data). */
-PyObject *unrecorded(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, Place place);
-PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place place);
-PyObject *user_line(Place place); /* a Where, or None */
-int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode); /* have the tensor be a view of the other */
+/* Make the result of an operation that is not recorded, as dispatch._unrecorded does: a tensor (steals data). */
+PyObject *unrecorded_result(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, SourceLocation location);
+PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, SourceLocation location);
+PyObject *user_line(SourceLocation location); /* a Where or None */
+int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode); /* make the tensor a view of `base` */
 
-/* ---- row.c */
+/* ---- primitive.c */
 
-#define MOST_SAVED 4
+enum { NO_REDUCTION, SUM, MEAN };            /* Op.reduction */
+enum { NO_JOIN, CONCATENATE, STACK };        /* Op.join_kind */
+#define PRODUCT_NDIMS(x, y) (10 * (x) + (y)) /* Op.product_ndims, from the numbers of axes of both operands: tape/eager.py */
+
+#define MAX_SAVED 4
 typedef struct Variant Variant;
 
-/* a row of the table: what it saves, and its value and its rules as programs, once they were asked for */
+/* The C form of a Primitive: what it saves, and its value and VJP rules as programs, which are traced at first use. */
 typedef struct {
     PyObject_HEAD
     PyObject *prim;
     Function value;
-    int nin, nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
-    int records, elementwise, variadic, needs_avals, view; /* records: 0 where results never have a derivative */
-    int along;                                             /* one operand, and an axis: its programs go along the last */
-    int reduction, product, joins;                        /* 1 a sum, 2 a mean; 10 times the axes of the first of two that are multiplied, and those of the other; 1 along an axis, 2 along a new one */
+    /* saved_index: the operand that is saved, -1 for the result; saved_users: bits of the operands whose VJP rules read the value */
+    int nin, nsaves, saved_index[MAX_SAVED], saved_users[MAX_SAVED];
+    int records, elementwise, variadic, needs_avals, view; /* records: 0 if results never have a derivative */
+    int along_axis;                                        /* one operand and the parameter `axis`: programs run along the last axis */
+    int reduction, product_ndims, join_kind;               /* see the enums above */
     Variant **variants;
     int nvariants;
-} Row;
+} Op;
 
-Row *row_of(PyObject *prim);  /* a new reference; NULL without an error where there is none */
-int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce everything to one number */
-PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params);
-PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
-PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result);
-/* What bind gives for tensors of arrays and numbers; `out`: the value, or NULL; mode: as mode_now(). NULL without an error
-   where Python has to do it. */
-PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, Place place);
+Op *op_of(PyObject *prim);                /* a new reference; NULL without an error if the primitive has no Op */
+int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce all axes to one number */
+PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params);
+PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
+PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result);
+/* What dispatch.bind returns for tensors of arrays and numbers. `out`: the value if it is known, or NULL; mode: from current_mode().
+   NULL without an error: slow path. */
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, SourceLocation location);
 
-PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place); /* views: remember what the result is a view of */
-int is_constant(PyObject *x);                                               /* a plain array among the operands */
-int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n); /* have copies of plain operands saved; plain: bits of the operands */
+/* views: register the result as a view of its operand */
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location);
+int is_constant(PyObject *x);                                                /* whether an operand is a plain array of a supported dtype */
+int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n); /* replace saved plain operands by copies; plain: bits of the operands */
 
-/* grads, one for each edge that is not None: 1 done, 0 Python has to do it, -1 error */
+/* grads: one for each edge that is not None. 1 done, 0 slow path, -1 error */
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, Place place);
-#define MOST_OPERANDS 16 /* of an operation whose rule runs here */
+int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, SourceLocation location);
+#define MAX_RULE_OPERANDS 16 /* operands of an op whose VJP rules run in C */
 
-/* ---- structure.c: NULL (or 0) without an error where Python has to do it */
+/* ---- structural.c: NULL (or 0) without an error: slow path */
 
-#define MOST_ARGS 16
+#define MAX_OP_OPERANDS 16
 PyObject *sum_axes(PyObject *x, PyObject *params);
-int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* of how many numbers each is the sum */
-PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params);
+int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* the number of elements in each sum */
+PyObject *broadcast_axes(PyObject *g, PyObject *aval, PyObject *params);
 int has_plain_strides(PyObject *x);
-PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis);
-int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
+PyObject *join_arrays(PyObject *const *raw, int n, PyObject *params, int new_axis);
+int split_cotangent(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
 
 /* ---- operation.c */
 
-#define MOST_ELEMENTWISE 3
-/* What an elementwise operation is called with. The arrays and edges are ours while others may run. */
+#define MAX_ELEMENTWISE_OPERANDS 3
+/* The operands of an elementwise operation. The arrays and edges are held while other code may run. */
 typedef struct {
-    PyObject *raw[MOST_ELEMENTWISE], *edges[MOST_ELEMENTWISE];
-    int count, recorded, constants; /* constants: bits of those that are plain arrays */
+    PyObject *raw[MAX_ELEMENTWISE_OPERANDS], *edges[MAX_ELEMENTWISE_OPERANDS];
+    int count, recorded, constants; /* constants: bits of the plain arrays */
 } Operands;
-/* a node of a row and these operands; `result` is their value */
-PyObject *node_of(Row *row, PyObject *prim, const Operands *operands, PyObject *params, PyObject *result, Place place);
+/* make a node of an op with these operands; `result` is its value */
+PyObject *node_of(Op *op, PyObject *prim, const Operands *operands, PyObject *params, PyObject *result, SourceLocation location);
 
-/* What an operation gives on tensors; NULL without an error where Python has to do it. */
-PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, Place place);
+/* Run an operation on tensors. NULL without an error: slow path. */
+PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, SourceLocation location);
 int is_operation(PyObject *object);
 
-PyObject *opened(PyObject *x); /* the tensor of an Array, borrowed; anything else itself */
+PyObject *unwrap_array(PyObject *x); /* borrow the tensor of an Array; return any other object unchanged */
 
-/* ---- ways.c */
+/* ---- dispatch_cache.c */
 
-enum { MOST_WORDS = 160, MOST_OPERANDS_OF_CALL = 16 };
-/* A call as the key of a cache, with its tensors and plain arrays (owned until drop_call). */
+enum { MAX_KEY_WORDS = 160, MAX_CALL_OPERANDS = 16 };
+/* The cache key of a call, with its tensors and plain arrays (owned until drop_call_key). */
 typedef struct {
-    long long words[MOST_WORDS];
-    PyObject *about, *operands[MOST_OPERANDS_OF_CALL]; /* about: the function, held by the caller */
+    long long words[MAX_KEY_WORDS];
+    PyObject *function, *operands[MAX_CALL_OPERANDS]; /* function: held by the caller */
     int n, noperands, recorded;
-} Call;
-typedef struct Ways Ways;
+} CallKey;
+typedef struct DispatchCache DispatchCache;
 
-Ways *new_ways(void);
-void clear_ways(Ways *ways);
-int visit_ways(const Ways *ways, visitproc visit, void *arg);
-/* named: a dict, or a tuple of the names of the last arguments. Returns 0 where there is no key. The caller drops the call in any case. */
-int read_call(Call *call, PyObject *about, PyObject *const *args, Py_ssize_t nargs, PyObject *named);
-void drop_call(Call *call);
-int is_same_call(const Call *x, const Call *y);
-int find_way(Ways *ways, const Call *call, PyObject **way); /* way: a new reference, or NULL. Returns 1 if the call came once before and has no entry yet. */
-void keep_way(Ways *ways, const Call *call, PyObject *way);
-int is_way(PyObject *way, Py_ssize_t n);
-PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a tensor; NULL without an error where Python has to do it */
+DispatchCache *new_cache(void);
+void free_cache(DispatchCache *cache);
+int visit_cache(const DispatchCache *cache, visitproc visit, void *arg);
+/* keywords: a dict, or a tuple of the names of the last arguments. Return 0 if the call has no key. The caller drops the key in any case. */
+int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords);
+void drop_call_key(CallKey *key);
+int is_same_key(const CallKey *x, const CallKey *y);
+/* entry: a new reference, or NULL. Return 1 if the call was seen once before and has no entry yet. */
+int find_entry(DispatchCache *cache, const CallKey *key, PyObject **entry);
+void store_entry(DispatchCache *cache, const CallKey *key, PyObject *entry);
+int is_entry(PyObject *entry, Py_ssize_t n);
+PyObject *replay(PyObject *entry, PyObject *const *operands, int n); /* a tensor; NULL without an error: slow path */
 
 /* ---- index.c */
 
-/* A tensor at an index; NULL without an error where Python has to do it. basic, at_places: the rows that it is recorded by; numpy: as in
-   NumPy's face, else in PyTorch's. */
-PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObject *index, int numpy, int mode);
+/* Index a tensor. NULL without an error: slow path. basic, at_positions: the ops that record basic and integer-array indexing;
+   numpy: as in the NumPy-style API, else as in the PyTorch-style API. */
+PyObject *index_tensor(PyObject *basic, PyObject *at_positions, PyObject *tensor, PyObject *index, int numpy, int mode);
 
-/* ---- inplace.c: the tensor that was written into; NULL without an error where Python has to do it */
+/* ---- inplace.c: functions return the tensor that was written; NULL without an error: slow path */
 
-int may_write(PyObject *tensor, int mode, int replaced); /* whether a write into a tensor is ordinary. replaced: it may get another history */
-/* An elementwise row's value, written into its first operand. `label`: what it is called in the record of writes; direct: outside the
-   tape it is one call of a ufunc. */
-PyObject *operate_in_place(Row *row, PyObject *prim, PyObject *label, int direct, PyObject *const *args, Operands *operands, int mode);
-PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number, int mode); /* a number, or another tensor's elements */
+int may_write(PyObject *tensor, int mode, int replaced); /* whether the fast path may write to a tensor; replaced: the write may replace its history */
+/* Write the value of an elementwise op into its first operand. `label`: name in the record of writes; direct: if nothing is recorded, one
+   ufunc call writes into the tensor. */
+PyObject *operate_in_place(Op *op, PyObject *prim, PyObject *label, int direct, PyObject *const *args, Operands *operands, int mode);
+PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number, int mode); /* value: a number, or a tensor whose elements are copied */
 int connect_writes(PyObject *wrote, PyObject *record, PyObject *lock, PyObject *lender);
 
-extern PyType_Spec operation_spec, row_spec;
-extern PyMethodDef tape_functions[], sweep_functions[], row_functions[], operation_functions[];
+extern PyType_Spec operation_spec, op_spec;
+extern PyMethodDef tape_functions[], sweep_functions[], op_functions[], operation_functions[];
+int add_operation_constants(PyObject *module);
 int connect_values(PyObject *plus);
-int connect_rows(PyObject *make_row, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations, PyObject *guarded);
+int connect_ops(PyObject *make_op, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations, PyObject *protected_function);
 
 #endif

@@ -1,35 +1,37 @@
-/* Writing in place, as api/in_place.py and tape/inplace.py do it, in the ordinary case: a tensor of a contiguous array that is no view,
-   has no views and is no leaf that requires grad, or a write that is not recorded. And the record of writes, see tape/versions.py. */
+/* The fast path of in-place writes (api/in_place.py, tape/inplace.py), and the record of writes (tape/versions.py). operation.c calls it.
+
+   The fast path: the tensor has a contiguous array, is not a view, has no views, and is not a leaf that requires grad; or the write is not
+   recorded. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
 #include "eager.h"
 
 static PyObject *python_wrote, *new_record, *lock, *try_lock, *unlock;
-static PyTypeObject *lender;
+static PyTypeObject *lender_type;
 
-enum { KEPT = 64 }; /* times of last writes, as in tape/versions.py */
+enum { MAX_WRITE_TIMES = 64 }; /* number of recent write times, _KEPT of tape/versions.py */
 
 /* ---- the record of writes */
 
-/* The array that owns the memory, borrowed; NULL where Python has to look. */
+/* Borrow the array that owns the memory; NULL if Python must look for it. */
 static PyObject *owner_of(PyObject *array) {
     PyObject *base;
     while ((base = PyArray_BASE((PyArrayObject *)array)) != NULL) {
-        if (Py_TYPE(base) == lender) return NULL;
+        if (Py_TYPE(base) == lender_type) return NULL;
         if (!PyArray_Check(base)) break;
         array = base;
     }
     return array;
 }
 
-/* Count a write at a time; takes over neither. */
-static int note_write(PyObject *written, PyObject *time, PyObject *label, PyObject *where) {
+/* Append a write to a record of writes. */
+static int append_write(PyObject *written, PyObject *time, PyObject *label, PyObject *where) {
     PyObject *times = SLOT(written, core.written_times), *count, *last;
     Py_ssize_t n;
     int done = -1;
     if (times == NULL || !PyList_CheckExact(times) || SLOT(written, core.written_count) == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "this is no record of writes");
+        PyErr_SetString(PyExc_RuntimeError, "the record of writes was replaced");
         return -1;
     }
     Py_INCREF(times);
@@ -40,7 +42,7 @@ static int note_write(PyObject *written, PyObject *time, PyObject *label, PyObje
         Py_XSETREF(SLOT(written, core.written_count), Py_NewRef(count));
         Py_XSETREF(SLOT(written, core.written_last), Py_NewRef(last));
         n = PyList_GET_SIZE(times);
-        done = n > KEPT ? PyList_SetSlice(times, 0, n - KEPT, NULL) : 0;
+        done = n > MAX_WRITE_TIMES ? PyList_SetSlice(times, 0, n - MAX_WRITE_TIMES, NULL) : 0;
     }
     Py_XDECREF(count);
     Py_XDECREF(last);
@@ -48,8 +50,8 @@ static int note_write(PyObject *written, PyObject *time, PyObject *label, PyObje
     return done;
 }
 
-/* The next time; the caller has the lock, so that the clock never goes back. */
-static int tick(PyObject *array, PyObject *owner, PyObject *label, PyObject *where) {
+/* Record a write at the next time of the clock. The caller holds the lock, so the clock never goes back. */
+static int record_write_locked(PyObject *array, PyObject *owner, PyObject *label, PyObject *where) {
     PyObject *time = Py_TYPE(core.counter)->tp_iternext(core.counter), *id = PyLong_FromVoidPtr(owner), *written = NULL;
     int done = -1;
     if (time != NULL && id != NULL) {
@@ -57,37 +59,37 @@ static int tick(PyObject *array, PyObject *owner, PyObject *label, PyObject *whe
         written = Py_XNewRef(PyDict_GetItemWithError(core.writes, id));
         if (written == NULL && !PyErr_Occurred()) written = PyObject_CallOneArg(new_record, array);
     }
-    if (written != NULL && Py_TYPE(written) == core.written) done = note_write(written, time, label, where);
+    if (written != NULL && Py_TYPE(written) == core.written) done = append_write(written, time, label, where);
     Py_XDECREF(time);
     Py_XDECREF(id);
     Py_XDECREF(written);
     return done;
 }
 
-/* As core.versions.wrote. */
-static int wrote(PyObject *array, PyObject *label, PyObject *where) {
-    PyObject *owner = owner_of(array), *got = owner == NULL ? NULL : PyObject_CallOneArg(try_lock, Py_False), *args[] = {array, label, where};
+/* As tape.versions.wrote. */
+static int record_write(PyObject *array, PyObject *label, PyObject *where) {
+    PyObject *owner = owner_of(array), *acquired = owner == NULL ? NULL : PyObject_CallOneArg(try_lock, Py_False), *args[] = {array, label, where};
     int done;
-    if (got == NULL && PyErr_Occurred()) return -1;
-    if (got == Py_True) {
-        Py_DECREF(got);
-        done = tick(array, owner, label, where);
-        got = done < 0 ? NULL : PyObject_CallNoArgs(unlock);
+    if (acquired == NULL && PyErr_Occurred()) return -1;
+    if (acquired == Py_True) {
+        Py_DECREF(acquired);
+        done = record_write_locked(array, owner, label, where);
+        acquired = done < 0 ? NULL : PyObject_CallNoArgs(unlock);
         if (done < 0) {
             PyObject *type, *value, *traceback;
             PyErr_Fetch(&type, &value, &traceback);
             Py_XDECREF(PyObject_CallNoArgs(unlock));
             PyErr_Restore(type, value, traceback);
         }
-    } else { /* another thread is at it: wait as Python does */
-        Py_XDECREF(got);
-        got = PyObject_Vectorcall(python_wrote, args, 3, NULL);
+    } else { /* another thread has the lock: wait in Python */
+        Py_XDECREF(acquired);
+        acquired = PyObject_Vectorcall(python_wrote, args, 3, NULL);
     }
-    Py_XDECREF(got);
-    return got == NULL ? -1 : 0;
+    Py_XDECREF(acquired);
+    return acquired == NULL ? -1 : 0;
 }
 
-/* ---- what may be written */
+/* ---- checks */
 
 static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 
@@ -98,15 +100,15 @@ int may_write(PyObject *tensor, int mode, int replaced) {
     edge = SLOT(tensor, core.edge);
     view = SLOT(tensor, core.tensor_view);
     if (raw == NULL || edge == NULL || kind_of(raw) < 0 || !PyArray_ISCARRAY((PyArrayObject *)raw)) return 0;
-    if (mode != RECORDS) { /* a view that is read-only says so in a word */
+    if (mode != RECORDS) { /* the origin of a read-only view is "read-only" */
         return is_none(view) || (Py_TYPE(view) == core.view && SLOT(view, core.view_origin) != NULL && PyUnicode_Check(SLOT(view, core.view_origin)) && PyUnicode_CompareWithASCIIString(SLOT(view, core.view_origin), "read-only") != 0);
     }
     if (!is_none(view) || Py_TYPE(edge) == core.leaf) return 0;
     return !replaced || (is_none(SLOT(tensor, core.views)) && (edge == Py_None || (PyObject_TypeCheck(edge, core.node) && SLOT(edge, core.hooks) == Py_None)));
 }
 
-/* Whether x's shape stays as it is when y is broadcast with it. */
-static int fits(PyObject *y, PyArrayObject *x) {
+/* Whether broadcasting x with y keeps the shape of x. */
+static int broadcasts_into(PyObject *y, PyArrayObject *x) {
     PyArrayObject *array = (PyArrayObject *)y;
     int left;
     if (!PyArray_CheckExact(y)) return 1;
@@ -114,9 +116,9 @@ static int fits(PyObject *y, PyArrayObject *x) {
     return left >= 0 && PyArray_CompareLists(PyArray_DIMS(x) + left, PyArray_DIMS(array), PyArray_NDIM(array));
 }
 
-/* ---- rows in place */
+/* ---- elementwise ops in place */
 
-/* What a write of constants leaves of the reason for having no history: that of an operand other than the first. */
+/* Return the cut (reason for a missing history) after a write of constants: that of an operand other than the first. */
 static PyObject *cut_of(PyObject *const *args, int n) {
     int k;
     for (k = 1; k < n; k++) {
@@ -125,59 +127,59 @@ static PyObject *cut_of(PyObject *const *args, int n) {
     return Py_None;
 }
 
-static int saves_first(const Row *row) {
+static int saves_first(const Op *op) {
     int i;
-    for (i = 0; i < row->nsaves; i++) {
-        if (row->what[i] == 0) return 1;
+    for (i = 0; i < op->nsaves; i++) {
+        if (op->saved_index[i] == 0) return 1;
     }
     return 0;
 }
 
-static int write_to(PyObject *target, PyObject *result, PyObject *label) {
-    PyObject *where = user_line(here);
+static int write_result(PyObject *target, PyObject *result, PyObject *label) {
+    PyObject *where = user_line(current_frame);
     int done = -1;
     if (where != NULL) {
         if (result != NULL) memmove(PyArray_DATA((PyArrayObject *)target), PyArray_DATA((PyArrayObject *)result), (size_t)PyArray_NBYTES((PyArrayObject *)target));
-        done = wrote(target, label, where);
+        done = record_write(target, label, where);
         Py_DECREF(where);
     }
     return done;
 }
 
-/* Outside the tape, one call of a ufunc, which writes where the tensor is. */
-static PyObject *write_directly(Row *row, PyObject *const *args, const Operands *operands, PyObject *label) {
-    PyObject *result = apply(&row->value, operands->count, operands->raw, 1);
-    int done = result == NULL ? -1 : write_to(operands->raw[0], NULL, label);
+/* Write with one ufunc call into the tensor's memory; nothing is recorded. */
+static PyObject *write_directly(Op *op, PyObject *const *args, const Operands *operands, PyObject *label) {
+    PyObject *result = apply_function(&op->value, operands->count, operands->raw, 1);
+    int done = result == NULL ? -1 : write_result(operands->raw[0], NULL, label);
     Py_XDECREF(result);
     return done < 0 ? NULL : Py_NewRef(args[0]);
 }
 
-PyObject *operate_in_place(Row *row, PyObject *prim, PyObject *label, int direct, PyObject *const *args, Operands *operands, int mode) {
+PyObject *operate_in_place(Op *op, PyObject *prim, PyObject *label, int direct, PyObject *const *args, Operands *operands, int mode) {
     PyObject *data = operands->raw[0], *result, *edge = NULL;
     int k, recorded = operands->recorded && mode == RECORDS, done;
     for (k = 1; k < operands->count; k++) {
-        if (!fits(operands->raw[k], (PyArrayObject *)data)) return NULL;
+        if (!broadcasts_into(operands->raw[k], (PyArrayObject *)data)) return NULL;
         if (PyArray_CheckExact(operands->raw[k]) && PyArray_NDIM((PyArrayObject *)operands->raw[k]) == 0 && PyArray_NDIM((PyArrayObject *)data) > 0) direct = 0;
     }
-    direct = direct && !recorded && row->value.ufunc != NULL;
-    if (!may_write(args[0], mode, !direct) || (recorded && !row->records)) return NULL;
-    if (direct) return write_directly(row, args, operands, label);
-    if (recorded && saves_first(row)) { /* what the tape saves must be the value before the write */
+    direct = direct && !recorded && op->value.ufunc != NULL;
+    if (!may_write(args[0], mode, !direct) || (recorded && !op->records)) return NULL;
+    if (direct) return write_directly(op, args, operands, label);
+    if (recorded && saves_first(op)) { /* the tape must save the value from before the write */
         PyObject *copy;
-        if (!PyArray_ISONESEGMENT((PyArrayObject *)data)) return NULL; /* Python's copy_alike keeps the strides */
+        if (!PyArray_ISONESEGMENT((PyArrayObject *)data)) return NULL; /* copy_alike in Python keeps the strides */
         copy = PyArray_NewCopy((PyArrayObject *)data, NPY_KEEPORDER);
         if (copy == NULL) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
         operands->raw[0] = copy;
     } else {
         Py_INCREF(data);
     }
-    result = value_of(row, operands->raw, operands->count, core.no_params);
+    result = op_value(op, operands->raw, operands->count, core.no_params);
     if (result != NULL && (!PyArray_CheckExact(result) || result == operands->raw[0] || kind_of(result) != kind_of(data) || !PyArray_ISCARRAY_RO((PyArrayObject *)result))) Py_CLEAR(result);
     if (result != NULL && recorded) {
-        edge = node_of(row, prim, operands, core.no_params, result, here);
+        edge = node_of(op, prim, operands, core.no_params, result, current_frame);
         if (edge == NULL) Py_CLEAR(result);
     }
-    done = result == NULL ? -1 : write_to(data, result, label);
+    done = result == NULL ? -1 : write_result(data, result, label);
     if (done == 0 && mode == RECORDS) {
         if (!recorded) Py_XSETREF(SLOT(args[0], core.cut), Py_NewRef(cut_of(args, operands->count)));
         else Py_XSETREF(SLOT(args[0], core.edge), Py_NewRef(edge));
@@ -188,9 +190,9 @@ PyObject *operate_in_place(Row *row, PyObject *prim, PyObject *label, int direct
     return done < 0 ? NULL : Py_NewRef(args[0]);
 }
 
-/* ---- numbers and other tensors' elements */
+/* ---- assignment */
 
-/* Whether a tensor's elements can be copied as they lie. */
+/* Whether the elements of a tensor can be copied with memmove. */
 static int is_source(PyObject *value, PyObject *data, int mode) {
     PyObject *raw;
     if (Py_TYPE(value) != core.tensor) return 0;
@@ -199,7 +201,7 @@ static int is_source(PyObject *value, PyObject *data, int mode) {
     return PyArray_SAMESHAPE((PyArrayObject *)raw, (PyArrayObject *)data) && (mode != RECORDS || SLOT(value, core.edge) == Py_None);
 }
 
-/* A number at every place; 0 where NumPy has something to say about it, -1 error. */
+/* Fill an array with a number; 0 if NumPy would warn or raise, -1 error. */
 static int fill(PyArrayObject *data, PyObject *number) {
     PyObject *one = array_of(number, kind_of((PyObject *)data));
     size_t size = (size_t)PyArray_ITEMSIZE(data), n = (size_t)PyArray_SIZE(data), i;
@@ -224,7 +226,7 @@ PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number,
         cut = SLOT(value, core.cut);
         cut = Py_NewRef(cut == NULL ? Py_None : cut);
     }
-    if (done > 0 && write_to(data, NULL, label) < 0) done = -1;
+    if (done > 0 && write_result(data, NULL, label) < 0) done = -1;
     if (done > 0 && !number && mode == RECORDS) Py_XSETREF(SLOT(target, core.cut), Py_NewRef(cut));
     Py_XDECREF(cut);
     Py_XDECREF(source);
@@ -232,11 +234,11 @@ PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number,
     return done > 0 ? Py_NewRef(target) : NULL;
 }
 
-int connect_writes(PyObject *python, PyObject *record, PyObject *its_lock, PyObject *lenders) {
-    python_wrote = python;
+int connect_writes(PyObject *python_function, PyObject *record, PyObject *write_lock, PyObject *lender) {
+    python_wrote = python_function;
     new_record = record;
-    lock = its_lock;
-    lender = (PyTypeObject *)lenders;
+    lock = write_lock;
+    lender_type = (PyTypeObject *)lender;
     try_lock = PyObject_GetAttrString(lock, "acquire");
     unlock = PyObject_GetAttrString(lock, "release");
     return try_lock == NULL || unlock == NULL ? -1 : 0;

@@ -1,4 +1,4 @@
-/* What the parts of chainrule._src.native._loops share. */
+/* Declarations shared by the C files of chainrule._src.native._loops. */
 
 #ifndef CHAINRULE_LOOPS_H
 #define CHAINRULE_LOOPS_H
@@ -6,19 +6,19 @@
 #include <Python.h>
 #include <numpy/npy_common.h>
 
-/* the signature of every inner loop: NumPy's, SciPy's, ours (own.c) */
+/* the signature of all kernels: ufunc inner loops of NumPy and SciPy, and those of kernels.c */
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
-/* of the words and of what Python calls; native/code.py has the same number */
-#define VERSION 10
+/* The version of the code format and of the functions that Python calls. native/code.py has the same number. */
+#define VERSION 11
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
 
-/* own.c: a new dict, name -> address */
-PyObject *own_loops(void);
+/* kernels.c: return a new dict, name -> address */
+PyObject *kernel_addresses(void);
 
-/* factors.c */
+/* lu_cache.c */
 PyObject *use_lapack(PyObject *self, PyObject *args);
 void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
@@ -29,43 +29,42 @@ void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *class_version(PyObject *self, PyObject *cls);
 
-/* quiet.c */
-PyObject *quieten(PyObject *self, PyObject *begin);
-PyObject *mark_quiet(PyObject *self, PyObject *code);
-PyObject *tell(PyObject *self, PyObject *begin);
+/* frame_tracing.c */
+PyObject *enable_untraced(PyObject *self, PyObject *begin);
+PyObject *mark_untraced(PyObject *self, PyObject *code);
+PyObject *trace_frames(PyObject *self, PyObject *begin);
 
-/* code.c */
+/* interpreter.c */
 typedef struct {
-    double work;      /* about how many element operations the code does */
-    npy_intp scratch; /* bytes that its groups want at bases[1] */
-    npy_intp nbases;  /* how many bases there are, with those that move */
-} Survey;
+    double work;      /* estimated number of element operations */
+    npy_intp scratch; /* scratch bytes that the groups need at bases[1] */
+    npy_intp nbases;  /* number of base pointers, including moving bases */
+} CodeStats;
 
-/* NULL if the words in [start, stop) are whole steps that use bases below nbases, else what is wrong with them */
-const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey);
+/* Check that the words in [start, stop) are whole steps that use bases below nbases, and fill `stats`. Return NULL, or an error message. */
+const char *check_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, CodeStats *survey);
 #define FAILED 16
-/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8), and
-   FAILED if a loop that may fail did.
-   `bases` has room for as many as the survey says. */
+/* Run the steps in [start, stop). Return the floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8),
+   plus FAILED if a kernel that may fail did. `bases` must have room for stats.nbases pointers. */
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases);
-/* the same for whole steps, without looking at exceptions before and after */
+/* The same for a range of whole steps, without clearing exceptions before and reading them after the last step. */
 int run_steps(const npy_intp *step, const npy_intp *end, char **bases);
-const char *survey_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, Survey *survey);
+const char *check_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, CodeStats *survey);
 
-/* rolled.c */
-#define ROLLED_HEAD 5
-int run_rolled(const npy_intp *step, char **bases);
-const char *survey_rolled(const npy_intp *step, npy_intp nbases, Survey *survey);
+/* loop_executor.c */
+#define LOOP_BODY_HEAD 5
+int run_loop_body(const npy_intp *step, char **bases);
+const char *check_loop_body(const npy_intp *step, npy_intp nbases, CodeStats *survey);
 
-/* pool.c: call part(context, first, last, scratch) until [0, count) is done, in several threads if `work`, about how many
-   element operations it is, pays for them. `scratch` is the calling thread's; others bring `scratch_bytes` of their own.
-   Returns the exceptions that others met. */
-typedef void (*Part)(const void *context, npy_intp first, npy_intp last, char *scratch);
-int run_parts(Part part, const void *context, npy_intp count, double work, npy_intp scratch_bytes, char *scratch);
+/* pool.c: call function(context, first, last, scratch) for ranges that cover [0, count). Use several threads if `work`, the estimated
+   number of element operations, is large enough. `scratch` belongs to the calling thread; helpers allocate `scratch_bytes` each.
+   Return the floating-point exceptions of the helpers. */
+typedef void (*RangeFunction)(const void *context, npy_intp first, npy_intp last, char *scratch);
+int parallel_for(RangeFunction function, const void *context, npy_intp count, double work, npy_intp scratch_bytes, char *scratch);
 int get_threads(void);
 void set_threads(int count);
 
-/* floating-point exceptions of this thread since they were cleared, in NumPy's bits */
+/* clear and read the floating-point exceptions of this thread, in NumPy's bits */
 void clear_exceptions(void);
 int read_exceptions(void);
 

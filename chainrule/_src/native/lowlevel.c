@@ -1,7 +1,7 @@
-/* Programs as C functions that SciPy calls, with no Python in between.
+/* Runner.low_level: programs as C functions that SciPy calls without Python.
 
-   A capsule's name is the C signature, its pointer the function, and its context what comes as `void *user_data`: a Target,
-   which holds the program and the arrays that it reads besides its arguments. */
+   The result is a PyCapsule. Its name is the C signature, its pointer the function. Its context is a Target, which SciPy passes as
+   `void *user_data`: the program, and the arrays that it reads besides its arguments. */
 
 #define NO_IMPORT_ARRAY
 #include "runner.h"
@@ -11,24 +11,24 @@
 
 typedef struct {
     Runner *runner;
-    PyObject *arrays;      /* a tuple: for each input the number of an argument, or an array */
+    PyObject *arrays; /* a tuple: for each input the index of an argument, or an array */
     Py_ssize_t narguments;
-    npy_intp nin, nout;    /* elements of the argument (-1: not read) and of the result, where those are arrays */
-    Py_ssize_t *places;    /* for each input the number of an argument, or -1 */
+    npy_intp nin, nout;         /* lengths of the argument (-1: not read) and of the result, if they are arrays */
+    Py_ssize_t *argument_index; /* for each input the index of an argument, or -1 */
 } Target;
 
-#define FEW_BASES 64
-#define FEW_ARGUMENTS 16
+#define STACK_BASES 64
+#define MAX_ARGUMENTS 16
 
 /* ---- calls */
 
-/* Read in each call: before NumPy 2.4, assigning to array.data replaces an array's memory. */
+/* Return the data pointer. It is read in each call, because assigning to array.data (before NumPy 2.4) replaces the memory of an array. */
 static char *bytes_of(PyObject *arrays, Py_ssize_t i) { return PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(arrays, i)); }
 
-/* 0 where there is no memory */
+/* Run the program. 0 if there is no memory */
 static int run_target(const Target *target, char *const *arguments, char *result) {
     Runner *runner = target->runner;
-    char *few[FEW_BASES], **bases = runner->nbases > FEW_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : few, *arena;
+    char *stack_bases[STACK_BASES], **bases = runner->nbases > STACK_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : stack_bases, *arena;
     PyThreadState *state;
     Py_ssize_t i;
     if (bases == NULL) return 0;
@@ -37,34 +37,34 @@ static int run_target(const Target *target, char *const *arguments, char *result
         char **constants = bases + 2 + runner->ninputs;
         bases[0] = aligned(arena);
         bases[1] = bases[0] + runner->arena_bytes;
-        for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->places[i] >= 0 ? arguments[target->places[i]] : bytes_of(target->arrays, i);
+        for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->argument_index[i] >= 0 ? arguments[target->argument_index[i]] : bytes_of(target->arrays, i);
         for (i = 0; i < runner->nconstants; i++) constants[i] = bytes_of(runner->constants, i);
         constants[runner->nconstants] = result;
-        /* SciPy's loops take the GIL to warn, also in threads of the pool, for which this thread waits. */
+        /* SciPy's ufunc loops take the GIL to warn, also in helper threads, which this thread waits for. */
         state = runner->work >= RELEASE_FROM && PyGILState_Check() ? PyEval_SaveThread() : NULL;
         run_code(PyArray_DATA((PyArrayObject *)runner->code), 0, runner->words, bases);
         if (state != NULL) PyEval_RestoreThread(state);
         keep_arena(runner, arena);
     }
-    if (bases != few) PyMem_RawFree(bases);
+    if (bases != stack_bases) PyMem_RawFree(bases);
     return arena != NULL;
 }
 
-/* Tell the user. SciPy, which does not look for errors here, gets nan. */
+/* Warn, and return nan, because scipy.integrate does not check for errors. */
 static double wrong_count(Py_ssize_t expected, int got) {
     PyGILState_STATE state = PyGILState_Ensure();
     PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "the compiled function takes %zd numbers, and is called with %d: "
-                     "those beside the ones that are integrated over are args=(...) of the integrator", expected, got);
+                     "pass the numbers that are not integrated over as args=(...) to the integrator", expected, got);
     PyGILState_Release(state);
     return NAN;
 }
 
-/* of scipy.integrate */
+/* scipy.integrate */
 static const char INTEGRAND[] = "double (int, double *, void *)";
 
 static double integrand(int n, double *x, void *user_data) {
     const Target *target = user_data;
-    char *arguments[FEW_ARGUMENTS];
+    char *arguments[MAX_ARGUMENTS];
     double result;
     int i;
     if (n != target->narguments) return wrong_count(target->narguments, n);
@@ -72,15 +72,15 @@ static double integrand(int n, double *x, void *user_data) {
     return run_target(target, arguments, (char *)&result) ? result : NAN;
 }
 
-/* Tell SciPy, which asks whether an error is set when a filter returns 0. */
+/* Set an error. SciPy checks for one if a filter returns 0. */
 static int wrong_length(npy_intp expected, npy_intp got) {
     PyGILState_STATE state = PyGILState_Ensure();
-    PyErr_Format(PyExc_ValueError, "the compiled function is for arrays of %zd elements, and was given %zd", expected, got);
+    PyErr_Format(PyExc_ValueError, "the compiled function takes arrays of %zd elements, but got %zd", expected, got);
     PyGILState_Release(state);
     return 0;
 }
 
-/* of scipy.ndimage.generic_filter */
+/* scipy.ndimage.generic_filter */
 static const char FILTER[] = "int (double *, intptr_t, double *, void *)";
 
 static int filter(double *buffer, npy_intp size, double *result, void *user_data) {
@@ -90,7 +90,7 @@ static int filter(double *buffer, npy_intp size, double *result, void *user_data
     return run_target(target, arguments, (char *)result);
 }
 
-/* of scipy.ndimage.generic_filter1d */
+/* scipy.ndimage.generic_filter1d */
 static const char LINE_FILTER[] = "int (double *, intptr_t, double *, intptr_t, void *)";
 
 static int line_filter(double *line, npy_intp length, double *result, npy_intp result_length, void *user_data) {
@@ -101,28 +101,28 @@ static int line_filter(double *line, npy_intp length, double *result, npy_intp r
     return run_target(target, arguments, (char *)result);
 }
 
-/* ---- making one */
+/* ---- construction */
 
 static void free_target(Target *target) {
     Py_XDECREF(target->runner);
     Py_XDECREF(target->arrays);
-    PyMem_Free(target->places);
+    PyMem_Free(target->argument_index);
     PyMem_Free(target);
 }
 
-static void end_capsule(PyObject *capsule) {
+static void free_capsule(PyObject *capsule) {
     Target *target = PyCapsule_GetContext(capsule);
     if (target != NULL) free_target(target);
 }
 
-/* Whether an array has `ndim` dimensions of doubles side by side. */
+/* Whether an array has `ndim` (0 or 1) dimensions of contiguous native doubles. */
 static int is_doubles(const Layout *layout, int ndim) {
     if (layout->descr->type_num != NPY_DOUBLE || !PyArray_ISNBO(layout->descr->byteorder) || layout->ndim != ndim) return 0;
     return ndim == 0 || layout->shape[0] < 2 || layout->strides[0] == sizeof(double);
 }
 
-/* Where each input is found: `target->arrays` has the number of an argument, or an array that has its layout. */
-static int place_inputs(Target *target, int ndim) {
+/* Check the items of `target->arrays`, argument indices or arrays of the input's layout, and fill `argument_index`. */
+static int bind_inputs(Target *target, int ndim) {
     Runner *runner = target->runner;
     Py_ssize_t i, at;
     if (PyTuple_GET_SIZE(target->arrays) != runner->ninputs) {
@@ -132,14 +132,14 @@ static int place_inputs(Target *target, int ndim) {
     for (i = 0; i < runner->ninputs; i++) {
         PyObject *item = PyTuple_GET_ITEM(target->arrays, i);
         const Layout *layout = &runner->inputs[i];
-        target->places[i] = -1;
+        target->argument_index[i] = -1;
         if (PyLong_Check(item)) {
             at = PyLong_AsSsize_t(item);
             if (at < 0 || at >= target->narguments || !is_doubles(layout, ndim) || layout->written) {
-                PyErr_SetString(PyExc_ValueError, "low_level: an argument does not exist, is written, or is not made of doubles");
+                PyErr_SetString(PyExc_ValueError, "low_level: an argument does not exist, is written to, or is not an array of doubles");
                 return -1;
             }
-            target->places[i] = at;
+            target->argument_index[i] = at;
             if (ndim == 1) target->nin = layout->shape[0];
         } else if (!has_layout(item, layout)) {
             PyErr_SetString(PyExc_ValueError, "low_level: an array does not have the layout of its input");
@@ -156,12 +156,12 @@ static Target *new_target(Runner *runner, Py_ssize_t narguments, PyObject *array
     target->arrays = PySequence_Tuple(arrays);
     target->narguments = narguments;
     target->nin = -1;
-    target->places = PyMem_Calloc((size_t)runner->ninputs + 1, sizeof(Py_ssize_t));
-    if (target->places == NULL) {
+    target->argument_index = PyMem_Calloc((size_t)runner->ninputs + 1, sizeof(Py_ssize_t));
+    if (target->argument_index == NULL) {
         PyErr_NoMemory();
     } else if (runner->noutputs != 1 || !is_doubles(&runner->outputs[0], ndim_out)) {
-        PyErr_SetString(PyExc_ValueError, "low_level: the result is not made of doubles");
-    } else if (target->arrays != NULL && place_inputs(target, ndim_in) == 0) {
+        PyErr_SetString(PyExc_ValueError, "low_level: the result is not an array of doubles");
+    } else if (target->arrays != NULL && bind_inputs(target, ndim_in) == 0) {
         target->nout = ndim_out ? runner->outputs[0].shape[0] : 1;
         return target;
     }
@@ -169,7 +169,7 @@ static Target *new_target(Runner *runner, Py_ssize_t narguments, PyObject *array
     return NULL;
 }
 
-/* low_level(kind, narguments, arrays), with a kind of "integrand", "filter", "line_filter" */
+/* low_level(kind, narguments, arrays): return a capsule. Kinds: "integrand", "filter", "line_filter" */
 PyObject *runner_low_level(PyObject *self, PyObject *args) {
     const char *kind, *name;
     void *function;
@@ -185,18 +185,18 @@ PyObject *runner_low_level(PyObject *self, PyObject *args) {
     } else if (strcmp(kind, "line_filter") == 0) {
         name = LINE_FILTER, function = (void *)line_filter, ndim_out = 1;
     } else {
-        PyErr_SetString(PyExc_ValueError, "low_level: a kind is integrand, filter or line_filter");
+        PyErr_SetString(PyExc_ValueError, "low_level: the kind must be integrand, filter or line_filter");
         return NULL;
     }
-    if (narguments < 1 || narguments > (ndim_in == 0 ? FEW_ARGUMENTS : 1)) {
-        PyErr_Format(PyExc_ValueError, "low_level: a function of %zd arguments cannot be called so", narguments);
+    if (narguments < 1 || narguments > (ndim_in == 0 ? MAX_ARGUMENTS : 1)) {
+        PyErr_Format(PyExc_ValueError, "low_level: this kind of function cannot have %zd arguments", narguments);
         return NULL;
     }
     target = new_target((Runner *)self, narguments, arrays, ndim_in, ndim_out);
     if (target == NULL) return NULL;
-    capsule = PyCapsule_New(function, name, end_capsule);
+    capsule = PyCapsule_New(function, name, free_capsule);
     if (capsule == NULL || PyCapsule_SetContext(capsule, target) < 0) {
-        Py_XDECREF(capsule); /* end_capsule frees nothing yet */
+        Py_XDECREF(capsule); /* the context is not set, so free_capsule frees nothing */
         free_target(target);
         return NULL;
     }

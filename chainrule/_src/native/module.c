@@ -1,23 +1,26 @@
-/* chainrule._src.native._loops: addresses of inner loops, and programs of them that run without Python. */
+/* The extension module chainrule._src.native._loops: the types Runner, ParallelUfunc, Operation and Op, and the functions that Python calls.
+
+   A Runner runs a compiled program without Python: it checks the layouts of its arguments, allocates results and an arena, and calls
+   the interpreter (interpreter.c). compiling/native_executor.py makes Runners. */
 
 #include "trace.h"
 
 #include <stddef.h>
-#include <structmember.h> /* the names of Python 3.11 */
+#include <structmember.h> /* names of Python 3.11 */
 
 #if defined(_MSC_VER)
 #include <intrin.h>
-#define SWAP_POINTER(place, value) _InterlockedExchangePointer((void *volatile *)(place), value)
-static int set_if_null(void **place, void *value) { return _InterlockedCompareExchangePointer((void *volatile *)place, value, NULL) == NULL; }
+#define SWAP_POINTER(address, value) _InterlockedExchangePointer((void *volatile *)(address), value)
+static int set_if_null(void **address, void *value) { return _InterlockedCompareExchangePointer((void *volatile *)address, value, NULL) == NULL; }
 #else
-#define SWAP_POINTER(place, value) __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL)
-static int set_if_null(void **place, void *value) {
+#define SWAP_POINTER(address, value) __atomic_exchange_n(address, value, __ATOMIC_ACQ_REL)
+static int set_if_null(void **address, void *value) {
     void *expected = NULL;
-    return __atomic_compare_exchange_n(place, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(address, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 #endif
 
-/* ---- what an array of a call has to be */
+/* ---- layouts of arguments */
 
 static void clear_layouts(Layout *layouts, Py_ssize_t count) {
     Py_ssize_t i;
@@ -32,7 +35,7 @@ static void clear_layouts(Layout *layouts, Py_ssize_t count) {
 static int read_numbers(PyObject *tuple, npy_intp *numbers, int count) {
     int i;
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != count) {
-        PyErr_SetString(PyExc_TypeError, "shape and strides are tuples of one length");
+        PyErr_SetString(PyExc_TypeError, "shape and strides must be tuples of equal length");
         return -1;
     }
     for (i = 0; i < count; i++) {
@@ -54,7 +57,7 @@ static int read_layout(PyObject *item, Layout *layout) {
     dtype = PyTuple_GET_ITEM(item, 1);
     strides = PyTuple_GET_ITEM(item, 2);
     if (!PyArray_DescrCheck(dtype) || PyDataType_REFCHK((PyArray_Descr *)dtype)) {
-        PyErr_SetString(PyExc_TypeError, "a layout has a dtype, and not one of Python objects");
+        PyErr_SetString(PyExc_TypeError, "a layout needs a dtype without Python objects");
         return -1;
     }
     ndim = PyTuple_GET_SIZE(shape);
@@ -110,21 +113,21 @@ int has_layout(PyObject *object, const Layout *layout) {
     return 1;
 }
 
-/* Whether elements lie side by side in some order of the dimensions, so that NumPy allocates what the strides need. */
+/* Whether the elements are dense in some order of the dimensions. NumPy then allocates as many bytes as the strides need. */
 static int is_dense(const Layout *layout) {
     npy_intp expected = PyDataType_ELSIZE(layout->descr);
-    int left = 0, i, found;
+    int left = 0, i, exceptions;
     for (i = 0; i < layout->ndim; i++) {
         if (layout->shape[i] < 0) return 0;
         if (layout->shape[i] == 0) return 1;
         left += layout->shape[i] > 1;
     }
     while (left-- > 0) {
-        for (i = 0, found = -1; i < layout->ndim; i++) {
-            if (layout->shape[i] > 1 && layout->strides[i] == expected) found = i;
+        for (i = 0, exceptions = -1; i < layout->ndim; i++) {
+            if (layout->shape[i] > 1 && layout->strides[i] == expected) exceptions = i;
         }
-        if (found < 0 || expected > NPY_MAX_INTP / layout->shape[found]) return 0;
-        expected *= layout->shape[found];
+        if (exceptions < 0 || expected > NPY_MAX_INTP / layout->shape[exceptions]) return 0;
+        expected *= layout->shape[exceptions];
     }
     return 1;
 }
@@ -151,22 +154,22 @@ void keep_arena(Runner *self, char *arena) {
 
 char *aligned(char *address) { return (char *)(((npy_uintp)address + 63) & ~(npy_uintp)63); }
 
-/* Run words [start, stop) with or without the GIL. */
+/* Run words [start, stop), and release the GIL if that takes long. */
 static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char **bases, double work) {
-    int found;
+    int exceptions;
     if (work < RELEASE_FROM) return run_code(code, start, stop, bases);
     Py_BEGIN_ALLOW_THREADS
-    found = run_code(code, start, stop, bases);
+    exceptions = run_code(code, start, stop, bases);
     Py_END_ALLOW_THREADS
-    return found;
+    return exceptions;
 }
 
 static int run_and_report(Runner *self, char **bases, PyObject *report) {
     const npy_intp *code = PyArray_DATA((PyArrayObject *)self->code);
-    int found = run_words(code, 0, self->commit, bases, self->work);
-    if (PyErr_Occurred()) return -1; /* a loop raised */
-    if (found && report != NULL) {
-        PyObject *mask = PyLong_FromLong(found), *answer;
+    int exceptions = run_words(code, 0, self->commit, bases, self->work);
+    if (PyErr_Occurred()) return -1; /* a kernel raised */
+    if (exceptions && report != NULL) {
+        PyObject *mask = PyLong_FromLong(exceptions), *answer;
         if (mask == NULL) return -1;
         answer = PyObject_CallOneArg(report, mask);
         Py_DECREF(mask);
@@ -177,7 +180,7 @@ static int run_and_report(Runner *self, char **bases, PyObject *report) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Fill bases with the addresses of inputs or outputs. 1: done, 0: one has another layout, -1: not as many, an error is set */
+/* Fill bases with the addresses of inputs or outputs. 1: done, 0: an array has another layout, -1: wrong number of arrays, an error is set */
 static int read_arrays(PyObject *arrays, const Layout *layouts, Py_ssize_t count, char **bases) {
     Py_ssize_t i;
     if (PyTuple_GET_SIZE(arrays) != count) {
@@ -192,11 +195,11 @@ static int read_arrays(PyObject *arrays, const Layout *layouts, Py_ssize_t count
     return 1;
 }
 
-/* A tuple holds its arrays, whatever other threads or `report` do to the caller's list meanwhile. */
+/* Copy a list: a tuple keeps its arrays even if other threads or `report` change the list. */
 static PyObject *as_tuple(PyObject *arrays) {
     if (PyTuple_CheckExact(arrays)) return Py_NewRef(arrays);
     if (PyList_CheckExact(arrays)) return PyList_AsTuple(arrays);
-    PyErr_SetString(PyExc_TypeError, "arrays come in a list or a tuple");
+    PyErr_SetString(PyExc_TypeError, "arrays must be in a list or a tuple");
     return NULL;
 }
 
@@ -209,7 +212,7 @@ static PyObject *new_outputs(Runner *self, char **bases) {
         PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(layout->descr), layout->ndim, layout->shape, layout->strides, NULL, 0, NULL);
         if (array == NULL) {
             Py_DECREF(outputs);
-            return PyErr_Occurred() ? NULL : PyErr_NoMemory(); /* NumPy may fail without an error */
+            return PyErr_Occurred() ? NULL : PyErr_NoMemory(); /* NumPy may return NULL without an error */
         }
         bases[i] = PyArray_BYTES((PyArrayObject *)array);
         PyList_SET_ITEM(outputs, i, array);
@@ -219,7 +222,7 @@ static PyObject *new_outputs(Runner *self, char **bases) {
 
 #define BASES_ON_STACK 64
 
-/* One call. `into`: a tuple of arrays to write the results into, or NULL for a list of fresh ones. */
+/* Run the program once. `into`: a tuple of arrays for the results, or NULL to return a list of new arrays. */
 static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject *report, char **bases) {
     char **constants = bases + 2 + self->ninputs, **outputs = constants + self->nconstants, *arena;
     PyObject *result;
@@ -245,16 +248,16 @@ static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject
 }
 
 static PyObject *call_runner(Runner *self, PyObject *arrays, PyObject *into, PyObject *report) {
-    char *few[64], **bases = few;
+    char *stack_bases[64], **bases = stack_bases;
     PyObject *result = NULL;
     size_t count = (size_t)self->nbases;
     arrays = as_tuple(arrays);
     if (arrays == NULL) return NULL;
     if (into != NULL) into = as_tuple(into);
     if (into != NULL || !PyErr_Occurred()) {
-        if (count > sizeof(few) / sizeof(few[0])) bases = PyMem_Malloc(count * sizeof(char *));
+        if (count > sizeof(stack_bases) / sizeof(stack_bases[0])) bases = PyMem_Malloc(count * sizeof(char *));
         result = bases == NULL ? PyErr_NoMemory() : run_on(self, arrays, into, report == Py_None ? NULL : report, bases);
-        if (bases != few) PyMem_Free(bases);
+        if (bases != stack_bases) PyMem_Free(bases);
     }
     Py_XDECREF(into);
     Py_DECREF(arrays);
@@ -278,7 +281,7 @@ static PyObject *runner_run_into(PyObject *self, PyObject *const *args, Py_ssize
     return call_runner((Runner *)self, args[0], args[1], nargs == 3 ? args[2] : NULL);
 }
 
-static PyObject *runner_kept(PyObject *object, PyObject *unused) {
+static PyObject *runner_memory_use(PyObject *object, PyObject *unused) {
     Runner *self = (Runner *)object;
     npy_intp bytes = self->words * (npy_intp)sizeof(npy_intp) + (self->ninputs + self->noutputs + 2) * (npy_intp)sizeof(Layout);
     int i;
@@ -302,11 +305,11 @@ static void runner_dealloc(PyObject *object) {
     Py_DECREF(type);
 }
 
-/* Which inputs the code writes to. */
+/* Mark the inputs that the code writes to. */
 static int mark_written(Runner *self, PyObject *writes) {
     Py_ssize_t i, k;
     if (!PyList_Check(writes)) {
-        PyErr_SetString(PyExc_TypeError, "writes is a list of numbers of inputs");
+        PyErr_SetString(PyExc_TypeError, "writes must be a list of input indices");
         return -1;
     }
     for (i = 0; i < PyList_GET_SIZE(writes); i++) {
@@ -326,7 +329,7 @@ static int check_constants(PyObject *constants) {
     for (i = 0; i < PyTuple_GET_SIZE(constants); i++) {
         PyObject *item = PyTuple_GET_ITEM(constants, i);
         if (!PyArray_Check(item) || PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)item))) {
-            PyErr_SetString(PyExc_TypeError, "constants are arrays, and not of Python objects");
+            PyErr_SetString(PyExc_TypeError, "constants must be arrays without Python objects");
             return -1;
         }
     }
@@ -334,9 +337,9 @@ static int check_constants(PyObject *constants) {
 }
 
 static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject *constants, PyObject *outputs, PyObject *writes) {
-    Survey before, after;
+    CodeStats before, after;
     const npy_intp *words;
-    const char *wrong;
+    const char *problem;
     npy_intp nbases;
     Py_ssize_t i;
     self->inputs = read_layouts(inputs, &self->ninputs);
@@ -346,7 +349,7 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     for (i = 0; i < self->noutputs; i++) {
         self->outputs[i].written = 1;
         if (!is_dense(&self->outputs[i])) {
-            PyErr_SetString(PyExc_ValueError, "an output's elements have to lie side by side, in as many bytes as there can be");
+            PyErr_SetString(PyExc_ValueError, "the strides of an output must be dense, and its size in range");
             return -1;
         }
     }
@@ -361,10 +364,10 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     if (self->commit < 0) self->commit = self->words;
     if (self->commit > self->words) self->commit = self->words;
     nbases = 2 + self->ninputs + self->nconstants + self->noutputs;
-    wrong = survey_code(words, 0, self->commit, nbases, &before);
-    if (wrong == NULL) wrong = survey_code(words, self->commit, self->words, nbases, &after);
-    if (wrong != NULL) {
-        PyErr_SetString(PyExc_ValueError, wrong);
+    problem = check_code(words, 0, self->commit, nbases, &before);
+    if (problem == NULL) problem = check_code(words, self->commit, self->words, nbases, &after);
+    if (problem != NULL) {
+        PyErr_SetString(PyExc_ValueError, problem);
         return -1;
     }
     self->work = before.work + after.work;
@@ -380,7 +383,7 @@ static PyObject *runner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Runner *self;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnOOO|On:Runner", names, &code, &arena_bytes, &inputs, &constants, &outputs, &writes, &commit)) return NULL;
     if (arena_bytes < 0 || arena_bytes > PY_SSIZE_T_MAX / 4) {
-        PyErr_SetString(PyExc_ValueError, "arena_bytes is negative, or more than there can be");
+        PyErr_SetString(PyExc_ValueError, "arena_bytes is negative or too large");
         return NULL;
     }
     self = (Runner *)type->tp_alloc(type, 0);
@@ -397,20 +400,20 @@ static PyObject *runner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static PyMemberDef runner_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Runner, vectorcall), READONLY, NULL},
-    {"runs", T_PYSSIZET, offsetof(Runner, runs), READONLY, "how often it was called with arrays that fit"},
-    {"scratch_bytes", T_PYSSIZET, offsetof(Runner, scratch_bytes), READONLY, "bytes that the groups of the code want for each thread"},
+    {"runs", T_PYSSIZET, offsetof(Runner, runs), READONLY, "number of calls with arrays of the right layouts"},
+    {"scratch_bytes", T_PYSSIZET, offsetof(Runner, scratch_bytes), READONLY, "scratch bytes that the groups need for each thread"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyMethodDef runner_methods[] = {
-    {"run_into", (PyCFunction)(void (*)(void))runner_run_into, METH_FASTCALL, "run_into(arrays, outputs, report=None): like a call, into arrays that exist"},
-    {"kept", runner_kept, METH_NOARGS, "kept(): bytes of its code and of the arenas that it keeps for the next calls, and its constants"},
+    {"run_into", (PyCFunction)(void (*)(void))runner_run_into, METH_FASTCALL, "run_into(arrays, outputs, report=None): run the program and write the results into `outputs`"},
+    {"memory_use", runner_memory_use, METH_NOARGS, "memory_use(): return (bytes of the code and of cached arenas, constants)"},
     {"low_level", runner_low_level, METH_VARARGS, "low_level(kind, narguments, arrays): a capsule with a C function that SciPy calls"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot runner_slots[] = {
-    {Py_tp_doc, "Runner(code, arena_bytes, inputs, constants, outputs, writes=[], commit=-1): a program, ready to be called"},
+    {Py_tp_doc, "Runner(code, arena_bytes, inputs, constants, outputs, writes=[], commit=-1): a compiled program"},
     {Py_tp_new, runner_new},
     {Py_tp_dealloc, runner_dealloc},
     {Py_tp_call, PyVectorcall_Call},
@@ -442,7 +445,7 @@ static PyObject *address_of_loop(PyObject *module, PyObject *args) {
     return Py_BuildValue("NN", PyLong_FromVoidPtr((void *)ufunc->functions[index]), PyLong_FromVoidPtr(ufunc->data == NULL ? NULL : (void *)ufunc->data[index]));
 }
 
-/* The addresses of what NumPy orders arrays of a dtype with, and of what finds their largest and smallest element; 0: none. */
+/* Return the addresses of NumPy's sort, argsort, argmax and argmin functions of a dtype; 0 for a missing function. */
 static PyObject *orders_of(PyObject *module, PyObject *dtype) {
     PyArray_ArrFuncs *functions;
     (void)module;
@@ -454,8 +457,8 @@ static PyObject *orders_of(PyObject *module, PyObject *dtype) {
         PyLong_FromVoidPtr((void *)functions->argmax), PyLong_FromVoidPtr((void *)functions->argmin));
 }
 
-/* An array of words, or NULL with an error. */
-static PyArrayObject *words_of(PyObject *object) {
+/* Return the object if it is a contiguous 1-d array of intp, else NULL with an error. */
+static PyArrayObject *intp_array(PyObject *object) {
     if (!PyArray_CheckExact(object) || PyArray_TYPE((PyArrayObject *)object) != NPY_INTP || PyArray_NDIM((PyArrayObject *)object) != 1 || !PyArray_ISCARRAY_RO((PyArrayObject *)object)) {
         PyErr_SetString(PyExc_TypeError, "expected a contiguous array of intp");
         return NULL;
@@ -466,39 +469,39 @@ static PyArrayObject *words_of(PyObject *object) {
 static PyObject *execute(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     PyArrayObject *code, *bases;
     Py_ssize_t start, stop;
-    const char *wrong;
-    Survey survey;
-    char **room;
-    int found;
+    const char *problem;
+    CodeStats survey;
+    char **base_pointers;
+    int exceptions;
     (void)module;
     if (nargs != 4) {
         PyErr_SetString(PyExc_TypeError, "execute takes (code, start, stop, bases), by position");
         return NULL;
     }
-    code = words_of(args[0]);
-    bases = words_of(args[3]);
+    code = intp_array(args[0]);
+    bases = intp_array(args[3]);
     if (code == NULL || bases == NULL) return NULL;
     start = PyLong_AsSsize_t(args[1]);
     if (start == -1 && PyErr_Occurred()) return NULL;
     stop = PyLong_AsSsize_t(args[2]);
     if (stop == -1 && PyErr_Occurred()) return NULL;
     if (start < 0 || stop < start || stop > PyArray_SIZE(code)) {
-        PyErr_SetString(PyExc_ValueError, "start and stop are not within the code");
+        PyErr_SetString(PyExc_ValueError, "start and stop are outside of the code");
         return NULL;
     }
-    wrong = survey_code(PyArray_DATA(code), start, stop, PyArray_SIZE(bases), &survey);
-    if (wrong != NULL) {
-        PyErr_SetString(PyExc_ValueError, wrong);
+    problem = check_code(PyArray_DATA(code), start, stop, PyArray_SIZE(bases), &survey);
+    if (problem != NULL) {
+        PyErr_SetString(PyExc_ValueError, problem);
         return NULL;
     }
-    room = PyMem_Malloc(sizeof(char *) * (size_t)(survey.nbases + 1));
-    if (room == NULL) return PyErr_NoMemory();
-    memcpy(room, PyArray_DATA(bases), sizeof(char *) * (size_t)PyArray_SIZE(bases));
+    base_pointers = PyMem_Malloc(sizeof(char *) * (size_t)(survey.nbases + 1));
+    if (base_pointers == NULL) return PyErr_NoMemory();
+    memcpy(base_pointers, PyArray_DATA(bases), sizeof(char *) * (size_t)PyArray_SIZE(bases));
     Py_INCREF(code);
-    found = run_words(PyArray_DATA(code), start, stop, room, survey.work);
+    exceptions = run_words(PyArray_DATA(code), start, stop, base_pointers, survey.work);
     Py_DECREF(code);
-    PyMem_Free(room);
-    return PyLong_FromLong(found);
+    PyMem_Free(base_pointers);
+    return PyLong_FromLong(exceptions);
 }
 
 static PyObject *threads_used(PyObject *module, PyObject *unused) {
@@ -512,7 +515,7 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
     (void)module;
     if (number == -1 && PyErr_Occurred()) return NULL;
     if (number < 1) {
-        PyErr_SetString(PyExc_ValueError, "there is one thread at least");
+        PyErr_SetString(PyExc_ValueError, "the number of threads must be at least 1");
         return NULL;
     }
     set_threads(number < 1024 ? (int)number : 1024);
@@ -521,16 +524,16 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
 
 static PyMethodDef functions[] = {
     {"loop", address_of_loop, METH_VARARGS, "loop(ufunc, index): addresses of an inner loop and its data, or None"},
-    {"use_lapack", use_lapack, METH_VARARGS, "use_lapack(getrf, getrs, gesv, threads, bits): addresses of the functions that factors are shared with"},
+    {"use_lapack", use_lapack, METH_VARARGS, "use_lapack(getrf, getrs, gesv, threads, bits): set the addresses of the LAPACK functions"},
     {"orders", orders_of, METH_O, "orders(dtype): addresses of (sorts, argsorts, argmax, argmin), or None"},
-    {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
-    {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
-    {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class that Python code made"},
-    {"quieten", quieten, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},
-    {"tell", tell, METH_O, "tell(begin): have frames of this thread handed to a function when they begin; whether it can be done"},
-    {"mark_quiet", mark_quiet, METH_O, "mark_quiet(code): it need not be watched"},
-    {"get_threads", threads_used, METH_NOARGS, "how many threads share large steps"},
-    {"set_threads", choose_threads, METH_O, "set_threads(count)"},
+    {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; return the floating-point exceptions"},
+    {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): return the index of the first guard that fails, or -1"},
+    {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class defined in Python"},
+    {"enable_untraced", enable_untraced, METH_O, "enable_untraced(enable): have marked code of this thread run without the trace function, or no longer; return whether that is possible"},
+    {"trace_frames", trace_frames, METH_O, "trace_frames(callback): call a function with each frame of this thread that begins; return whether that is possible"},
+    {"mark_untraced", mark_untraced, METH_O, "mark_untraced(code): exclude frames of this code from tracing"},
+    {"get_threads", threads_used, METH_NOARGS, "get_threads(): return the number of threads that share large steps"},
+    {"set_threads", choose_threads, METH_O, "set_threads(count): set the number of threads that share large steps"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -542,19 +545,19 @@ static int add_type(PyObject *module, PyType_Spec *spec, const char *name) {
 }
 
 static int fill_module(PyObject *module) {
-    PyObject *own;
+    PyObject *kernels;
     import_array1(-1);
     import_umath1(-1);
-    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &shared_ufunc_spec, "SharedUfunc") < 0) return -1;
-    if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &row_spec, "Row") < 0) return -1;
-    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, row_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0) return -1;
-    if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0) return -1;
-    own = own_loops();
-    if (own == NULL || PyModule_AddObjectRef(module, "OWN", own) < 0) {
-        Py_XDECREF(own);
+    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &parallel_ufunc_spec, "ParallelUfunc") < 0) return -1;
+    if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &op_spec, "Op") < 0) return -1;
+    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, op_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0) return -1;
+    if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || add_operation_constants(module) < 0) return -1;
+    kernels = kernel_addresses();
+    if (kernels == NULL || PyModule_AddObjectRef(module, "KERNELS", kernels) < 0) {
+        Py_XDECREF(kernels);
         return -1;
     }
-    Py_DECREF(own);
+    Py_DECREF(kernels);
     return 0;
 }
 

@@ -7,7 +7,7 @@
 #define NO_IMPORT_UFUNC
 #include "trace.h"
 
-enum { MOST_ARGS_OF_UFUNC = 3, MOST_LAYOUTS = 16 };
+enum { MAX_UFUNC_ARGS = 3, MAX_LAYOUTS = 16 };
 
 /* Whether a call is `ufunc(x, ...)` of Vars and Python numbers, with one result and no effects. */
 static int is_simple(PyObject *call) {
@@ -19,7 +19,7 @@ static int is_simple(PyObject *call) {
     kwargs = SLOT(call, call_kwargs);
     results = SLOT(call, call_results);
     if (function == NULL || Py_TYPE(function) != &PyUFunc_Type || ((PyUFuncObject *)function)->core_enabled || SLOT(call, call_method) != method_name) return 0;
-    if (args == NULL || !PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) > MOST_ARGS_OF_UFUNC || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
+    if (args == NULL || !PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) > MAX_UFUNC_ARGS || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
     if (results == NULL || !PyTuple_CheckExact(results) || PyTuple_GET_SIZE(results) != 1 || Py_TYPE(PyTuple_GET_ITEM(results, 0)) != var_type) return 0;
     if (SLOT(call, call_pure) != Py_True || SLOT(call, call_kept) != Py_False) return 0;
     for (i = 0; i < PyTuple_GET_SIZE(args); i++) {
@@ -102,8 +102,8 @@ static PyObject *vars_of(PyObject *call) {
     return used;
 }
 
-/* live_calls(calls, needed, may_raise, operands_if_needed) -> [(call, Vars among its arguments)] of the calls that the Vars in the set `needed` depend on, last first.
-   may_raise: ufuncs that Python looks at; operands_if_needed(call): the Vars of another call, or None if nothing needs it. */
+/* live_calls(calls, needed, may_raise, operands_if_needed) -> [(call, Vars among its arguments)] of the calls that the Vars in the set `needed`
+   depend on, last first. may_raise: ufuncs that Python handles; operands_if_needed(call): the Vars of another call, or None if nothing needs it. */
 static PyObject *live_calls(PyObject *module, PyObject *args) {
     PyObject *calls, *needed, *may_raise, *python, *live;
     Py_ssize_t i, k;
@@ -169,7 +169,7 @@ static PyObject *value_key(PyObject *call, PyObject *same) {
 /* Whether an object is a pair (call, list of Vars). */
 static int is_pair(PyObject *x) {
     if (PyTuple_CheckExact(x) && PyTuple_GET_SIZE(x) == 2 && PyList_CheckExact(PyTuple_GET_ITEM(x, 1))) return 1;
-    PyErr_SetString(PyExc_TypeError, "a call comes in a pair with the list of its Vars");
+    PyErr_SetString(PyExc_TypeError, "expected pairs of a call and the list of its Vars");
     return 0;
 }
 
@@ -192,7 +192,7 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
     left = PyList_New(0);
     seen = PyDict_New();
     for (i = 0; left != NULL && seen != NULL && i < PyList_GET_SIZE(live); i++) {
-        PyObject *pair = PyList_GET_ITEM(live, i), *call, *used, *key, *known;
+        PyObject *pair = PyList_GET_ITEM(live, i), *call, *used, *key, *previous;
         int needless, constant;
         if (!is_pair(pair)) {
             Py_CLEAR(left);
@@ -208,10 +208,10 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
             Py_XDECREF(found);
         } else {
             key = value_key(call, same);
-            known = key == NULL ? NULL : PyDict_GetItemWithError(seen, key);
-            needless = PyErr_Occurred() ? -1 : known != NULL;
+            previous = key == NULL ? NULL : PyDict_GetItemWithError(seen, key);
+            needless = PyErr_Occurred() ? -1 : previous != NULL;
             if (needless == 0 && PyDict_SetItem(seen, key, PyTuple_GET_ITEM(SLOT(call, call_results), 0)) < 0) needless = -1;
-            if (needless == 1 && PyDict_SetItem(same, PyTuple_GET_ITEM(SLOT(call, call_results), 0), known) < 0) needless = -1;
+            if (needless == 1 && PyDict_SetItem(same, PyTuple_GET_ITEM(SLOT(call, call_results), 0), previous) < 0) needless = -1;
             merged += needless == 1;
             Py_XDECREF(key);
         }
@@ -258,9 +258,9 @@ static int append_number(PyObject *list, Py_ssize_t value) {
 
 /* Append a call to the lists: 1 done, 0 nothing was changed and Python must do it, -1 error. */
 static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *used, PyObject *layout) {
-    PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *known, *slot;
+    PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *previous, *slot;
     Py_ssize_t i, n = PyTuple_GET_SIZE(args), k = 0, nused = PyList_GET_SIZE(used), count = PyList_GET_SIZE(lists->root);
-    PyObject *operands[MOST_ARGS_OF_UFUNC];
+    PyObject *operands[MAX_UFUNC_ARGS];
     int done = 0;
     if (nused == 0) return 0;
     for (i = 0; i < nused; i++) {
@@ -289,17 +289,17 @@ static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObje
     signature = PyErr_Occurred() ? NULL : Py_XNewRef(PyDict_GetItemWithError(lists->keys, key));
     if (values == NULL || signature == NULL) goto end;
     pair = PyTuple_Pack(2, signature, values);
-    known = pair == NULL ? NULL : PyDict_GetItemWithError(lists->templates, pair);
-    if (known == NULL) goto end;
+    previous = pair == NULL ? NULL : PyDict_GetItemWithError(lists->templates, pair);
+    if (previous == NULL) goto end;
     done = append_number(lists->index, PyList_GET_SIZE(lists->position)) < 0 || append_number(lists->position, at) < 0 || append_number(lists->counts, nused) < 0 ? -1 : 1;
     for (i = 0; i < nused && done == 1; i++) {
         if (PyList_Append(lists->operands, operands[i]) < 0) done = -1;
     }
     slot = PyLong_FromSsize_t(count);
     if (done == 1 && slot != NULL) {
-        PyObject *row = PyTuple_Pack(1, slot);
-        if (row == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, 2) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, row) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
-        Py_XDECREF(row);
+        PyObject *slot_tuple = PyTuple_Pack(1, slot);
+        if (slot_tuple == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, 2) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, slot_tuple) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
+        Py_XDECREF(slot_tuple);
     }
     Py_XDECREF(slot);
 end:
@@ -314,7 +314,7 @@ end:
 /* append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays. layout_of(array): the index of a layout; append(position, call, used): another call. */
 static PyObject *append_calls(PyObject *module, PyObject *args) {
     PyObject *fields, *calls, *python_layout, *python, **list;
-    LayoutEntry layouts[MOST_LAYOUTS];
+    LayoutEntry layouts[MAX_LAYOUTS];
     Lists lists;
     Py_ssize_t i;
     int n = 0, failed = 0, k;
@@ -348,7 +348,7 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
                 layout = Py_XNewRef(layout_of(layouts, n, x));
                 if (layout == NULL) {
                     layout = PyObject_CallOneArg(python_layout, array);
-                    if (layout != NULL && n < MOST_LAYOUTS) {
+                    if (layout != NULL && n < MAX_LAYOUTS) {
                         LayoutEntry *new = &layouts[n++];
                         new->dtype = (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(x));
                         new->ndim = PyArray_NDIM(x);

@@ -1,4 +1,4 @@
-/* A program with its constants and the layouts of its arrays: what module.c makes, and lowlevel.c calls. */
+/* Runner: a program with its constants and the layouts of its arrays. module.c defines it, and lowlevel.c calls it from C. */
 
 #ifndef CHAINRULE_RUNNER_H
 #define CHAINRULE_RUNNER_H
@@ -12,10 +12,10 @@
 
 #include <numpy/arrayobject.h>
 
-/* element operations from which other Python threads may run meanwhile */
+/* number of element operations from which a call releases the GIL */
 #define RELEASE_FROM 20000
 
-/* arenas that a runner keeps for its next calls */
+/* number of arenas that a runner keeps for its next calls */
 #define KEPT_ARENAS 4
 
 typedef struct {
@@ -27,24 +27,24 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *code; /* an array of npy_intp of our own */
+    PyObject *code; /* a private array of npy_intp */
     PyObject *constants;
     Layout *inputs, *outputs;
     Py_ssize_t ninputs, nconstants, noutputs;
-    npy_intp runs; /* how often it was called with arrays that fit */
-    npy_intp words, commit, arena_bytes, scratch_bytes, nbases; /* nbases: with those that move */
+    npy_intp runs; /* number of calls with arrays of the right layouts */
+    npy_intp words, commit, arena_bytes, scratch_bytes, nbases; /* nbases: including moving bases */
     double work;
     void *arenas[KEPT_ARENAS];
 } Runner;
 
 int has_layout(PyObject *object, const Layout *layout);
-/* none of these needs the GIL */
-char *take_arena(Runner *self); /* NULL where there is no memory */
+/* None of these functions needs the GIL. */
+char *take_arena(Runner *self); /* NULL if there is no memory */
 void keep_arena(Runner *self, char *arena);
 char *aligned(char *address);
 
-/* shared.c: the type SharedUfunc */
-extern PyType_Spec shared_ufunc_spec;
+/* parallel_ufunc.c: the type ParallelUfunc */
+extern PyType_Spec parallel_ufunc_spec;
 
 /* lowlevel.c: a method of Runner */
 PyObject *runner_low_level(PyObject *self, PyObject *args);

@@ -1,8 +1,8 @@
-/* The backward pass, as engine._visit does it, which is the reference.
+/* The backward pass. tape/engine.py calls sweep() and is the reference (_visit); tape/accumulate.py calls write_grads().
 
-   sweep() collects what is reachable, orders it and visits it, newest first. What is plain (no hooks, one output, no elementwise
-   run that is large) is done here, by a program of loops where the rule has one; what is not is handed to Python node by node,
-   and comes back. */
+   sweep() collects the nodes that the roots depend on and visits them from the newest to the oldest. Simple nodes (no hooks, one output) run
+   here, by programs if their VJP rules have them. All other nodes are visited in Python, one by one. sweep() returns to Python before a
+   large region of elementwise nodes. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -10,25 +10,29 @@
 
 #include <stdlib.h>
 
-/* ---- the part of the tape that a sweep goes through */
+enum { LARGE = 1000 };                   /* as _LARGE of tape/engine.py */
+enum { SHORT = 32768, SINGLE = 262144 }; /* as in tape/regions.py */
+enum { KEPT_PASSES = 7 };                /* as _PASSES of tape/accumulate.py */
+
+/* ---- the graph of a backward pass */
 
 typedef struct {
-    PyObject *edge, *g; /* g: what is pending there; NULL if nothing arrived yet, or its rule has run */
+    PyObject *edge, *g; /* g: the pending cotangent; NULL before the first contribution, and after the visit */
     long long seq;
-    int useful, wanted, ours; /* ours: g is a sum that was made here, and large */
+    int useful, wanted, owns_sum; /* useful: a wanted edge depends on it; owns_sum: g is a large sum that was allocated here */
 } Entry;
 
 typedef struct {
     long long seq;
     Py_ssize_t at;
-} Turn;
+} ScheduledNode;
 
 typedef struct {
     Entry *entries;
-    Py_ssize_t *table; /* open addressing: edge -> place in `entries` + 1 */
-    Py_ssize_t *met;   /* leaves, in the order in which something arrived first */
-    Turn *turns;       /* what is no leaf, the oldest first; those before `left` are still to be visited */
-    Py_ssize_t count, mask, left, nmet;
+    Py_ssize_t *table;          /* open addressing: edge -> index in `entries` + 1 */
+    Py_ssize_t *reached_leaves; /* leaves, in the order of their first contributions */
+    ScheduledNode *schedule;    /* nodes and outputs from the oldest to the newest; the first `nremaining` are not visited yet */
+    Py_ssize_t count, mask, nremaining, nreached_leaves;
 } Graph;
 
 static size_t hash(PyObject *edge) { return ((size_t)edge >> 4) * (size_t)0x9E3779B97F4A7C15u >> 20; }
@@ -83,19 +87,18 @@ static int is_node(PyObject *edge) { return PyObject_TypeCheck(edge, core.node);
 static int is_output(PyObject *edge) { return Py_TYPE(edge) == core.output; }
 static int is_leaf(PyObject *edge) { return Py_TYPE(edge) == core.leaf; }
 
-/* The edges of a node or of an Output, borrowed; NULL where they are no tuple, and for a leaf. */
+/* Borrow the edges of a node or an Output; NULL for a leaf, or if they are not a tuple. */
 static PyObject *edges_of(PyObject *edge) {
     PyObject *edges = is_node(edge) ? SLOT(edge, core.edges) : is_output(edge) ? SLOT(edge, core.output_edges) : NULL;
     return edges != NULL && PyTuple_CheckExact(edges) ? edges : NULL;
 }
 
 static int by_seq(const void *x, const void *y) {
-    long long a = ((const Turn *)x)->seq, b = ((const Turn *)y)->seq;
+    long long a = ((const ScheduledNode *)x)->seq, b = ((const ScheduledNode *)y)->seq;
     return (a > b) - (a < b);
 }
 
-/* Everything that the roots depend on: all of it, or what is in `order`. 1 done, 0 there is something strange in it, -1 error.
-   Nothing here runs Python. */
+/* Collect the edges that the roots depend on, or those of `order`. 1 done, 0 slow path, -1 error. Runs no Python code. */
 static int collect(Graph *graph, PyObject *roots, PyObject *order) {
     Py_ssize_t i, k, listed;
     for (i = 0; order != NULL && i < PyList_GET_SIZE(order); i++) {
@@ -105,9 +108,9 @@ static int collect(Graph *graph, PyObject *roots, PyObject *order) {
     for (i = 0; i < PyTuple_GET_SIZE(roots); i++) {
         if (add_edge(graph, PyTuple_GET_ITEM(roots, i)) < 0) return -1;
     }
-    for (i = 0; i < graph->count; i++) { /* which grows as it is walked */
+    for (i = 0; i < graph->count; i++) { /* the list grows during the loop */
         PyObject *edge = graph->entries[i].edge, *edges, *seq;
-        if (is_leaf(edge) || (order != NULL && i >= listed)) continue; /* where the sweep ends */
+        if (is_leaf(edge) || (order != NULL && i >= listed)) continue; /* the pass ends at leaves, and at the end of `order` */
         edges = edges_of(edge);
         seq = is_node(edge) ? SLOT(edge, core.seq) : is_output(edge) ? SLOT(edge, core.output_seq) : NULL;
         if (edges == NULL || seq == NULL || !PyLong_CheckExact(seq)) return 0;
@@ -117,20 +120,20 @@ static int collect(Graph *graph, PyObject *roots, PyObject *order) {
         }
     }
     if (PyErr_Occurred()) return -1;
-    graph->turns = PyMem_Malloc(sizeof(Turn) * (size_t)(graph->count + 1));
-    graph->met = PyMem_Malloc(sizeof(Py_ssize_t) * (size_t)(graph->count + 1));
-    if (graph->turns == NULL || graph->met == NULL) {
+    graph->schedule = PyMem_Malloc(sizeof(ScheduledNode) * (size_t)(graph->count + 1));
+    graph->reached_leaves = PyMem_Malloc(sizeof(Py_ssize_t) * (size_t)(graph->count + 1));
+    if (graph->schedule == NULL || graph->reached_leaves == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    for (i = graph->count - 1; i >= 0; i--) { /* mostly the oldest first already */
-        if (graph->entries[i].seq != -1) graph->turns[graph->left++] = (Turn){graph->entries[i].seq, i};
+    for (i = graph->count - 1; i >= 0; i--) { /* often sorted already */
+        if (graph->entries[i].seq != -1) graph->schedule[graph->nremaining++] = (ScheduledNode){graph->entries[i].seq, i};
     }
-    qsort(graph->turns, (size_t)graph->left, sizeof(Turn), by_seq);
+    qsort(graph->schedule, (size_t)graph->nremaining, sizeof(ScheduledNode), by_seq);
     return 1;
 }
 
-/* Mark what is wanted, and everything from which that can be reached. */
+/* Mark the wanted edges, and all edges that lead to them. */
 static int mark_useful(Graph *graph, PyObject *wanted) {
     Py_ssize_t i, k;
     for (i = 0; i < graph->count; i++) {
@@ -139,8 +142,8 @@ static int mark_useful(Graph *graph, PyObject *wanted) {
         if (entry->wanted < 0) return -1;
         entry->useful = wanted == NULL || entry->wanted;
     }
-    for (i = 0; wanted != NULL && i < graph->left; i++) {
-        Entry *entry = &graph->entries[graph->turns[i].at];
+    for (i = 0; wanted != NULL && i < graph->nremaining; i++) {
+        Entry *entry = &graph->entries[graph->schedule[i].at];
         PyObject *edges = edges_of(entry->edge);
         for (k = 0; !entry->useful && k < PyTuple_GET_SIZE(edges); k++) {
             PyObject *below = PyTuple_GET_ITEM(edges, k);
@@ -158,26 +161,26 @@ static void clear_graph(Graph *graph) {
     }
     PyMem_Free(graph->entries);
     PyMem_Free(graph->table);
-    PyMem_Free(graph->met);
-    PyMem_Free(graph->turns);
+    PyMem_Free(graph->reached_leaves);
+    PyMem_Free(graph->schedule);
 }
 
-/* ---- the sweep */
+/* ---- the pass */
 
 typedef struct {
-    PyObject *captured;            /* for what is wanted, its cotangent */
-    PyObject *freed, *check_saved; /* freed: NULL if the saved values are kept */
-    PyObject *visit;               /* (node, g, edges of use) -> (edges, cotangents), or None: what is not plain */
+    PyObject *captured;            /* for wanted edges: edge -> cotangent */
+    PyObject *freed, *check_saved; /* freed: replaces saved values; NULL to keep them */
+    PyObject *visit;               /* (node, g, useful edges) -> (edges, cotangents) or None: visits nodes that are not simple */
     PyObject *add;                 /* (g, g) -> their sum */
     int wants, records;
-    Place place;                   /* of what is recorded */
-} Task;
+    SourceLocation location; /* location: of recorded nodes */
+} BackwardPass;
 
-/* A cotangent arrives at an edge (takes over g). */
-static int arrive(Graph *graph, const Task *task, PyObject *edge, PyObject *g) {
+/* Add a cotangent to an edge's pending one (steals g). */
+static int accumulate(Graph *graph, const BackwardPass *pass, PyObject *edge, PyObject *g) {
     Entry *entry = find(graph, edge);
     PyObject *total, *before;
-    if (entry == NULL) { /* an edge of a hook's making, or beyond the order that the caller gave */
+    if (entry == NULL) { /* the edge was made by a hook, or is not in the given order */
         Py_DECREF(g);
         return 0;
     }
@@ -187,19 +190,19 @@ static int arrive(Graph *graph, const Task *task, PyObject *edge, PyObject *g) {
     }
     if (entry->g == NULL) {
         entry->g = g;
-        if (entry->seq == -1) graph->met[graph->nmet++] = entry - graph->entries;
+        if (entry->seq == -1) graph->reached_leaves[graph->nreached_leaves++] = entry - graph->entries;
         return 0;
     }
     before = Py_NewRef(entry->g);
-    if (entry->ours && PyArray_CheckExact(g)) {
+    if (entry->owns_sum && PyArray_CheckExact(g)) {
         total = add_into(before, g);
     } else if (kind_of(before) >= 0 && kind_of(before) == kind_of(g) && PyArray_SAMESHAPE((PyArrayObject *)before, (PyArrayObject *)g)) {
         total = add_arrays(before, g);
     } else {
         PyObject *both[] = {before, g};
-        total = PyObject_Vectorcall(task->add, both, 2, NULL);
+        total = PyObject_Vectorcall(pass->add, both, 2, NULL);
     }
-    entry->ours |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > 1000; /* engine._LARGE */
+    entry->owns_sum |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > LARGE; /* engine._LARGE */
     Py_DECREF(before);
     Py_DECREF(g);
     if (total == NULL) return -1;
@@ -207,8 +210,8 @@ static int arrive(Graph *graph, const Task *task, PyObject *edge, PyObject *g) {
     return 0;
 }
 
-/* One output of a node with several: its cotangent gets its place among the node's. Takes over g. */
-static int arrive_at_output(Graph *graph, const Task *task, PyObject *output, PyObject *g) {
+/* Store the cotangent of one output of a node with several (steals g). */
+static int accumulate_output(Graph *graph, const BackwardPass *pass, PyObject *output, PyObject *g) {
     PyObject *node = SLOT(output, core.output_node), *parts, *total, *both[2];
     Entry *entry = node == NULL ? NULL : find(graph, node);
     Py_ssize_t at = entry == NULL ? -1 : PyLong_AsSsize_t(SLOT(output, core.output_index));
@@ -235,22 +238,22 @@ static int arrive_at_output(Graph *graph, const Task *task, PyObject *output, Py
     if (PyList_GET_ITEM(parts, at) == Py_None) return PyList_SetItem(parts, at, g);
     both[0] = Py_NewRef(PyList_GET_ITEM(parts, at));
     both[1] = g;
-    total = PyObject_Vectorcall(task->add, both, 2, NULL);
+    total = PyObject_Vectorcall(pass->add, both, 2, NULL);
     Py_DECREF(both[0]);
     Py_DECREF(g);
     return total == NULL ? -1 : PyList_SetItem(parts, at, total);
 }
 
-/* What a rule gave arrives at the edges. */
-static int arrive_all(Graph *graph, const Task *task, PyObject *edges, PyObject *grads) {
+/* Add the cotangents that a rule returned. */
+static int accumulate_all(Graph *graph, const BackwardPass *pass, PyObject *edges, PyObject *grads) {
     Py_ssize_t i, n;
     int done = 0;
-    grads = PySequence_Fast(grads, "a rule gives a tuple of cotangents");
+    grads = PySequence_Fast(grads, "a rule returns a tuple of cotangents");
     if (grads == NULL) return -1;
     n = PyTuple_GET_SIZE(edges);
     for (i = 0; i < n && i < PySequence_Fast_GET_SIZE(grads) && done == 0; i++) {
         PyObject *edge = PyTuple_GET_ITEM(edges, i), *grad = PySequence_Fast_GET_ITEM(grads, i);
-        if (edge != Py_None && grad != Py_None) done = arrive(graph, task, edge, Py_NewRef(grad));
+        if (edge != Py_None && grad != Py_None) done = accumulate(graph, pass, edge, Py_NewRef(grad));
     }
     Py_DECREF(grads);
     return done;
@@ -261,33 +264,33 @@ static int is_elementwise(PyObject *node) {
     return kind != NULL && PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, "elementwise") == 0;
 }
 
-/* Whether the next nodes are a run that tape/regions.py may do together, on all cores: its SHORT and SINGLE. */
+/* Whether the next nodes form a region that tape/regions.py may run on all cores. */
 static int starts_region(const Graph *graph, PyObject *g) {
     npy_intp size = PyArray_CheckExact(g) ? PyArray_SIZE((PyArrayObject *)g) : 0;
-    Py_ssize_t i, fewest = size >= 262144 ? 1 : size >= 32768 ? 2 : graph->left + 1;
-    if (fewest > graph->left) return 0;
+    Py_ssize_t i, fewest = size >= SINGLE ? 1 : size >= SHORT ? 2 : graph->nremaining + 1;
+    if (fewest > graph->nremaining) return 0;
     for (i = 1; i <= fewest; i++) {
-        PyObject *node = graph->entries[graph->turns[graph->left - i].at].edge;
+        PyObject *node = graph->entries[graph->schedule[graph->nremaining - i].at].edge;
         if (!is_node(node) || !is_elementwise(node)) return 0;
     }
     return 1;
 }
 
-static int is_plain(PyObject *node, PyObject *g) {
+static int is_simple_node(PyObject *node, PyObject *g) {
     PyObject *saved;
     if (!is_node(node) || SLOT(node, core.hooks) != Py_None || PyList_CheckExact(g)) return 0;
     saved = SLOT(node, core.saved);
     return saved != NULL && Py_TYPE(saved) != core.freed && PyTuple_Check(saved);
 }
 
-/* Return the node's edges, with None in place of those from which no wanted edge is reached. */
+/* Return the node's edges, with None in place of edges that lead to no wanted edge. */
 static PyObject *useful_edges(const Graph *graph, PyObject *node, int *any) {
     PyObject *edges = Py_XNewRef(edges_of(node)), *kept;
     Py_ssize_t i, n;
     int all = 1;
     *any = 0;
     if (edges == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "the edges of a node were taken away while a backward pass was on its way to it");
+        PyErr_SetString(PyExc_RuntimeError, "the edges of a node were removed during the backward pass");
         return NULL;
     }
     n = PyTuple_GET_SIZE(edges);
@@ -307,108 +310,108 @@ static PyObject *useful_edges(const Graph *graph, PyObject *node, int *any) {
     return kept;
 }
 
-/* Have Python do what is not plain; what it gives arrives. */
-static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g) {
+/* Visit a node in Python, and add the cotangents that it returns. */
+static int visit_in_python(Graph *graph, const BackwardPass *pass, PyObject *node, PyObject *g) {
     int done = -1, any;
     PyObject *edges = useful_edges(graph, node, &any), *args[] = {node, g, edges}, *found;
-    Lazy before;
+    PassErrorState before;
     if (edges == NULL) return -1;
-    before = begin_lazy(0);
-    found = PyObject_Vectorcall(task->visit, args, 3, NULL); /* the user's hooks, perhaps */
-    end_lazy(before);
+    before = begin_pass_error_state(0);
+    found = PyObject_Vectorcall(pass->visit, args, 3, NULL); /* user hooks may run */
+    end_pass_error_state(before);
     Py_DECREF(edges);
     if (found == Py_None) {
         done = 0;
     } else if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2) {
-        if (is_output(node)) done = arrive_at_output(graph, task, node, Py_NewRef(PyTuple_GET_ITEM(found, 1)));
-        else if (PyTuple_CheckExact(PyTuple_GET_ITEM(found, 0))) done = arrive_all(graph, task, PyTuple_GET_ITEM(found, 0), PyTuple_GET_ITEM(found, 1));
+        if (is_output(node)) done = accumulate_output(graph, pass, node, Py_NewRef(PyTuple_GET_ITEM(found, 1)));
+        else if (PyTuple_CheckExact(PyTuple_GET_ITEM(found, 0))) done = accumulate_all(graph, pass, PyTuple_GET_ITEM(found, 0), PyTuple_GET_ITEM(found, 1));
     }
-    if (found != NULL && done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "visit gives a pair, or None");
+    if (found != NULL && done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "visit must return a pair or None");
     Py_XDECREF(found);
     return done;
 }
 
-/* Whether anything was written in place since a node was made. */
-static int is_late(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
+/* Whether any array was written in place since a node was made. */
+static int was_written_since(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
 
-/* Whether a row's rules are ours: core.warned.is_ours */
-static int is_of_table(PyObject *prim) {
+/* Whether the VJP rules of an op are internal: tape.warned.is_ours */
+static int is_listed_op(PyObject *prim) {
     return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
 }
 
-/* Run the rule of a plain node. */
-static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g, PyObject *edges) {
-    PyObject *saved = Py_NewRef(SLOT(node, core.saved)), *few[MOST_OPERANDS] = {NULL}, *grads;
+/* Run the VJP rules of a simple node. */
+static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, PyObject *g, PyObject *edges) {
+    PyObject *saved = Py_NewRef(SLOT(node, core.saved)), *rule_grads[MAX_RULE_OPERANDS] = {NULL}, *grads;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     int done = 0;
-    if (PyTuple_GET_SIZE(saved) > 0 && is_late(node)) {
-        PyObject *checked = PyObject_CallOneArg(task->check_saved, node);
+    if (PyTuple_GET_SIZE(saved) > 0 && was_written_since(node)) {
+        PyObject *checked = PyObject_CallOneArg(pass->check_saved, node);
         if (checked == NULL) done = -1;
         Py_XDECREF(checked);
     }
-    if (done == 0 && task->records) {
-        done = record_rule(node, g, saved, edges, few, task->place);
+    if (done == 0 && pass->records) {
+        done = record_rule(node, g, saved, edges, rule_grads, pass->location);
         if (done == 0) {
             Py_DECREF(saved);
-            return hand_over(graph, task, node, g);
+            return visit_in_python(graph, pass, node, g);
         }
     } else if (done == 0) {
-        if (task->freed != NULL && PyTuple_GET_SIZE(saved) > 0) Py_XSETREF(SLOT(node, core.saved), Py_NewRef(task->freed));
-        done = run_rule(node, g, saved, edges, few);
+        if (pass->freed != NULL && PyTuple_GET_SIZE(saved) > 0) Py_XSETREF(SLOT(node, core.saved), Py_NewRef(pass->freed));
+        done = run_rule(node, g, saved, edges, rule_grads);
         if (done == 0) {
             PyObject *args[] = {node, g, saved, edges};
-            if (is_of_table(SLOT(node, core.prim))) {
-                grads = call_located(SLOT(node, core.pullback), args, 4, NULL);
-            } else { /* a function of the user's */
+            if (is_listed_op(SLOT(node, core.prim))) {
+                grads = call_in_error_state(SLOT(node, core.pullback), args, 4, NULL);
+            } else { /* a user's function */
                 PyObject *rule = Py_NewRef(SLOT(node, core.pullback));
-                Lazy before = begin_lazy(0);
+                PassErrorState before = begin_pass_error_state(0);
                 grads = PyObject_Vectorcall(rule, args, 4, NULL);
-                end_lazy(before);
+                end_pass_error_state(before);
                 Py_DECREF(rule);
             }
-            done = grads == NULL ? -1 : arrive_all(graph, task, edges, grads);
+            done = grads == NULL ? -1 : accumulate_all(graph, pass, edges, grads);
             Py_XDECREF(grads);
             Py_DECREF(saved);
             return done;
         }
     }
-    for (i = 0; i < n && i < MOST_OPERANDS; i++) {
-        if (few[i] == NULL) continue;
-        if (done == 1 && arrive(graph, task, PyTuple_GET_ITEM(edges, i), few[i]) < 0) done = -1;
-        else if (done < 0) Py_DECREF(few[i]);
+    for (i = 0; i < n && i < MAX_RULE_OPERANDS; i++) {
+        if (rule_grads[i] == NULL) continue;
+        if (done == 1 && accumulate(graph, pass, PyTuple_GET_ITEM(edges, i), rule_grads[i]) < 0) done = -1;
+        else if (done < 0) Py_DECREF(rule_grads[i]);
     }
     Py_DECREF(saved);
     return done < 0 ? -1 : 0;
 }
 
-/* Visit what has its turn. */
-static int visit(Graph *graph, const Task *task, Entry *entry) {
+/* Visit the next node. */
+static int visit(Graph *graph, const BackwardPass *pass, Entry *entry) {
     PyObject *node = entry->edge, *g = entry->g, *edges = NULL; /* the graph holds the node */
     int done = 0, any = 0;
     entry->g = NULL;
     if (is_output(node) && SLOT(node, core.output_hooks) == Py_None) {
-        if (entry->wanted) done = PyDict_SetItem(task->captured, node, g);
-        if (done == 0) done = arrive_at_output(graph, task, node, Py_NewRef(g));
-    } else if (!is_plain(node, g)) {
-        done = hand_over(graph, task, node, g);
+        if (entry->wanted) done = PyDict_SetItem(pass->captured, node, g);
+        if (done == 0) done = accumulate_output(graph, pass, node, Py_NewRef(g));
+    } else if (!is_simple_node(node, g)) {
+        done = visit_in_python(graph, pass, node, g);
     } else {
         edges = useful_edges(graph, node, &any);
-        if (edges == NULL || (entry->wanted && PyDict_SetItem(task->captured, node, g) < 0)) done = -1;
-        if (done == 0 && any) done = run_plain(graph, task, node, g, edges);
+        if (edges == NULL || (entry->wanted && PyDict_SetItem(pass->captured, node, g) < 0)) done = -1;
+        if (done == 0 && any) done = run_simple(graph, pass, node, g, edges);
     }
     Py_XDECREF(edges);
     Py_DECREF(g);
     return done;
 }
 
-/* What is pending (at leaves, at nodes that are left, and at roots that are of no use, whose hooks run all the same), and the nodes
-   that are left, the oldest first. */
-static PyObject *remains(const Graph *graph, PyObject *roots) {
+/* Return (pending cotangents, remaining nodes from the oldest on). Pending are those of leaves, of remaining nodes, and of roots that lead to
+   no wanted edge: their hooks run all the same. */
+static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
     PyObject *pending = PyDict_New(), *order = PyList_New(0);
     Py_ssize_t i;
     int failed = pending == NULL || order == NULL;
-    for (i = 0; i < graph->left && !failed; i++) {
-        const Entry *entry = &graph->entries[graph->turns[i].at];
+    for (i = 0; i < graph->nremaining && !failed; i++) {
+        const Entry *entry = &graph->entries[graph->schedule[i].at];
         failed = entry->useful && PyList_Append(order, entry->edge) < 0;
         if (!failed && entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
@@ -416,8 +419,8 @@ static PyObject *remains(const Graph *graph, PyObject *roots) {
         const Entry *entry = find(graph, PyTuple_GET_ITEM(roots, i));
         if (!entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
-    for (i = 0; i < graph->nmet && !failed; i++) {
-        const Entry *entry = &graph->entries[graph->met[i]];
+    for (i = 0; i < graph->nreached_leaves && !failed; i++) {
+        const Entry *entry = &graph->entries[graph->reached_leaves[i]];
         failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
     if (!failed) return Py_BuildValue("NN", pending, order);
@@ -428,31 +431,31 @@ static PyObject *remains(const Graph *graph, PyObject *roots) {
 
 static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
 
-/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add)
-   -> (what is pending, the nodes that are left), or None where Python has to do all of it.
-   order: the nodes to visit, or None for all that is reachable; freed: what saved values become, and whose place recorded nodes get */
+/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add) -> (pending cotangents, remaining nodes), or None
+   if Python must do the whole pass.
+   order: the nodes to visit, or None for all; freed: replaces saved values, and has the source location of recorded nodes */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
     PyObject *left = NULL, *wanted, *roots, *cotangents;
     Py_ssize_t i;
-    Lazy before;
+    PassErrorState before;
     int done;
     unsigned visited = 0;
-    Task task = {0};
+    BackwardPass pass = {0};
     (void)module;
     if (nargs != 11 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[0]) != PyList_GET_SIZE(args[1])
         || (args[2] != Py_None && !PyList_CheckExact(args[2])) || (args[3] != Py_None && !PyAnySet_Check(args[3])) || !PyDict_CheckExact(args[4])) {
         PyErr_SetString(PyExc_TypeError, "sweep takes (roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add), by position");
         return NULL;
     }
-    if (!core.on) Py_RETURN_NONE;
+    if (!core.enabled) Py_RETURN_NONE;
     wanted = or_null(args[3]);
-    task.captured = args[4];
-    task.freed = args[6] == Py_True ? NULL : args[5];
-    task.records = args[7] == Py_True;
-    task.check_saved = args[8];
-    task.visit = args[9];
-    task.add = args[10];
+    pass.captured = args[4];
+    pass.freed = args[6] == Py_True ? NULL : args[5];
+    pass.records = args[7] == Py_True;
+    pass.check_saved = args[8];
+    pass.visit = args[9];
+    pass.add = args[10];
     roots = PyList_AsTuple(args[0]);
     cotangents = PyList_AsTuple(args[1]);
     done = roots == NULL || cotangents == NULL ? -1 : collect(&graph, roots, or_null(args[2]));
@@ -461,29 +464,29 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         goto end;
     }
     done = done < 0 ? -1 : mark_useful(&graph, wanted);
-    if (done == 0 && task.records) {
-        task.place.code = PyObject_GetAttrString(args[5], "code");
-        task.place.lasti = PyObject_GetAttrString(args[5], "lasti");
-        if (task.place.code == NULL || task.place.lasti == NULL) done = -1;
-        if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's own look-up of attributes does not always say so */
+    if (done == 0 && pass.records) {
+        pass.location.code = PyObject_GetAttrString(args[5], "code");
+        pass.location.lasti = PyObject_GetAttrString(args[5], "lasti");
+        if (pass.location.code == NULL || pass.location.lasti == NULL) done = -1;
+        if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's attribute look-up may fail without an error */
     }
-    before = begin_lazy(1);
-    for (i = 0; done == 0 && i < PyTuple_GET_SIZE(roots); i++) done = arrive(&graph, &task, PyTuple_GET_ITEM(roots, i), Py_NewRef(PyTuple_GET_ITEM(cotangents, i)));
-    while (done == 0 && graph.left > 0) {
-        Entry *entry = &graph.entries[graph.turns[graph.left - 1].at];
+    before = begin_pass_error_state(1);
+    for (i = 0; done == 0 && i < PyTuple_GET_SIZE(roots); i++) done = accumulate(&graph, &pass, PyTuple_GET_ITEM(roots, i), Py_NewRef(PyTuple_GET_ITEM(cotangents, i)));
+    while (done == 0 && graph.nremaining > 0) {
+        Entry *entry = &graph.entries[graph.schedule[graph.nremaining - 1].at];
         if (entry->g == NULL || !entry->useful) {
-            graph.left--;
+            graph.nremaining--;
             continue;
         }
-        if (!task.records && is_plain(entry->edge, entry->g) && starts_region(&graph, entry->g)) break;
-        graph.left--;
-        done = visit(&graph, &task, entry);
+        if (!pass.records && is_simple_node(entry->edge, entry->g) && starts_region(&graph, entry->g)) break;
+        graph.nremaining--;
+        done = visit(&graph, &pass, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
     }
-    end_lazy(before);
-    if (done == 0) left = remains(&graph, roots);
-    Py_XDECREF(task.place.code);
-    Py_XDECREF(task.place.lasti);
+    end_pass_error_state(before);
+    if (done == 0) left = remaining_state(&graph, roots);
+    Py_XDECREF(pass.location.code);
+    Py_XDECREF(pass.location.lasti);
 end:
     clear_graph(&graph);
     Py_XDECREF(roots);
@@ -491,12 +494,12 @@ end:
     return left;
 }
 
-/* ---- the end of it */
+/* ---- gradients of leaves */
 
-#define MOST_LEAVES 64
+#define MAX_LEAVES 64
 
-/* What a gradient is added to in place: of the same dtype and shape, small, and nobody but the leaf holds it, too (core.accumulate._may_add_to). */
-static int may_add_to(PyObject *leaf, PyObject *grad, PyObject *g) {
+/* Whether a gradient can be added in place: to one of equal dtype and shape that is small and that only the leaf holds, as accumulate._may_add_to. */
+static int can_add_in_place(PyObject *leaf, PyObject *grad, PyObject *g) {
     PyObject *raw = Py_TYPE(grad) == core.tensor ? SLOT(grad, core.raw) : NULL;
     PyArrayObject *old = (PyArrayObject *)raw;
     if (raw == NULL || SLOT(grad, core.edge) != Py_None || kind_of(raw) < 0 || kind_of(raw) != kind_of(g) || SLOT(leaf, core.leaf_grad) != raw || Py_REFCNT(raw) != 2) return 0;
@@ -508,27 +511,27 @@ static PyObject *grad_of(PyObject *tensor) {
     return grad == Py_None ? NULL : grad;
 }
 
-/* The passes that a leaf remembers, and this one: core.accumulate._PASSES. */
-static PyObject *passes_of(PyObject *leaf, PyObject *this) {
+/* Return the last KEPT_PASSES passes of a leaf, and this one. */
+static PyObject *passes_of(PyObject *leaf, PyObject *current_pass) {
     PyObject *before = Py_NewRef(SLOT(leaf, core.leaf_passes)), *passes;
-    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < 7 ? n : 7, i;
+    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < KEPT_PASSES ? n : KEPT_PASSES, i;
     passes = PyTuple_New(kept + 1);
     for (i = 0; passes != NULL && i < kept; i++) PyTuple_SET_ITEM(passes, i, Py_NewRef(PyTuple_GET_ITEM(before, n - kept + i)));
-    if (passes != NULL) PyTuple_SET_ITEM(passes, kept, Py_NewRef(this));
+    if (passes != NULL) PyTuple_SET_ITEM(passes, kept, Py_NewRef(current_pass));
     Py_DECREF(before);
     return passes;
 }
 
-/* Where a gradient is written, and all that is made for it beforehand. */
+/* One write of a gradient, with all objects that it needs. */
 typedef struct {
-    PyObject *leaf, *tensor, *fresh, *kept, *passes, *added; /* fresh: the new .grad, NULL where it is added to the old; kept: the array before */
-} Write;
+    PyObject *leaf, *tensor, *new_grad, *old_array, *passes, *added; /* new_grad: the new .grad, NULL to add to the old one; old_array: the array before */
+} GradWrite;
 
-static int prepare(Write *write, PyObject *g, PyObject *const *args, PyObject *others) {
+static int prepare_write(GradWrite *write, PyObject *g, PyObject *const *args, PyObject *seen_ids) {
     PyObject *id, *added = SLOT(write->leaf, core.leaf_added);
     int own, view;
     if (g == NULL || !PyArray_CheckExact(g) || !PyLong_CheckExact(added) || !PyTuple_CheckExact(SLOT(write->leaf, core.leaf_passes))) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "what arrived was changed while it was written");
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the gradients of a backward pass were changed while they were written");
         return -1;
     }
     if (grad_of(write->tensor) != NULL) {
@@ -538,76 +541,76 @@ static int prepare(Write *write, PyObject *g, PyObject *const *args, PyObject *o
     }
     id = PyLong_FromVoidPtr(g);
     view = PyArray_BASE((PyArrayObject *)g) != NULL;
-    own = id == NULL ? -1 : !view ? !PySet_Contains(args[3], id) && !PySet_Contains(others, id) : 0;
-    if (own >= 0 && PySet_Add(others, id) < 0) own = -1;
+    own = id == NULL ? -1 : !view ? !PySet_Contains(args[3], id) && !PySet_Contains(seen_ids, id) : 0;
+    if (own >= 0 && PySet_Add(seen_ids, id) < 0) own = -1;
     Py_XDECREF(id);
     if (own < 0) return -1;
     write->passes = PyTuple_Pack(1, args[1]);
     write->added = PyLong_FromLong(1);
-    write->fresh = new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, view ? NPY_CORDER : NPY_KEEPORDER), Py_NewRef(Py_None), args[2]);
-    if (write->fresh == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-    return write->passes == NULL || write->added == NULL || write->fresh == NULL ? -1 : 0;
+    write->new_grad = new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, view ? NPY_CORDER : NPY_KEEPORDER), Py_NewRef(Py_None), args[2]);
+    if (write->new_grad == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    return write->passes == NULL || write->added == NULL || write->new_grad == NULL ? -1 : 0;
 }
 
-/* write_plain(arrived, freed, cut, escaped): set .grad of all leaves to what arrived, or add to it, if all are ordinary; whether it did.
-   `escaped`: the ids of arrays that others hold. See tape/accumulate.py, whose lock the caller holds. */
-static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    Write writes[MOST_LEAVES] = {{NULL}};
-    PyObject *leaf, *g, *others;
+/* write_grads(arrived, freed, cut, escaped): set .grad of all leaves to the cotangents in `arrived`, or add to it. Return False, without a write,
+   if a leaf needs the slow path. `escaped`: the ids of arrays that other code holds. The caller holds the lock of tape/accumulate.py. */
+static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    GradWrite writes[MAX_LEAVES] = {{NULL}};
+    PyObject *leaf, *g, *seen_ids;
     Py_ssize_t at = 0, n = 0, i;
     int done = 0, found = 0;
     (void)module;
     if (nargs != 4 || !PyDict_CheckExact(args[0]) || !PySet_Check(args[3])) {
-        PyErr_SetString(PyExc_TypeError, "write_plain takes (arrived, freed, cut, escaped), by position");
+        PyErr_SetString(PyExc_TypeError, "write_grads takes (arrived, freed, cut, escaped), by position");
         return NULL;
     }
-    if (!is_ordinary() || PyDict_GET_SIZE(args[0]) > MOST_LEAVES) Py_RETURN_FALSE;
-    while (PyDict_Next(args[0], &at, &leaf, &g)) { /* nothing here runs Python */
+    if (!is_fast_path() || PyDict_GET_SIZE(args[0]) > MAX_LEAVES) Py_RETURN_FALSE;
+    while (PyDict_Next(args[0], &at, &leaf, &g)) { /* this loop runs no Python code */
         PyObject *ref = is_leaf(leaf) ? SLOT(leaf, core.leaf_tensor) : NULL, *tensor;
         if (ref == NULL || !PyWeakref_CheckRef(ref) || !PyArray_CheckExact(g) || SLOT(leaf, core.leaf_hooks) != Py_None) Py_RETURN_FALSE;
         tensor = PyWeakref_GetObject(ref);
         if (tensor == NULL || !PyObject_TypeCheck(tensor, core.tensor)) Py_RETURN_FALSE;
-        if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (grad_of(tensor) != NULL && !may_add_to(leaf, grad_of(tensor), g))) Py_RETURN_FALSE;
+        if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (grad_of(tensor) != NULL && !can_add_in_place(leaf, grad_of(tensor), g))) Py_RETURN_FALSE;
         writes[n].tensor = tensor;
         writes[n++].leaf = leaf;
     }
     for (i = 0; i < n; i++) {
-        Py_INCREF(writes[i].tensor); /* an allocation may run the collector, and that anything */
+        Py_INCREF(writes[i].tensor); /* an allocation may run the garbage collector, and so any code */
         Py_INCREF(writes[i].leaf);
     }
-    others = PySet_New(NULL);
-    if (others == NULL) done = -1;
+    seen_ids = PySet_New(NULL);
+    if (seen_ids == NULL) done = -1;
     for (i = 0; i < n && done == 0; i++) {
         g = Py_XNewRef(PyDict_GetItemWithError(args[0], writes[i].leaf));
-        done = prepare(&writes[i], g, args, others);
+        done = prepare_write(&writes[i], g, args, seen_ids);
         Py_XDECREF(g);
     }
-    Py_XDECREF(others);
-    for (i = 0; i < n && done == 0; i++) { /* once more: other code may have run */
+    Py_XDECREF(seen_ids);
+    for (i = 0; i < n && done == 0; i++) { /* check again, because other code may have run */
         PyObject *grad = grad_of(writes[i].tensor);
         g = PyDict_GetItemWithError(args[0], writes[i].leaf);
-        if ((grad == NULL) != (writes[i].fresh != NULL) || g == NULL || (grad != NULL && !may_add_to(writes[i].leaf, grad, g))) done = 1;
+        if ((grad == NULL) != (writes[i].new_grad != NULL) || g == NULL || (grad != NULL && !can_add_in_place(writes[i].leaf, grad, g))) done = 1;
     }
-    for (i = 0; i < n && done == 0; i++) { /* from here on nothing fails, and no other code runs */
+    for (i = 0; i < n && done == 0; i++) { /* this loop cannot fail, and runs no other code */
         PyObject *passes = SLOT(writes[i].leaf, core.leaf_passes), *added = SLOT(writes[i].leaf, core.leaf_added);
         SLOT(writes[i].leaf, core.leaf_passes) = writes[i].passes;
         SLOT(writes[i].leaf, core.leaf_added) = writes[i].added;
-        writes[i].passes = passes; /* let go of below */
+        writes[i].passes = passes; /* released below */
         writes[i].added = added;
-        if (writes[i].fresh == NULL) {
+        if (writes[i].new_grad == NULL) {
             found |= add_in_place(SLOT(grad_of(writes[i].tensor), core.raw), PyDict_GetItemWithError(args[0], writes[i].leaf));
         } else {
-            PyObject *before = SLOT(writes[i].tensor, core.grad), *array = Py_NewRef(SLOT(writes[i].fresh, core.raw));
-            SLOT(writes[i].tensor, core.grad) = writes[i].fresh;
-            writes[i].fresh = before;
-            writes[i].kept = SLOT(writes[i].leaf, core.leaf_grad);
+            PyObject *before = SLOT(writes[i].tensor, core.grad), *array = Py_NewRef(SLOT(writes[i].new_grad, core.raw));
+            SLOT(writes[i].tensor, core.grad) = writes[i].new_grad;
+            writes[i].new_grad = before;
+            writes[i].old_array = SLOT(writes[i].leaf, core.leaf_grad);
             SLOT(writes[i].leaf, core.leaf_grad) = array;
         }
     }
-    if (found && done == 0 && give_errors("add", found) < 0) done = -1;
+    if (found && done == 0 && report_exceptions("add", found) < 0) done = -1;
     for (i = 0; i < n; i++) {
-        Py_XDECREF(writes[i].fresh);
-        Py_XDECREF(writes[i].kept);
+        Py_XDECREF(writes[i].new_grad);
+        Py_XDECREF(writes[i].old_array);
         Py_XDECREF(writes[i].passes);
         Py_XDECREF(writes[i].added);
         Py_DECREF(writes[i].tensor);
@@ -616,8 +619,7 @@ static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t
     return done < 0 ? NULL : PyBool_FromLong(done == 0);
 }
 
-/* reaches_outside(roots, began, own): whether they depend on a leaf that was there before `began`, and is none of `own`. None: Python
-   has to find out. */
+/* reaches_outside(roots, began, own): whether the roots depend on a leaf that is older than `began` and not in `own`. None: slow path. */
 static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
     PyObject *roots;
@@ -631,10 +633,10 @@ static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssi
     }
     began = PyLong_AsLongLong(args[1]);
     if (began == -1 && PyErr_Occurred()) return NULL;
-    if (!core.on) Py_RETURN_NONE;
+    if (!core.enabled) Py_RETURN_NONE;
     roots = PyList_AsTuple(args[0]);
     done = roots == NULL ? -1 : collect(&graph, roots, NULL);
-    Py_XDECREF(roots); /* the graph holds them */
+    Py_XDECREF(roots); /* the graph holds the roots */
     for (i = 0; done == 1 && i < graph.count && !found; i++) {
         PyObject *edge = graph.entries[i].edge;
         if (!is_leaf(edge) || PyLong_AsLongLong(SLOT(edge, core.leaf_seq)) >= began) continue;
@@ -648,8 +650,8 @@ static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssi
 }
 
 PyMethodDef sweep_functions[] = {
-    {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): as engine.reaches_outside, or None"},
-    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): what is pending, and the nodes that are left"},
-    {"write_plain", (PyCFunction)(void (*)(void))write_plain, METH_FASTCALL, "write_plain(arrived, freed, cut, escaped): whether it wrote the leaves' .grad"},
+    {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): return what engine.reaches_outside returns, or None"},
+    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): return the pending cotangents and the remaining nodes, or None"},
+    {"write_grads", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_grads(arrived, freed, cut, escaped): return whether the .grad of all leaves was written"},
     {NULL, NULL, 0, NULL},
 };

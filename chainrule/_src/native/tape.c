@@ -1,83 +1,84 @@
-/* Nodes and tensors, by the slots of their Python classes; and the garbage collector, which need not walk them. */
+/* Nodes, tensors and views, made by writing the slots of their Python classes; the modes of a thread; source locations; cuts; and the hook
+   that keeps nodes out of the garbage collector. connect() reads the offsets of the slots. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
 #include "eager.h"
 
-#include <structmember.h> /* the names of Python 3.11 */
+#include <structmember.h> /* names of Python 3.11 */
 
 Core core;
-const Place here = {NULL, NULL, 0};
+const SourceLocation current_frame = {NULL, NULL, 0};
 
 /* ---- modes */
 
-static PyObject *mode_word, *recorder_word, *hooks_word;
+static PyObject *mode_name, *recorder_name, *hooks_name;
 
-/* The mode of a thread, while any is in a special one. An attribute that the thread has not set is the class's own, which is the usual. */
+/* Return the mode of this thread while any thread is in a special mode. An attribute that the thread has not set has its default. */
 int special_mode(void) {
-    static PyObject *dict_word;
+    static PyObject *dict_name;
     PyObject *dict, *mode, *recorder, *hooks;
-    int found = UNUSUAL, k;
-    if (PyList_GET_SIZE(core.watches) > 0) return UNUSUAL;
-    if (dict_word == NULL && ((dict_word = PyUnicode_InternFromString("__dict__")) == NULL || (mode_word = PyUnicode_InternFromString("mode")) == NULL || (recorder_word = PyUnicode_InternFromString("recorder")) == NULL || (hooks_word = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
-        Py_CLEAR(dict_word);
+    int found = SLOW_PATH, k;
+    if (PyList_GET_SIZE(core.watches) > 0) return SLOW_PATH;
+    if (dict_name == NULL && ((dict_name = PyUnicode_InternFromString("__dict__")) == NULL || (mode_name = PyUnicode_InternFromString("mode")) == NULL || (recorder_name = PyUnicode_InternFromString("recorder")) == NULL || (hooks_name = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
+        Py_CLEAR(dict_name);
         return -1;
     }
-    dict = PyObject_GetAttr(core.local, dict_word);
+    dict = PyObject_GetAttr(core.local, dict_name);
     if (dict == NULL || !PyDict_CheckExact(dict)) {
         Py_XDECREF(dict);
-        return PyErr_Occurred() ? -1 : UNUSUAL;
+        return PyErr_Occurred() ? -1 : SLOW_PATH;
     }
-    recorder = PyDict_GetItemWithError(dict, recorder_word);
-    hooks = PyDict_GetItemWithError(dict, hooks_word);
-    mode = PyDict_GetItemWithError(dict, mode_word);
+    recorder = PyDict_GetItemWithError(dict, recorder_name);
+    hooks = PyDict_GetItemWithError(dict, hooks_name);
+    mode = PyDict_GetItemWithError(dict, mode_name);
     if (mode == NULL) mode = core.modes[0];
     for (k = 0; k < 3 && (recorder == NULL || recorder == Py_None); k++) {
         if (mode == core.modes[k]) found = k + RECORDS;
     }
-    if (found == RECORDS && hooks != NULL && (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) > 0)) found = UNUSUAL;
+    if (found == RECORDS && hooks != NULL && (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) > 0)) found = SLOW_PATH;
     Py_DECREF(dict);
     return PyErr_Occurred() ? -1 : found;
 }
 
-/* ---- places */
+/* ---- source locations */
 
-static PyObject *last_code; /* of a user's file, as was found out */
+static PyObject *last_user_code; /* the last code object that was found to be in a user file */
 
-/* The frame whose place a node notes, borrowed from the stack; NULL where no Python program calls. */
+/* Borrow the frame whose location a node gets; NULL if no Python code is running. */
 static PyFrameObject *frame_at(int depth) {
     PyObject *number, *found;
     if (depth == 0) return PyEval_GetFrame();
     number = PyLong_FromLong(depth);
-    found = number == NULL ? NULL : PyObject_CallOneArg(core.getframe, number); /* makes none of the frames between */
+    found = number == NULL ? NULL : PyObject_CallOneArg(core.getframe, number); /* unlike f_back, does not create the frame objects in between */
     Py_XDECREF(number);
     if (found == NULL) PyErr_Clear();
     Py_XDECREF(found);
     return (PyFrameObject *)found;
 }
 
-/* Note where the user's program is, as errors.places.note_frame does, in two slots of an object. */
-int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place) {
+/* Write the user's source location into two slots of an object, as messages.places.note_frame does. */
+int note_location(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, SourceLocation location) {
     PyFrameObject *frame;
     PyObject *args[2], *done;
-    if (place.code != NULL) {
-        SLOT(object, code_slot) = Py_NewRef(place.code);
-        SLOT(object, lasti_slot) = Py_NewRef(place.lasti);
+    if (location.code != NULL) {
+        SLOT(object, code_slot) = Py_NewRef(location.code);
+        SLOT(object, lasti_slot) = Py_NewRef(location.lasti);
         return 0;
     }
-    frame = frame_at(place.depth);
+    frame = frame_at(location.depth);
     if (frame == NULL && PyErr_Occurred()) return -1;
     if (frame != NULL) {
         PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-        int known = code == last_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);
-        if (known == 1) {
-            if (code != last_code) Py_XSETREF(last_code, Py_NewRef(code));
+        int is_user_code = code == last_user_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);
+        if (is_user_code == 1) {
+            if (code != last_user_code) Py_XSETREF(last_user_code, Py_NewRef(code));
             SLOT(object, code_slot) = code;
             SLOT(object, lasti_slot) = PyLong_FromLong(PyFrame_GetLasti(frame));
             return SLOT(object, lasti_slot) == NULL ? -1 : 0;
         }
         Py_DECREF(code);
-        if (known < 0) return -1;
+        if (is_user_code < 0) return -1;
     }
     args[0] = object;
     args[1] = frame == NULL ? Py_None : (PyObject *)frame;
@@ -86,11 +87,11 @@ int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Pl
     return done == NULL ? -1 : 0;
 }
 
-PyObject *user_line(Place place) {
+PyObject *user_line(SourceLocation location) {
     PyObject *where;
-    if (PySet_GET_SIZE(core.unread) > 0) return PyObject_CallNoArgs(core.user_line); /* a thread that makes a message does not look */
+    if (PySet_GET_SIZE(core.unread) > 0) return PyObject_CallNoArgs(core.user_line); /* a thread that formats a message does not record locations */
     where = core.where->tp_alloc(core.where, 0);
-    if (where == NULL || note_place(where, core.where_code, core.where_lasti, place) < 0) {
+    if (where == NULL || note_location(where, core.where_code, core.where_lasti, location) < 0) {
         Py_XDECREF(where);
         return NULL;
     }
@@ -99,7 +100,7 @@ PyObject *user_line(Place place) {
     Py_RETURN_NONE;
 }
 
-PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place place) {
+PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, SourceLocation location) {
     PyObject *cut, *sources, *ref;
     Py_ssize_t i;
     int done;
@@ -116,7 +117,7 @@ PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place pla
     if (done == 0) {
         SLOT(cut, core.cut_kind) = Py_NewRef(kind);
         SLOT(cut, core.cut_sources) = Py_NewRef(sources);
-        SLOT(cut, core.cut_where) = user_line(place);
+        SLOT(cut, core.cut_where) = user_line(location);
         if (SLOT(cut, core.cut_where) == NULL) done = -1;
     }
     Py_DECREF(kind);
@@ -127,18 +128,17 @@ PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place pla
 
 /* ---- the garbage collector
 
-   A node refers to what was there before it: no cycle goes through nodes, edges and arrays alone, and so it gains nothing by
-   walking them, over and over, while a tape grows. Nodes are made untracked. What users hang on a node (hooks, metadata, what a
-   custom function or a pack hook keeps) can close a cycle: then retrack() makes the untracked nodes that are reachable known
-   before each full collection. */
+   A node refers to older objects only, so nodes, edges and arrays alone form no cycle. Traversing them again and again while a tape grows would
+   be wasted, so nodes are untracked. User objects on a node (hooks, metadata, values of custom functions or pack hooks) can close a cycle.
+   Once there are any, retrack() tracks the reachable nodes again before each full collection. */
 
-#if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) /* later collectors have no full collections of their own accord */
+#if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) /* later collectors do not start full collections themselves */
 #define UNTRACKS 1
 #else
 #define UNTRACKS 0
 #endif
 
-/* Whether all that hangs on a node is numbers, words and tuples of them, and so in no cycle. */
+/* Whether an object consists of numbers, strings, slices and tuples of them, and so is in no cycle. */
 static int is_plain(PyObject *x, int depth) {
     Py_ssize_t at = 0, i;
     PyObject *key, *value;
@@ -167,67 +167,67 @@ static void track(PyObject *x) {
 }
 
 typedef struct {
-    PyObject **found; /* nodes whose edges are still to be followed; borrowed, as their owners are there */
+    PyObject **nodes; /* nodes with edges that are still to be followed; borrowed, because their owners are alive */
     Py_ssize_t count, size;
     int failed;
-} Walk;
+} NodeQueue;
 
-static int meet(PyObject *x, void *arg) {
-    Walk *walk = arg;
+static int queue_untracked(PyObject *x, void *arg) {
+    NodeQueue *queue = arg;
     if (x == NULL || !PyObject_TypeCheck(x, core.node) || PyObject_GC_IsTracked(x)) return 0;
-    if (walk->count == walk->size) {
-        Py_ssize_t size = walk->size ? 2 * walk->size : 1024;
-        PyObject **more = PyMem_Realloc(walk->found, sizeof(PyObject *) * (size_t)size);
+    if (queue->count == queue->size) {
+        Py_ssize_t size = queue->size ? 2 * queue->size : 1024;
+        PyObject **more = PyMem_Realloc(queue->nodes, sizeof(PyObject *) * (size_t)size);
         if (more == NULL) {
-            walk->failed = 1;
+            queue->failed = 1;
             return 1;
         }
-        walk->found = more;
-        walk->size = size;
+        queue->nodes = more;
+        queue->size = size;
     }
     PyObject_GC_Track(x);
-    walk->found[walk->count++] = x;
+    queue->nodes[queue->count++] = x;
     return 0;
 }
 
-static PyObject *get_objects; /* of the module gc, before there is a retrack: the collector may run where nothing can be imported */
+static PyObject *get_objects; /* gc.get_objects, stored in advance: the collector may run where nothing can be imported */
 
-/* retrack(phase, info): called by the collector, see gc.callbacks */
+/* retrack(phase, info): a hook for gc.callbacks */
 static PyObject *retrack(PyObject *module, PyObject *args) {
-    static PyObject *word;
+    static PyObject *generation_name;
     PyObject *phase, *info, *generation, *objects;
-    Walk walk = {NULL, 0, 0, 0};
+    NodeQueue queue = {NULL, 0, 0, 0};
     Py_ssize_t i, k;
     (void)module;
     if (!PyArg_ParseTuple(args, "UO!:retrack", &phase, &PyDict_Type, &info)) return NULL;
     if (PyUnicode_CompareWithASCIIString(phase, "start") != 0) Py_RETURN_NONE;
-    if (word == NULL && (word = PyUnicode_InternFromString("generation")) == NULL) return NULL;
-    generation = PyDict_GetItemWithError(info, word);
+    if (generation_name == NULL && (generation_name = PyUnicode_InternFromString("generation")) == NULL) return NULL;
+    generation = PyDict_GetItemWithError(info, generation_name);
     if (generation == NULL || !PyLong_Check(generation) || PyLong_AsLong(generation) < 2) {
         if (PyErr_Occurred()) return NULL;
         Py_RETURN_NONE;
     }
     objects = PyObject_CallNoArgs(get_objects);
     if (objects == NULL) return NULL;
-    for (i = 0; i < PyList_GET_SIZE(objects) && !walk.failed; i++) {
+    for (i = 0; i < PyList_GET_SIZE(objects) && !queue.failed; i++) {
         PyObject *object = PyList_GET_ITEM(objects, i);
-        if (Py_TYPE(object)->tp_traverse != NULL) Py_TYPE(object)->tp_traverse(object, meet, &walk);
+        if (Py_TYPE(object)->tp_traverse != NULL) Py_TYPE(object)->tp_traverse(object, queue_untracked, &queue);
     }
-    for (i = 0; i < walk.count; i++) { /* which grows as it is walked */
-        PyObject *node = walk.found[i], *edges = SLOT(node, core.edges);
-        for (k = 0; edges != NULL && PyTuple_CheckExact(edges) && k < PyTuple_GET_SIZE(edges) && !walk.failed; k++) meet(PyTuple_GET_ITEM(edges, k), &walk);
+    for (i = 0; i < queue.count; i++) { /* the queue grows during the loop */
+        PyObject *node = queue.nodes[i], *edges = SLOT(node, core.edges);
+        for (k = 0; edges != NULL && PyTuple_CheckExact(edges) && k < PyTuple_GET_SIZE(edges) && !queue.failed; k++) queue_untracked(PyTuple_GET_ITEM(edges, k), &queue);
         track(edges);
     }
-    PyMem_Free(walk.found);
+    PyMem_Free(queue.nodes);
     Py_DECREF(objects);
-    if (walk.failed) return PyErr_NoMemory();
+    if (queue.failed) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
 static PyMethodDef retrack_method = {"retrack", retrack, METH_VARARGS, "retrack(phase, info): for gc.callbacks"};
 
-/* From now on users' objects hang on nodes. */
-static int may_cycle(void) {
+/* Register retrack(), because user objects can be reached from nodes from now on. */
+static int register_retrack(void) {
     static int done;
     PyObject *gc, *callbacks, *function;
     int failed = 1;
@@ -237,7 +237,7 @@ static int may_cycle(void) {
     if (get_objects == NULL && callbacks != NULL) get_objects = PyObject_GetAttrString(gc, "get_objects");
     function = get_objects == NULL ? NULL : PyCFunction_New(&retrack_method, NULL);
     if (function != NULL && PyList_Check(callbacks)) failed = PyList_Append(callbacks, function);
-    if (failed == 1) PyErr_Clear(); /* somebody took the list away: cycles through nodes stay, and nothing else is amiss */
+    if (failed == 1) PyErr_Clear(); /* gc.callbacks was replaced: cycles through nodes are not collected */
     Py_XDECREF(gc);
     Py_XDECREF(callbacks);
     Py_XDECREF(function);
@@ -245,28 +245,28 @@ static int may_cycle(void) {
     return failed == -1 ? -1 : 0;
 }
 
-static PyObject *hangs_on_node(PyObject *module, PyObject *unused) {
+static PyObject *register_user_object(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    if (may_cycle() < 0) return NULL;
+    if (register_retrack() < 0) return NULL;
     Py_RETURN_NONE;
 }
 
 /* ---- nodes and tensors */
 
-/* Take a new node from the collector, if all that it holds is plain. */
-static int release(PyObject *node) {
+/* Untrack a new node if all objects in it are plain. */
+static int untrack_node(PyObject *node) {
     PyObject *saved = SLOT(node, core.saved), *listed = SLOT(SLOT(node, core.prim), core.prim_listed);
     int plain = SLOT(node, core.params) == core.no_params || is_plain(SLOT(node, core.params), 0);
     if (!UNTRACKS) return 0;
-    if (!plain || listed != Py_True || !is_plain(saved, 0)) return may_cycle();
+    if (!plain || listed != Py_True || !is_plain(saved, 0)) return register_retrack();
     untrack(SLOT(node, core.edges));
     untrack(saved);
     PyObject_GC_UnTrack(node);
     return 0;
 }
 
-PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place) {
+PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, SourceLocation location) {
     PyObject *node;
     Py_INCREF(prim);
     pullback = Py_NewRef(pullback == NULL ? Py_None : pullback);
@@ -289,20 +289,20 @@ PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObjec
     SLOT(node, core.in_avals) = in_avals;
     SLOT(node, core.hooks) = Py_NewRef(Py_None);
     SLOT(node, core.seq) = Py_TYPE(core.counter)->tp_iternext(core.counter);
-    if (SLOT(node, core.seq) == NULL || note_place(node, core.code, core.lasti, place) < 0 || release(node) < 0) Py_CLEAR(node);
+    if (SLOT(node, core.seq) == NULL || note_location(node, core.code, core.lasti, location) < 0 || untrack_node(node) < 0) Py_CLEAR(node);
     return node;
 }
 
-PyObject *unrecorded(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, Place place) {
+PyObject *unrecorded_result(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, SourceLocation location) {
     PyObject *cut = Py_None, *tensor;
     Py_ssize_t i;
-    int needed = 0;
+    int requires_grad = 0;
     for (i = 0; i < n && mode != SILENT; i++) {
         if (Py_TYPE(args[i]) != core.tensor) continue;
-        if (SLOT(args[i], core.edge) != Py_None) needed = 1;
+        if (SLOT(args[i], core.edge) != Py_None) requires_grad = 1;
         else if (cut == Py_None && SLOT(args[i], core.cut) != NULL) cut = SLOT(args[i], core.cut);
     }
-    cut = needed ? new_cut(mode == RECORDS ? SLOT(prim, core.prim_name) : core.no_grad, args, n, place) : Py_NewRef(cut);
+    cut = requires_grad ? new_cut(mode == RECORDS ? SLOT(prim, core.prim_name) : core.no_grad, args, n, location) : Py_NewRef(cut);
     if (cut == NULL) {
         Py_XDECREF(data);
         return NULL;
@@ -327,8 +327,8 @@ PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut) {
 
 static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 
-/* As core.view.viewed, in the ordinary case: 1 done (a view or none), 0 Python has to do it, -1 error. */
-static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
+/* The fast path of tape.view.viewed. 1 done (made a view or none), 0 slow path, -1 error. */
+static int make_view(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *data = SLOT(tensor, core.raw), *source = SLOT(base, core.raw), *root, *before, *views, *view, *ref = NULL, *step, *last;
     if (Py_TYPE(base) != core.tensor || data == NULL || source == NULL || !PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;
     root = PyArray_BASE((PyArrayObject *)data);
@@ -345,8 +345,8 @@ static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject 
         if (base == NULL || Py_TYPE(base) != core.tensor) return 0;
     }
     views = SLOT(base, core.views);
-    if (!is_none(views) && (!PyList_CheckExact(views) || (PyList_GET_SIZE(views) >= 32 && !(PyList_GET_SIZE(views) & (PyList_GET_SIZE(views) - 1))))) return 0; /* Python forgets the dead */
-    Py_INCREF(base); /* an allocation may run the collector, and that anything */
+    if (!is_none(views) && (!PyList_CheckExact(views) || (PyList_GET_SIZE(views) >= 32 && !(PyList_GET_SIZE(views) & (PyList_GET_SIZE(views) - 1))))) return 0; /* Python removes dead references */
+    Py_INCREF(base); /* an allocation may run the garbage collector, and so any code */
     Py_INCREF(before);
     step = PyTuple_Pack(2, prim, params);
     last = step == NULL ? NULL : PyTuple_Pack(1, step);
@@ -382,33 +382,33 @@ static PyObject *python_viewed;
 
 int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *args[] = {tensor, base, prim, params}, *done;
-    int found = view_here(tensor, base, prim, params, mode);
+    int found = make_view(tensor, base, prim, params, mode);
     if (found != 0) return found < 0 ? -1 : 0;
     done = PyObject_Vectorcall(python_viewed, args, 4, NULL);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
 
-/* new_node(prim, params, edges, saved=(), in_avals=None, pullback=None, depth=3), as core.node.new_node */
+/* new_node(prim, params, edges, saved=(), in_avals=None, pullback=None, depth=3), as tape.node.new_node */
 static PyObject *python_new_node(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     static const char *const names[] = {"prim", "params", "edges", "saved", "in_avals", "pullback", "depth"};
-    PyObject *given[7] = {NULL}, *pullback;
+    PyObject *arguments[7] = {NULL}, *pullback;
     Py_ssize_t i, k, named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
-    Place place = {NULL, NULL, 2};
+    SourceLocation location = {NULL, NULL, 2};
     (void)module;
-    if (nargs > 7 || nargs + named > 7) goto wrong;
-    for (i = 0; i < nargs; i++) given[i] = args[i];
+    if (nargs > 7 || nargs + named > 7) goto invalid;
+    for (i = 0; i < nargs; i++) arguments[i] = args[i];
     for (i = 0; i < named; i++) {
         for (k = 0; k < 7 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), names[k]) != 0; k++) {}
-        if (k == 7 || given[k] != NULL) goto wrong;
-        given[k] = args[nargs + i];
+        if (k == 7 || arguments[k] != NULL) goto invalid;
+        arguments[k] = args[nargs + i];
     }
-    if (given[0] == NULL || given[1] == NULL || given[2] == NULL || !PyTuple_CheckExact(given[2]) || core.node == NULL || !PyObject_TypeCheck(given[0], core.primitive)) goto wrong;
-    if (given[6] != NULL) place.depth = (int)PyLong_AsLong(given[6]) - 1; /* this has no frame of its own */
+    if (arguments[0] == NULL || arguments[1] == NULL || arguments[2] == NULL || !PyTuple_CheckExact(arguments[2]) || core.node == NULL || !PyObject_TypeCheck(arguments[0], core.primitive)) goto invalid;
+    if (arguments[6] != NULL) location.depth = (int)PyLong_AsLong(arguments[6]) - 1; /* this C function has no frame */
     if (PyErr_Occurred()) return NULL;
-    pullback = given[5] == NULL || given[5] == Py_None ? SLOT(given[0], core.prim_pullback) : given[5];
-    return new_node(given[0], pullback, given[1], Py_NewRef(given[2]), Py_NewRef(given[3] == NULL ? core.nothing : given[3]), Py_NewRef(given[4] == NULL ? Py_None : given[4]), place);
-wrong:
+    pullback = arguments[5] == NULL || arguments[5] == Py_None ? SLOT(arguments[0], core.prim_pullback) : arguments[5];
+    return new_node(arguments[0], pullback, arguments[1], Py_NewRef(arguments[2]), Py_NewRef(arguments[3] == NULL ? core.empty_tuple : arguments[3]), Py_NewRef(arguments[4] == NULL ? Py_None : arguments[4]), location);
+invalid:
     PyErr_SetString(PyExc_TypeError, "new_node takes (prim, params, edges, saved=(), in_avals=None, pullback=None, depth=3)");
     return NULL;
 }
@@ -423,7 +423,7 @@ static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
         Py_DECREF(member);
         return 0;
     }
-    PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+    PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", type->tp_name, name);
     Py_DECREF(member);
     return -1;
 }
@@ -435,16 +435,16 @@ int find_slots(PyTypeObject *type, const SlotOffset *slots) {
     return 0;
 }
 
-static PyObject *keep(PyObject *names, const char *name, PyTypeObject *type) {
-    PyObject *found = PyDict_GetItemString(names, name); /* borrowed: kept below */
+static PyObject *lookup(PyObject *names, const char *name, PyTypeObject *type) {
+    PyObject *found = PyDict_GetItemString(names, name); /* borrowed; a reference is taken below */
     if (found == NULL || (type != NULL && !PyObject_TypeCheck(found, type))) {
         if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "connect: %s is missing, or of another type", name);
         return NULL;
     }
-    return Py_NewRef(found); /* for good: there is one chainrule in a process */
+    return Py_NewRef(found); /* never released: a process imports chainrule once */
 }
 
-/* connect(names): say where things are. Everything is off until switch_on(). */
+/* connect(names): set the classes and functions that operations in C use. Operations stay in Python until switch_on(True). */
 static PyObject *connect(PyObject *module, PyObject *names) {
     static const SlotOffset of_tensor[] = {{"_raw", &core.raw}, {"_edge", &core.edge}, {"_cut", &core.cut}, {"_grad", &core.grad}, {"_view", &core.tensor_view}, {"_views", &core.views}, {NULL, NULL}};
     static const SlotOffset of_node[] = {{"prim", &core.prim}, {"pullback", &core.pullback}, {"params", &core.params}, {"edges", &core.edges}, {"saved", &core.saved}, {"in_avals", &core.in_avals}, {"hooks", &core.hooks}, {"seq", &core.seq}, {"code", &core.code}, {"lasti", &core.lasti}, {NULL, NULL}};
@@ -452,7 +452,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     static const SlotOffset of_leaf[] = {{"tensor", &core.leaf_tensor}, {"grad", &core.leaf_grad}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
     static const SlotOffset of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
     static const SlotOffset of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
-    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
+    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"c_op", &core.prim_op}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
     static const SlotOffset of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
     static const SlotOffset of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
     static const SlotOffset of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
@@ -461,7 +461,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         PyTypeObject **type;
         const SlotOffset *slots;
     } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}, {"Primitive", &core.primitive, of_prim}};
-    PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
+    PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_op, *trace_value, *trace_rule, *protected_function;
     size_t i;
     (void)module;
 #if defined(Py_GIL_DISABLED) || defined(PYPY_VERSION)
@@ -473,64 +473,64 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         return NULL;
     }
     for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-        PyTypeObject *type = (PyTypeObject *)keep(names, classes[i].name, &PyType_Type);
+        PyTypeObject *type = (PyTypeObject *)lookup(names, classes[i].name, &PyType_Type);
         if (type == NULL || (classes[i].slots != NULL && find_slots(type, classes[i].slots) < 0)) return NULL;
         *classes[i].type = type;
     }
-    core.clock = keep(names, "CLOCK", NULL);
+    core.clock = lookup(names, "CLOCK", NULL);
     if (core.clock == NULL || find_slots(Py_TYPE(core.clock), of_clock) < 0) return NULL;
-    modes = keep(names, "modes", &PyTuple_Type); /* those of mode_now(), from RECORDS on */
+    modes = lookup(names, "modes", &PyTuple_Type); /* in the order RECORDS, NO_GRAD, SILENT */
     for (i = 0; i < 3 && modes != NULL; i++) core.modes[i] = PyTuple_GetItem(modes, (Py_ssize_t)i);
-    core.local = keep(names, "LOCAL", NULL);
-    core.watches = keep(names, "WATCHES", &PyList_Type);
-    core.unread = keep(names, "UNREAD", &PySet_Type);
-    core.user_line = keep(names, "user_line", NULL);
-    core.writes = keep(names, "WRITES", &PyDict_Type);
-    wrote = keep(names, "wrote", NULL);
-    record = keep(names, "new_written", NULL);
-    lock = keep(names, "WRITING", NULL);
-    lender = keep(names, "Lender", &PyType_Type);
-    core.before_write = keep(names, "BEFORE_WRITE", &PyList_Type);
+    core.local = lookup(names, "LOCAL", NULL);
+    core.watches = lookup(names, "WATCHES", &PyList_Type);
+    core.unread = lookup(names, "UNREAD", &PySet_Type);
+    core.user_line = lookup(names, "user_line", NULL);
+    core.writes = lookup(names, "WRITES", &PyDict_Type);
+    wrote = lookup(names, "wrote", NULL);
+    record = lookup(names, "new_written", NULL);
+    lock = lookup(names, "WRITING", NULL);
+    lender = lookup(names, "Lender", &PyType_Type);
+    core.before_write = lookup(names, "BEFORE_WRITE", &PyList_Type);
     core.no_grad = PyUnicode_InternFromString("no_grad");
-    core.special = keep(names, "SPECIAL", &PyList_Type);
-    core.user_files = keep(names, "USER_FILES", &PySet_Type);
-    core.note_frame = keep(names, "note_frame", NULL);
-    core.counter = keep(names, "counter", NULL);
-    core.no_params = keep(names, "NO_PARAMS", &PyDict_Type);
-    python_viewed = keep(names, "viewed", NULL);
-    unbroadcast = keep(names, "unbroadcast", NULL);
-    operations = keep(names, "operations", &PyDict_Type);
-    plus = keep(names, "add", NULL);
-    make_row = keep(names, "make_row", NULL);
-    trace_value = keep(names, "trace_value", NULL);
-    trace_rule = keep(names, "trace_rule", NULL);
-    guarded = keep(names, "protected", NULL);
-    core.getframe = keep(names, "_getframe", NULL);
-    core.nothing = PyTuple_New(0);
-    core.of[0] = PyArray_DescrFromType(NPY_FLOAT);
-    core.of[1] = PyArray_DescrFromType(NPY_DOUBLE);
-    core.of[2] = PyArray_DescrFromType(NPY_BOOL);
-    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_rows(make_row, trace_value, trace_rule, unbroadcast, operations, guarded) < 0) return NULL;
+    core.special = lookup(names, "SPECIAL", &PyList_Type);
+    core.user_files = lookup(names, "USER_FILES", &PySet_Type);
+    core.note_frame = lookup(names, "note_frame", NULL);
+    core.counter = lookup(names, "counter", NULL);
+    core.no_params = lookup(names, "NO_PARAMS", &PyDict_Type);
+    python_viewed = lookup(names, "viewed", NULL);
+    unbroadcast = lookup(names, "unbroadcast", NULL);
+    operations = lookup(names, "operations", &PyDict_Type);
+    plus = lookup(names, "add", NULL);
+    make_op = lookup(names, "make_op", NULL);
+    trace_value = lookup(names, "trace_value", NULL);
+    trace_rule = lookup(names, "trace_rule", NULL);
+    protected_function = lookup(names, "protected", NULL);
+    core.getframe = lookup(names, "_getframe", NULL);
+    core.empty_tuple = PyTuple_New(0);
+    core.dtypes[0] = PyArray_DescrFromType(NPY_FLOAT);
+    core.dtypes[1] = PyArray_DescrFromType(NPY_DOUBLE);
+    core.dtypes[2] = PyArray_DescrFromType(NPY_BOOL);
+    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_ops(make_op, trace_value, trace_rule, unbroadcast, operations, protected_function) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
-/* switch_on(whether) -> whether it was */
+/* switch_on(enabled): run operations in C, or all in Python; return the previous setting */
 static PyObject *switch_on(PyObject *module, PyObject *whether) {
-    int before = core.on, on = PyObject_IsTrue(whether);
+    int before = core.enabled, on = PyObject_IsTrue(whether);
     (void)module;
     if (on < 0) return NULL;
-    if (on && core.nothing == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "nothing is connected");
+    if (on && core.empty_tuple == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "connect() was not called");
         return NULL;
     }
-    core.on = on;
+    core.enabled = on;
     return PyBool_FromLong(before);
 }
 
 PyMethodDef tape_functions[] = {
-    {"connect", connect, METH_O, "connect(names): where the classes and functions are that operations in C use"},
-    {"switch_on", switch_on, METH_O, "switch_on(whether): have operations in C, or all in Python; as it was before"},
-    {"hangs_on_node", hangs_on_node, METH_NOARGS, "hangs_on_node(): something of the user's hangs on a node from now on, and may close a cycle"},
+    {"connect", connect, METH_O, "connect(names): set the classes and functions that operations in C use"},
+    {"switch_on", switch_on, METH_O, "switch_on(enabled): run operations in C, or all in Python; return the previous setting"},
+    {"register_user_object", register_user_object, METH_NOARGS, "register_user_object(): tell the garbage collector hook that user objects can be reached from nodes"},
     {"new_node", (PyCFunction)(void (*)(void))python_new_node, METH_FASTCALL | METH_KEYWORDS, "tape.node.new_node"},
     {NULL, NULL, 0, NULL},
 };

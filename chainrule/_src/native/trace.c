@@ -35,14 +35,14 @@ static PyObject *attribute(const Recording *r, PyObject *word) { return PyDict_G
 
 /* Whether NumPy's error state and the warning filters are those from the beginning of the trace. */
 static int has_first_error_state(const Recording *r) {
-    PyObject *state = attribute(r, words.around), *now = NULL;
+    PyObject *state = attribute(r, words.around), *current = NULL;
     int same = -1;
     if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
     if (PyDict_GetItemWithError(warnings_names, words.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, words.shown) != SLOT(state, state_shown)) return 0;
     Py_INCREF(state);
-    if (PyContextVar_Get(error_variable, NULL, &now) == 0) same = now != NULL && now != Py_None && now == SLOT(state, state_known);
-    Py_XDECREF(now);
-    if (same == 0) { /* which also remembers the present state, if that means the same */
+    if (PyContextVar_Get(error_variable, NULL, &current) == 0) same = current != NULL && current != Py_None && current == SLOT(state, state_known);
+    Py_XDECREF(current);
+    if (same == 0) { /* changed() also stores the current state if it is equivalent */
         PyObject *changed = PyObject_CallMethodNoArgs(state, words.changed);
         same = changed == NULL ? -1 : changed == Py_False;
         Py_XDECREF(changed);
@@ -60,7 +60,7 @@ static int is_simple(const Recording *r) {
 }
 
 static int open_recorder(Recording *r, PyObject *recorder) {
-    r->place = here;
+    r->location = current_frame;
     r->recorder = Py_NewRef(recorder);
     r->dict = PyObject_GenericGetDict(recorder, NULL);
     r->level = r->dict == NULL ? NULL : attribute(r, words.level);
@@ -81,7 +81,7 @@ void close_recording(Recording *r) {
 int open_recording(Recording *r) {
     PyObject *state, *recorder, *hooks, *mode;
     int usual, found = 0;
-    *r = (Recording){NULL, NULL, NULL, here};
+    *r = (Recording){NULL, NULL, NULL, current_frame};
     if (traced_type == NULL) return 0;
     state = state_of_thread();
     if (state == NULL) return -1;
@@ -94,8 +94,8 @@ int open_recording(Recording *r) {
     }
     Py_DECREF(state);
     if (found > 0) {
-        PyObject *row = attribute(r, words.row);
-        found = row != NULL && PyUnicode_Check(row) && PyUnicode_GET_LENGTH(row) == 0 ? is_simple(r) : 0;
+        PyObject *op_name = attribute(r, words.row);
+        found = op_name != NULL && PyUnicode_Check(op_name) && PyUnicode_GET_LENGTH(op_name) == 0 ? is_simple(r) : 0;
     }
     if (found <= 0) close_recording(r);
     return PyErr_Occurred() ? -1 : found;
@@ -178,7 +178,7 @@ static PyObject *argument(const Recording *r, PyObject *x) {
     return Py_NewRef(x);
 }
 
-PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row, PyObject *array, int scalar) {
+PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar) {
     PyObject *calls = attribute(r, words.calls), *scalars = attribute(r, words.scalars), *call, *code, *kept, *var, *traced = NULL;
     Py_ssize_t i;
     int plain, done;
@@ -190,7 +190,7 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
     SLOT(call, call_function) = Py_NewRef(function);
     SLOT(call, call_method) = Py_NewRef(method_name);
     SLOT(call, call_kwargs) = PyDict_New();
-    SLOT(call, call_row) = Py_NewRef(row);
+    SLOT(call, call_row) = Py_NewRef(op_name);
     SLOT(call, call_pure) = Py_NewRef(Py_True);
     SLOT(call, call_args) = PyTuple_New(n);
     done = SLOT(call, call_kwargs) == NULL || SLOT(call, call_args) == NULL ? -1 : 0;
@@ -199,7 +199,7 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
         if (part == NULL) done = -1;
         else PyTuple_SET_ITEM(SLOT(call, call_args), i, part);
     }
-    if (done == 0) done = note_place(call, call_code, call_lasti, r->place);
+    if (done == 0) done = note_location(call, call_code, call_lasti, r->location);
     if (done == 0) {
         code = SLOT(call, call_code);
         if (code != NULL && PyCode_Check(code) && PyBytes_GET_SIZE(((PyCodeObject *)code)->co_exceptiontable) > 0) {
@@ -244,52 +244,52 @@ int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
 /* ---- ufuncs */
 
 /* Call a ufunc and append the call. NULL without an error where Recorder.call must do it. */
-static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row) {
+static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name) {
     PyUFuncObject *ufunc = (PyUFuncObject *)function;
-    PyObject *given[3], *out, *traced = NULL;
+    PyObject *raw_operands[3], *out, *traced = NULL;
     Py_ssize_t i;
     int scalar;
     if (n < 1 || n > 3 || ufunc->nin != (int)n || ufunc->nout != 1) return NULL;
     for (i = 0; i < n; i++) {
         PyObject *x = operands[i], *var, *array;
-        given[i] = NULL;
+        raw_operands[i] = NULL;
         if (Py_TYPE(x) == traced_type) {
             var = SLOT(x, traced_var);
             array = SLOT(x, traced_level) != r->level || var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
             if (array == NULL || !PyArray_CheckExact(array) || PyArray_DESCR((PyArrayObject *)array)->kind == 'O') break;
-            given[i] = SLOT(x, traced_scalar) == Py_True ? PyArray_Scalar(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array) : Py_NewRef(array);
+            raw_operands[i] = SLOT(x, traced_scalar) == Py_True ? PyArray_Scalar(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array) : Py_NewRef(array);
         } else if (is_number(x) || PyComplex_CheckExact(x) || PyBool_Check(x) || (PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x)->kind != 'O')) {
-            given[i] = Py_NewRef(x);
+            raw_operands[i] = Py_NewRef(x);
         }
-        if (given[i] == NULL) break;
+        if (raw_operands[i] == NULL) break;
     }
     if (i == n) {
         PyDict_SetItem(r->dict, words.failed, Py_None);
-        out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, given, (size_t)n, NULL);
+        out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, raw_operands, (size_t)n, NULL);
         if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles what it raises */
         if (out != NULL && (PyArray_CheckExact(out) || PyArray_CheckScalar(out))) {
             scalar = !PyArray_CheckExact(out);
             if (scalar) Py_SETREF(out, PyArray_FromScalar(out, NULL));
-            if (out != NULL) traced = note_call(r, function, operands, n, row, out, scalar);
+            if (out != NULL) traced = note_call(r, function, operands, n, op_name, out, scalar);
         }
         Py_XDECREF(out);
     }
-    while (i-- > 0) Py_DECREF(given[i]);
+    while (i-- > 0) Py_DECREF(raw_operands[i]);
     return traced;
 }
 
-PyObject *trace_program(const Recording *r, const Program *program, PyObject **values, PyObject *row) {
+PyObject *trace_program(const Recording *r, const Program *program, PyObject **values, PyObject *op_name) {
     PyObject *result = NULL;
     int k, done;
     for (k = 0; k < program->nsteps; k++) {
-        if (program->steps[k].ufunc == NULL || program->steps[k].form != ELEMENTS || program->steps[k].nin > 3) return NULL;
+        if (program->steps[k].ufunc == NULL || program->steps[k].step_kind != ELEMENTS || program->steps[k].nin > 3) return NULL;
     }
     for (k = 0; k < program->nconstants; k++) values[INPUTS + k] = program->numbers[k];
     for (done = 0; done < program->nsteps; done++) {
         const Step *step = &program->steps[done];
         PyObject *operands[3];
-        for (k = 0; k < step->nin; k++) operands[k] = values[step->from[k]];
-        values[INPUTS + CONSTANTS + done] = call_ufunc(r, step->ufunc, operands, step->nin, row);
+        for (k = 0; k < step->nin; k++) operands[k] = values[step->operands[k]];
+        values[INPUTS + CONSTANTS + done] = call_ufunc(r, step->ufunc, operands, step->nin, op_name);
         if (values[INPUTS + CONSTANTS + done] == NULL) break;
     }
     if (done == program->nsteps && is_traced(values[program->result])) result = Py_NewRef(values[program->result]);
@@ -297,7 +297,7 @@ PyObject *trace_program(const Recording *r, const Program *program, PyObject **v
     return result;
 }
 
-PyObject *row_name(const Recording *r) { return Py_XNewRef(attribute(r, words.row)); }
+PyObject *current_op_name(const Recording *r) { return Py_XNewRef(attribute(r, words.row)); }
 
 PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     PyObject *array;
@@ -315,24 +315,24 @@ PyObject *any_array_of_traced(const Recording *r, PyObject *x) {
 
 static int is_real(PyObject *x) {
     PyObject *dtype = Py_TYPE(x) == traced_type ? SLOT(x, traced_dtype) : NULL;
-    return dtype != NULL && (dtype == (PyObject *)core.of[0] || dtype == (PyObject *)core.of[1]);
+    return dtype != NULL && (dtype == (PyObject *)core.dtypes[0] || dtype == (PyObject *)core.dtypes[1]);
 }
 
 /* Have calls note the source location of a backward pass. */
 static int locate(Recording *r, PyObject *pass) {
-    r->place.code = PyObject_GetAttr(pass, words.code);
-    r->place.lasti = r->place.code == NULL ? NULL : PyObject_GetAttr(pass, words.lasti);
-    return r->place.lasti == NULL ? -1 : 1;
+    r->location.code = PyObject_GetAttr(pass, words.code);
+    r->location.lasti = r->location.code == NULL ? NULL : PyObject_GetAttr(pass, words.lasti);
+    return r->location.lasti == NULL ? -1 : 1;
 }
 
 static void unlocate(Recording *r) {
-    Py_CLEAR(r->place.code);
-    Py_CLEAR(r->place.lasti);
+    Py_CLEAR(r->location.code);
+    Py_CLEAR(r->location.lasti);
 }
 
 /* trace_sum(x, y, pass) -> the sum of two cotangents, or None where Python must compute it */
 static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *sum = NULL, *row;
+    PyObject *sum = NULL, *op_name;
     Recording r;
     int done;
     (void)module;
@@ -340,12 +340,12 @@ static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t n
         PyErr_SetString(PyExc_TypeError, "trace_sum takes (x, y, pass)");
         return NULL;
     }
-    if (!core.on || !is_real(args[0]) || !is_real(args[1])) Py_RETURN_NONE;
+    if (!core.enabled || !is_real(args[0]) || !is_real(args[1])) Py_RETURN_NONE;
     done = open_recording(&r);
     if (done > 0) {
-        row = row_name(&r);
-        if (row != NULL && locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, row);
-        Py_XDECREF(row);
+        op_name = current_op_name(&r);
+        if (op_name != NULL && locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, op_name);
+        Py_XDECREF(op_name);
         if (sum != NULL) sum = as_tensor_data(&r, sum);
         unlocate(&r);
         close_recording(&r);
@@ -356,7 +356,7 @@ static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t n
 
 /* trace_rule(node, cotangent, saved, edges, pass) -> the gradients of a node's operands, or None where Python must call the rule */
 static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *grads[MOST_OPERANDS] = {NULL}, *result = NULL;
+    PyObject *grads[MAX_RULE_OPERANDS] = {NULL}, *result = NULL;
     Py_ssize_t i, n;
     Recording r;
     int done;
@@ -366,11 +366,11 @@ static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t 
         return NULL;
     }
     n = PyTuple_GET_SIZE(args[3]);
-    if (!core.on || !PyTuple_CheckExact(args[2]) || n > MOST_OPERANDS || !is_traced(args[1])) Py_RETURN_NONE;
+    if (!core.enabled || !PyTuple_CheckExact(args[2]) || n > MAX_RULE_OPERANDS || !is_traced(args[1])) Py_RETURN_NONE;
     done = open_recording(&r);
     if (done > 0) {
         done = locate(&r, args[4]);
-        if (done > 0) done = trace_row_rules(&r, args[0], args[1], args[2], args[3], grads);
+        if (done > 0) done = trace_op_rules(&r, args[0], args[1], args[2], args[3], grads);
         unlocate(&r);
         close_recording(&r);
     }
@@ -401,7 +401,7 @@ static PyObject *trace_ufunc(PyObject *module, PyObject *const *args, Py_ssize_t
 
 /* (python, ufunc, reflected): an operator of Traced */
 static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *ufunc = PyTuple_GET_ITEM(self, 1), *traced = NULL, *operands[2], *row;
+    PyObject *ufunc = PyTuple_GET_ITEM(self, 1), *traced = NULL, *operands[2], *op_name;
     int reflected = PyTuple_GET_ITEM(self, 2) == Py_True;
     Recording r;
     if (nargs == ((PyUFuncObject *)ufunc)->nin && is_real(args[0]) && (nargs == 1 || is_real(args[1]) || is_number(args[1]))) {
@@ -414,9 +414,9 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
         if (found > 0) {
             PyObject *weak = attribute(&r, words.weak);
             int simple = r.level == SLOT(args[0], traced_level) && weak != NULL && PySet_Check(weak) && PySet_GET_SIZE(weak) == 0;
-            row = row_name(&r);
-            if (simple && row != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, row);
-            Py_XDECREF(row);
+            op_name = current_op_name(&r);
+            if (simple && op_name != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, op_name);
+            Py_XDECREF(op_name);
             close_recording(&r);
         }
     }
@@ -454,7 +454,7 @@ static int intern_words(void) {
     return 0;
 }
 
-/* connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), error_variable, is_tried, np.add): where the classes of a trace are */
+/* connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), error_variable, is_tried, np.add): set the classes and functions of a trace */
 static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
@@ -481,7 +481,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef trace_functions[] = {
-    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, Treatment, names, variable, is_tried, add): where the classes of a trace are"},
+    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, Treatment, names, variable, is_tried, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, row): call a ufunc on traced values and append the call"},
     {"trace_rule", (PyCFunction)(void (*)(void))trace_rule, METH_FASTCALL, "trace_rule(node, cotangent, saved, edges, pass): call the VJP rules of a node on traced values"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},

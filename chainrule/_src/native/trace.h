@@ -5,10 +5,10 @@
 
 #include "eager.h"
 
-/* the recorder of this thread, its attributes and its level; owned until close_recording(). place: the source location of its calls */
+/* the recorder of this thread, its attributes and its level; owned until close_recording(). location: the source location of its calls */
 typedef struct {
     PyObject *recorder, *dict, *level;
-    Place place;
+    SourceLocation location;
 } Recording;
 
 /* 1 if this thread traces and calls may be appended here, 0 if Python must do it, -1 error */
@@ -17,19 +17,19 @@ void close_recording(Recording *recording);
 int is_traced(PyObject *x);
 PyObject *array_of_traced(const Recording *recording, PyObject *x);
 /* Append a call of a function with this result. Return the Traced of the result. Operands: Traced values, plain arrays and numbers. */
-PyObject *note_call(const Recording *recording, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *row, PyObject *array, int scalar);
+PyObject *note_call(const Recording *recording, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar);
 /* Run a program on traced values, each step as a call of its ufunc. `values` has the inputs. NULL without an error where Python must do it. */
-PyObject *trace_program(const Recording *recording, const Program *program, PyObject **values, PyObject *row);
-PyObject *row_name(const Recording *recording);                           /* a new reference: the operation that a rule is called for, or "" */
-PyObject *as_tensor_data(const Recording *recording, PyObject *traced);   /* takes over: an array for one of NumPy's scalars */
-PyObject *any_array_of_traced(const Recording *recording, PyObject *x);   /* borrowed: as array_of_traced, also of NumPy's scalars */
-/* row.c: the value of a row that is no ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
-PyObject *trace_row_value(const Recording *recording, Row *row, PyObject *const *arrays, PyObject *const *operands, int n);
-int trace_row_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
+PyObject *trace_program(const Recording *recording, const Program *program, PyObject **values, PyObject *op_name);
+PyObject *current_op_name(const Recording *recording);                  /* a new reference: the operation that a rule is called for, or "" */
+PyObject *as_tensor_data(const Recording *recording, PyObject *traced); /* steals `traced`; converts a NumPy scalar to a 0-d array */
+PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borrowed: as array_of_traced, also of NumPy's scalars */
+/* primitive.c: the value of an op that is not a ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
+PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n);
+int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
 /* Note that a tensor holds an array: KnownArrays.note_holder. */
 int note_holder(const Recording *recording, PyObject *tensor, PyObject *array);
 
-/* the classes of a trace, and where their slots are */
+/* the classes of a trace, and the offsets of their slots */
 extern PyTypeObject *var_type, *call_type;
 extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
 extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;

@@ -108,7 +108,7 @@ class Primitive:
         listed: whether it is in ``TABLE``; primitives made by ``chainrule.primitive`` are not.
         tied: whether recorded cotangents depend on the operands with derivative 0, as PyTorch's rule does.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation accepts.
-        in_c: C data of the primitive (native/row.c); unset until C first needs it.
+        c_op: the C form of the primitive (``Op`` of native/primitive.c); unset until C needs it.
         structure: the sparsity structure of the local Jacobian: a word or subscripts (listed in ``rules.structure``), a
             function from the parameters to these, or one of them for each operand.
         moves: whether the value only moves elements. Then applying it to indices shows where each element goes.
@@ -122,11 +122,46 @@ class Primitive:
     """
 
     __slots__ = (
-        "_texts", "accepts", "aliases", "batch", "declared", "differentiable", "doc", "domain", "function",
-        "in_c", "jvp", "kind", "listed", "moves", "name", "naming", "needs_avals", "on_bools", "operands", "outputs",
-        "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required",
-        "samples", "save_from", "save_users", "saves", "shared", "structure", "tied", "ufunc", "value", "variadic",
-        "view", "vjps",
+        "_texts",
+        "accepts",
+        "aliases",
+        "batch",
+        "c_op",
+        "declared",
+        "differentiable",
+        "doc",
+        "domain",
+        "function",
+        "jvp",
+        "kind",
+        "listed",
+        "moves",
+        "name",
+        "naming",
+        "needs_avals",
+        "on_bools",
+        "operands",
+        "outputs",
+        "overloads",
+        "parameters",
+        "partials",
+        "promotion",
+        "pullback",
+        "reads",
+        "remedy",
+        "required",
+        "samples",
+        "save_from",
+        "save_users",
+        "saves",
+        "shared",
+        "structure",
+        "tied",
+        "ufunc",
+        "value",
+        "variadic",
+        "view",
+        "vjps",
     )  # fmt: skip
 
     bind: AnyFunction  # set by tape.dispatch, which finds the interpreter of the operands

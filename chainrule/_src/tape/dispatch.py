@@ -205,7 +205,7 @@ def record_unary(prim: Primitive, x: Tensor, params: Params, out: AnyArray | Non
 
 
 if LOOPS is not None:  # the same in C, for tensors of float arrays outside of all modes
-    LOOPS.recorders(bind, record_unary)
+    LOOPS.connect_dispatch(bind, record_unary)
     bind, record_unary = LOOPS.bind, LOOPS.record_unary
 Primitive.bind = staticmethod(bind)
 

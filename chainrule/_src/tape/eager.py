@@ -35,7 +35,7 @@ _PRODUCTS = {"ik,kj->ij": 22, "ik,k->i": 21, "k,kj->j": 12, "i,i->": 11}
 _VALUES: dict[Primitive, Any] = {}  # primitive -> a faster function of its value for large arrays
 
 
-def make_row(prim: Primitive) -> Any:
+def make_op(prim: Primitive) -> Any:
     """Return the description of a primitive for C; None if Python must record it."""
     operands = () if prim.variadic else prim.operands
     indices = {**{name: i for i, name in enumerate(operands)}, "out": -1}
@@ -44,7 +44,7 @@ def make_row(prim: Primitive) -> Any:
         (records or (prim.kind == "discrete" and not prim.parameters))
         and len(prim.outputs) == 1
         and prim.kind != "function"
-        and len(prim.saves) <= 4
+        and len(prim.saves) <= LOOPS.MAX_SAVED
         and len(operands) <= 8
         and all(name in indices for name in prim.saves)
     )
@@ -53,7 +53,7 @@ def make_row(prim: Primitive) -> Any:
     all_operands = (1 << 16) - 1
     masks = [all_operands if users is None else sum(1 << i for i in users) for users in prim.save_users]
     saves = tuple([(indices[name], mask) for name, mask in zip(prim.saves, masks, strict=True)])
-    row = LOOPS.Row(
+    op = LOOPS.Op(
         prim,
         prim.value,
         len(operands),
@@ -63,18 +63,20 @@ def make_row(prim: Primitive) -> Any:
         prim.variadic,
         prim.needs_avals,
         prim.view,
-        {"sum": 1, "mean": 2}.get(prim.structure, 0) if prim.kind == "linear" and type(prim.structure) is str else 0,
+        {"sum": LOOPS.SUM, "mean": LOOPS.MEAN}.get(prim.structure, 0)
+        if prim.kind == "linear" and type(prim.structure) is str
+        else 0,
         _PRODUCTS.get(prim.structure, 0) if prim.kind == "contraction" else 0,
         prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
         _join_kind(prim),
     )
     if prim in _VALUES:
-        row.value = _VALUES[prim]
-    return row
+        op.value = _VALUES[prim]
+    return op
 
 
 def _join_kind(prim: Primitive) -> int:
-    """Return 1 if a primitive concatenates arrays along an axis, 2 if it stacks them along a new one, 0 otherwise.
+    """Return ``CONCATENATE`` or ``STACK`` of the extension for a primitive that joins arrays, 0 for any other.
 
     The kind is found by calling the primitive on two arrays.
     """
@@ -82,18 +84,21 @@ def _join_kind(prim: Primitive) -> int:
         return 0
     x = np.arange(6.0).reshape(2, 3)
     joined = prim.value(x, -x, axis=-1)
-    for kind, expected in enumerate((np.concatenate([x, -x], axis=-1), np.stack([x, -x], axis=-1)), 1):
+    for join, expected in (
+        (LOOPS.CONCATENATE, np.concatenate([x, -x], axis=-1)),
+        (LOOPS.STACK, np.stack([x, -x], axis=-1)),
+    ):
         if joined.shape == expected.shape and np.array_equal(joined, expected):
-            return kind
+            return join
     return 0
 
 
 def share(prim: Primitive, value: object) -> None:
     """Register another function with the same results that computes a primitive's value for large arrays."""
     _VALUES[prim] = value
-    row = getattr(prim, "in_c", None)
-    if row is not None:
-        row.value = value
+    op = getattr(prim, "c_op", None)
+    if op is not None:
+        op.value = value
 
 
 def _connect() -> Any:
@@ -109,7 +114,7 @@ def _connect() -> Any:
         "UNREAD": UNREAD, "user_line": user_line, "wrote": versions.wrote,
         "CLOCK": versions.CLOCK, "SPECIAL": SPECIAL, "USER_FILES": USER_FILES, "note_frame": note_frame, "counter": next_seq.__self__,  # type: ignore[attr-defined]
         "NO_PARAMS": NO_PARAMS, "viewed": viewed, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
-        "make_row": make_row, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe, "protected": versions.protected,
+        "make_op": make_op, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe, "protected": versions.protected,
     }  # fmt: skip
     try:
         loops.connect(names)
@@ -121,8 +126,8 @@ def _connect() -> Any:
 
 LOOPS: Any = _connect()
 if LOOPS is not None and warned.VARIABLE is not None:
-    LOOPS.connect_warnings(warned.VARIABLE, warned.twin_of)
-    warned.at_users_line = LOOPS.located
+    LOOPS.connect_error_state(warned.VARIABLE, warned.twin_of)
+    warned.at_users_line = LOOPS.call_in_error_state
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:
-    tape.ON_ATTACH.append(LOOPS.hangs_on_node)
+    tape.ON_ATTACH.append(LOOPS.register_user_object)

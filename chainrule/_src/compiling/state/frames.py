@@ -216,7 +216,7 @@ def _traced(
         wanted = enter(frame)
         if not wanted:
             if wanted is None and loops is not None:
-                loops.mark_quiet(frame.f_code)
+                loops.mark_untraced(frame.f_code)
             return None
         code = frame.f_code
         found = instructions(code)
@@ -256,17 +256,17 @@ def _traced(
 
         return inside
 
-    observed = loops is not None and loops.tell(begin)
+    observed = loops is not None and loops.trace_frames(begin)
     if not observed:
         sys.settrace(begin)
-    silenced = loops is not None and loops.quieten(True)
+    silenced = loops is not None and loops.enable_untraced(True)
     try:
         return call()
     finally:
         sys.settrace(None)
         tables.clear()
         if silenced:
-            loops.quieten(False)
+            loops.enable_untraced(False)
 
 
 def _watch_table(code: CodeType, is_watched_name: Callable[[str], bool]) -> bytearray:

@@ -1,8 +1,8 @@
-/* Inner loops that NumPy does without a ufunc: copies, gathers (np.take), sums of segments (np.add.reduceat), choices
-   (np.where), casts (astype), triangles (np.tril), powers of numbers that are no arrays, and products with an array of one
-   number (np.dot).
+/* Kernels with the signature of ufunc inner loops, for NumPy functions that are not ufuncs: copies, np.take, np.add.reduceat, np.where,
+   astype, np.tril, powers of NumPy scalars, products with an array of one number (np.dot), sorting and np.searchsorted.
 
-   Casts whose result C does not define (a float outside of the range of the integers) are left out. */
+   Programs (interpreter.c) call them by address. Casts with a result that C does not define (a float outside of the range of the
+   integers) are left out. */
 
 #include "loops.h"
 
@@ -32,7 +32,7 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
         }                                                                              \
     }
 
-/* ---- gather: x, positions -> out; data is the stride of x along the axis that positions count. Nobody checks them here. */
+/* ---- gather: x, positions -> out. data is the stride of x along the indexed axis. The positions are not checked. */
 
 #define GATHER(BYTES, TYPE)                                                            \
     SIGNATURE(gather_##BYTES) {                                                        \
@@ -52,13 +52,13 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
         }                                                                              \
     }
 
-/* ---- elements of x at positions along several axes: x, positions of each axis -> out; the transpose, values, positions -> out,
-   which adds to what is there, or writes over it. data is the number of axes, dims[1 ...] are their lengths, and their strides
-   come after those of the arguments. Positions count from either end; one beyond them is an "invalid" exception. */
+/* ---- indexing along several axes. elements: x, positions of each axis -> out; put: values, positions -> out, which overwrites elements
+   of out; add: the same, but adds to them. data is the number of axes. dims[1 ...] are the lengths of the axes, and their strides follow
+   those of the arguments. Negative positions count from the end; a position out of range raises an "invalid" exception. */
 
 #define MAX_INDEXED (MAX_ARGS - 2)
 
-#define AT_ELEMENTS(ARRAY, OTHER, DO)                                                  \
+#define FOR_EACH_ELEMENT(ARRAY, OTHER, DO)                                                  \
     npy_intp axes = (npy_intp)data, n = dims[0], i, k;                                 \
     const npy_intp *steps = strides + axes + 2;                                        \
     char *base = args[ARRAY], *other = args[OTHER], *positions[MAX_INDEXED];           \
@@ -80,15 +80,15 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
 
 #define ELEMENTS(BYTES, TYPE)                                                          \
     SIGNATURE(elements_##BYTES) {                                                      \
-        AT_ELEMENTS(0, (npy_intp)data + 1, { TYPE value; memcpy(&value, base + at, BYTES); memcpy(other, &value, BYTES); }) \
+        FOR_EACH_ELEMENT(0, (npy_intp)data + 1, { TYPE value; memcpy(&value, base + at, BYTES); memcpy(other, &value, BYTES); }) \
     }                                                                                  \
     SIGNATURE(put_##BYTES) {                                                           \
-        AT_ELEMENTS((npy_intp)data + 1, 0, { TYPE value; memcpy(&value, other, BYTES); memcpy(base + at, &value, BYTES); }) \
+        FOR_EACH_ELEMENT((npy_intp)data + 1, 0, { TYPE value; memcpy(&value, other, BYTES); memcpy(base + at, &value, BYTES); }) \
     }
 
 #define ADD_ELEMENTS(NAME, TYPE, PARTS)                                                \
     SIGNATURE(add_##NAME) {                                                            \
-        AT_ELEMENTS((npy_intp)data + 1, 0, { int p; for (p = 0; p < PARTS; p++) ((TYPE *)(base + at))[p] += ((TYPE *)other)[p]; }) \
+        FOR_EACH_ELEMENT((npy_intp)data + 1, 0, { int p; for (p = 0; p < PARTS; p++) ((TYPE *)(base + at))[p] += ((TYPE *)other)[p]; }) \
     }
 ADD_ELEMENTS(f4, float, 1)
 ADD_ELEMENTS(f8, double, 1)
@@ -96,8 +96,8 @@ ADD_ELEMENTS(c8, float, 2)
 ADD_ELEMENTS(c16, double, 2)
 ADD_ELEMENTS(i8, npy_int64, 1)
 
-/* ---- sums of segments: x, where each begins -> out. A segment ends where the next one begins, or at `data` if that is not 0.
-   NumPy adds to the first element the sum of the others, in an order of its own (DOUBLE_pairwise_sum). */
+/* ---- sums of segments: x, begin of each segment -> out. A segment ends where the next one begins, or at `data` if that is not 0.
+   NumPy adds the pairwise sum of the other elements (DOUBLE_pairwise_sum) to the first element. */
 
 #define SEGMENTS(NAME, TYPE)                                                           \
     static TYPE sum_##NAME(const TYPE *x, npy_intp n) {                                \
@@ -146,8 +146,8 @@ SEGMENTS(f8, double)
 #define INDEPENDENT
 #endif
 
-/* without branches, for elements side by side; SX and SY are 0 where it is one number */
-#define PICK(BYTES, TYPE, SX, SY)                                                      \
+/* branch-free selection for dense elements; SX and SY are the strides of x and y, 0 for a single number */
+#define SELECT_DENSE(BYTES, TYPE, SX, SY)                                                      \
     if (sx == (SX) && sy == (SY)) {                                                    \
         INDEPENDENT                                                                    \
         for (i = 0; i < n; i++) {                                                      \
@@ -175,7 +175,7 @@ SEGMENTS(f8, double)
         }                                                                              \
     }
 #define SELECT_NUMBER(BYTES, TYPE)                                                     \
-    SELECT(BYTES, TYPE, PICK(BYTES, TYPE, BYTES, BYTES) PICK(BYTES, TYPE, BYTES, 0) PICK(BYTES, TYPE, 0, BYTES))
+    SELECT(BYTES, TYPE, SELECT_DENSE(BYTES, TYPE, BYTES, BYTES) SELECT_DENSE(BYTES, TYPE, BYTES, 0) SELECT_DENSE(BYTES, TYPE, 0, BYTES))
 
 #define SIZES(DO) DO(1, npy_uint8) DO(2, npy_uint16) DO(4, npy_uint32) DO(8, npy_uint64) DO(16, npy_pair)
 SIZES(COPY)
@@ -187,9 +187,9 @@ SELECT_NUMBER(4, npy_uint32)
 SELECT_NUMBER(8, npy_uint64)
 SELECT(16, npy_pair, )
 
-/* ---- triangles: (m,n)->(m,n). data is 2 * k, plus 1 for the upper one */
+/* ---- triangles: (m,n)->(m,n). data is 2 * k for np.tril, 2 * k + 1 for np.triu */
 
-static npy_intp within(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n : at; }
+static npy_intp clamp(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n : at; }
 
 #define TRIANGLE(BYTES, TYPE)                                                          \
     SIGNATURE(triangle_##BYTES) {                                                      \
@@ -197,7 +197,7 @@ static npy_intp within(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n
         for (o = 0; o < dims[0]; o++) {                                                \
             for (i = 0; i < m; i++) {                                                  \
                 char *in = args[0] + o * strides[0] + i * strides[2], *out = args[1] + o * strides[1] + i * strides[4]; \
-                npy_intp first = upper ? within(i + k, n) : 0, last = upper ? n : within(i + k + 1, n); \
+                npy_intp first = upper ? clamp(i + k, n) : 0, last = upper ? n : clamp(i + k + 1, n); \
                 for (j = 0; j < n; j++, in += strides[3], out += strides[5]) {         \
                     if (j >= first && j < last) {                                      \
                         TYPE value;                                                    \
@@ -212,7 +212,7 @@ static npy_intp within(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n
     }
 SIZES(TRIANGLE)
 
-/* ---- numbers: x ** y of NumPy's scalars; a multiple of x that BLAS adds to zeros, data is the address of its function */
+/* ---- numbers. power: x ** y as NumPy's scalars compute it; multiple: BLAS axpy onto zeros, data is the address of axpy */
 
 #define MULTIPLE(INT, TYPE)                                                            \
     void (*axpy)(INT, TYPE, const void *, INT, void *, INT) = (void (*)(INT, TYPE, const void *, INT, void *, INT))data; \
@@ -233,10 +233,10 @@ SIZES(TRIANGLE)
 NUMBERS(f4, float, powf)
 NUMBERS(f8, double, pow)
 
-/* ---- order: (n)->(n), (n)->(): elements side by side. data is the address of NumPy's function; what it reports is a failure, and that
-   it compares nan is none */
+/* ---- sorting: (n)->(n) and (n)->(), contiguous elements. data is the address of NumPy's function. An "invalid" exception means that the
+   function reported an error; exceptions of comparisons with nan are cleared. */
 
-static void say_whether(int failed) {
+static void report_failure(int failed) {
     feclearexcept(FE_INVALID);
     if (failed) feraiseexcept(FE_INVALID);
 }
@@ -251,7 +251,7 @@ static void say_whether(int failed) {
             memcpy(out, args[0] + i * strides[0], (size_t)n * BYTES);                  \
             failed |= sort(out, n, NULL) < 0;                                          \
         }                                                                              \
-        say_whether(failed);                                                           \
+        report_failure(failed);                                                           \
     }
 SORT(1, npy_uint8) SORT(2, npy_uint16) SORT(4, npy_uint32) SORT(8, npy_uint64)
 
@@ -264,7 +264,7 @@ SIGNATURE(argsort) {
         for (k = 0; k < n; k++) out[k] = k;
         failed |= sort(args[0] + i * strides[0], out, n, NULL) < 0;
     }
-    say_whether(failed);
+    report_failure(failed);
 }
 
 SIGNATURE(argbest) {
@@ -272,11 +272,11 @@ SIGNATURE(argbest) {
     npy_intp i;
     int failed = 0;
     for (i = 0; i < dims[0]; i++) failed |= best(args[0] + i * strides[0], dims[1], (npy_intp *)(args[1] + i * strides[1]), NULL) < 0;
-    say_whether(failed);
+    report_failure(failed);
 }
 
-/* ---- places of keys in a sorted array: (n),(m)->(m), elements side by side; data is 1 to have equal elements before a key. As in
-   NumPy, each search begins where the one before it ended, and nan is the largest number. */
+/* ---- positions of keys in a sorted array: (n),(m)->(m), contiguous elements. data is 1 for side="right". As in NumPy, each search starts
+   from the result of the previous one, and nan is the largest number. */
 
 #define SEARCH(NAME, TYPE)                                                             \
     SIGNATURE(search_##NAME) {                                                         \
@@ -302,14 +302,14 @@ SIGNATURE(argbest) {
                 out[k] = low;                                                          \
             }                                                                          \
         }                                                                              \
-        say_whether(0);                                                                \
+        report_failure(0);                                                                \
     }
 #define LESS(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
 SEARCH(f4, float)
 SEARCH(f8, double)
 SEARCH(i8, npy_int64)
 
-/* ---- casts: VALUE is the element that x becomes */
+/* ---- casts: VALUE converts an element x */
 
 typedef struct { float re, im; } c8;
 typedef struct { double re, im; } c16;
@@ -372,7 +372,7 @@ typedef struct { double re, im; } c16;
     FROM_COMPLEX(DO, c8, c8) FROM_COMPLEX(DO, c16, c16)
 CASTS(CAST)
 
-/* ---- their names */
+/* ---- the table of kernels */
 
 #define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
 #define GATHER_ENTRY(BYTES, TYPE) {"gather" #BYTES, gather_##BYTES},
@@ -384,15 +384,15 @@ CASTS(CAST)
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} KERNELS[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
-PyObject *own_loops(void) {
+PyObject *kernel_addresses(void) {
     PyObject *loops = PyDict_New();
     size_t i;
     if (loops == NULL) return NULL;
-    for (i = 0; i < sizeof(OWN) / sizeof(OWN[0]); i++) {
-        PyObject *address = PyLong_FromVoidPtr((void *)OWN[i].loop);
-        if (address == NULL || PyDict_SetItemString(loops, OWN[i].name, address) < 0) {
+    for (i = 0; i < sizeof(KERNELS) / sizeof(KERNELS[0]); i++) {
+        PyObject *address = PyLong_FromVoidPtr((void *)KERNELS[i].loop);
+        if (address == NULL || PyDict_SetItemString(loops, KERNELS[i].name, address) < 0) {
             Py_XDECREF(address);
             Py_DECREF(loops);
             return NULL;

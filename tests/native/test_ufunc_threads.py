@@ -1,4 +1,4 @@
-"""Ufuncs whose large calls threads share: what they return, warn of and raise is what the ufuncs do."""
+"""ParallelUfunc: results, warnings and errors match those of the ufunc."""
 
 import sys
 import warnings
@@ -43,12 +43,12 @@ def values(dtype, seed):
             ufunc, dtype, marks=pytest.mark.slow if (i + j) % 2 else (), id=f"{ufunc.__name__}-{dtype.__name__}"
         )
         for i, ufunc in enumerate(UFUNCS)
-        for j, dtype in enumerate([np.float32, np.float64])  # by turns: of one loop, for two dtypes
+        for j, dtype in enumerate([np.float32, np.float64])  # alternate loops, to test each with one dtype only
     ],
 )
-def test_bits_and_warnings_are_the_ufuncs(ufunc, dtype):
+def test_bits_and_warnings_match_the_ufunc(ufunc, dtype):
     x, y = values(dtype, 0), values(dtype, 1)
-    shared = native.SharedUfunc(ufunc)
+    shared = native.ParallelUfunc(ufunc)
     cases = [(x,)] if ufunc.nin == 1 else [(x, y), (x, x), (x, 0.3), (x, 1e300), (x, 2), (0.3, x), (x, y[:1])]
     for operands in cases:
         with warnings.catch_warnings(record=True) as expected_warnings:
@@ -62,8 +62,8 @@ def test_bits_and_warnings_are_the_ufuncs(ufunc, dtype):
         assert [str(w.message) for w in found_warnings] == [str(w.message) for w in expected_warnings]
 
 
-def test_what_cannot_be_shared_is_handed_on():
-    shared = native.SharedUfunc(np.add)
+def test_other_calls_go_to_the_ufunc():
+    shared = native.ParallelUfunc(np.add)
     x = np.random.default_rng(0).uniform(-3, 3, (1001, 500))
     out = np.empty_like(x)
     assert shared(x, x, out=out) is out
@@ -86,33 +86,33 @@ def test_what_cannot_be_shared_is_handed_on():
         shared(x, "text")
 
 
-def test_what_numpy_raises_is_raised():
+def test_errors_of_numpy_are_raised():
     x = np.full(LARGE, 1e200)
-    shared = native.SharedUfunc(np.multiply)
+    shared = native.ParallelUfunc(np.multiply)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow encountered in multiply"):
         shared(x, x)
     with np.errstate(over="ignore"):
         assert np.isinf(shared(x, x)).all()
 
 
-def test_nothing_is_kept():
+def test_arguments_are_released():
     x = np.linspace(0, 1, LARGE)
-    shared = native.SharedUfunc(np.sin)
+    shared = native.ParallelUfunc(np.sin)
     before = sys.getrefcount(x)
     for _ in range(3):
         assert sys.getrefcount(shared(x)) == 2
     assert sys.getrefcount(x) == before
 
 
-def test_only_elementwise_ufuncs_with_one_result():
+def test_other_ufuncs_are_refused():
     for ufunc in (np.divmod, np.matmul, np.frexp, np.frompyfunc(lambda: 0, 0, 1)):
         with pytest.raises(ValueError, match="one result"):
-            native.SharedUfunc(ufunc)
+            native.ParallelUfunc(ufunc)
     with pytest.raises(TypeError):
-        native.SharedUfunc(len)
+        native.ParallelUfunc(len)
 
 
-def test_operations_call_them():
+def test_operations_call_parallel_ufuncs():
     x = cr.tensor(values(np.float32, 0)).requires_grad_()
 
     def run():
@@ -121,7 +121,7 @@ def test_operations_call_them():
 
     expected = run()
     try:
-        operations.call_instead(native.SharedUfunc)
+        operations.call_instead(native.ParallelUfunc)
         assert run() == expected
         with np.errstate(over="raise"), pytest.raises(FloatingPointError):
             cr.exp(x * 100)

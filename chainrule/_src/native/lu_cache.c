@@ -1,11 +1,11 @@
-/* Solutions, inverses and determinants that share the LU factors of a matrix.
+/* Kernels for solve, inv, slogdet and det that share the LU factors of a matrix. compiling/factors.py uses them.
 
-   NumPy's gufuncs factor their matrix anew in every call. These loops have one more argument, a memory of what was factored last: if
-   the matrix has the same bits again, so would its factors. They are those of NumPy's own LAPACK, whose `gesv` is `getrf` and `getrs`
-   unless threads share the work, which each of the three decides by sizes of its own: where they may, `gesv` is called.
+   NumPy's gufuncs factor the matrix in each call. These kernels have one more argument, a cache of recent factors: a matrix with the same bits
+   has the same factors. The factors come from NumPy's own LAPACK. Its `gesv` is `getrf` and `getrs`, except if threads share the work;
+   each of the three functions has its own size threshold for that. Where threads may share the work, `gesv` is called.
 
-   The memory: how many entries hold something, which one is next; then the entries, each `info` and exceptions of `getrf`, the matrix
-   in Fortran order, its factors, and the pivots. The first word is 0 when a plan begins. */
+   The cache: number of used entries, index of the next entry; then the entries. Each entry has the `info` and the exceptions of `getrf`, the
+   matrix in Fortran order, its factors, and the pivots. The first word is 0 at the beginning of a call of the plan. */
 
 #include "loops.h"
 
@@ -27,8 +27,8 @@ static struct {
     int long_integers;
 } LAPACK;
 
-/* rows of a matrix from which OpenBLAS may have threads share the work; of several right sides it always may */
-#define THREADED 64
+/* Number of rows from which OpenBLAS may use threads. With several right-hand sides, it always may. */
+#define THREADED_FROM 64
 
 PyObject *use_lapack(PyObject *self, PyObject *args) {
     Py_ssize_t getrf, getrs, gesv, threads;
@@ -43,7 +43,7 @@ PyObject *use_lapack(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* An integer as LAPACK has them, on machines whose low bytes come first */
+/* an integer argument of LAPACK, on little-endian machines */
 typedef union {
     npy_int64 as64;
     npy_int32 as32;
@@ -57,15 +57,15 @@ static Integer integer(npy_intp value) {
     return x;
 }
 
-static npy_intp value_of(const Integer *x) { return LAPACK.long_integers ? (npy_intp)x->as64 : (npy_intp)x->as32; }
+static npy_intp op_value(const Integer *x) { return LAPACK.long_integers ? (npy_intp)x->as64 : (npy_intp)x->as32; }
 
-enum { USED, NEXT, HEADER }; /* words */
+enum { USED, NEXT, HEADER }; /* indices of words */
 enum { ENTRY_INFO, ENTRY_EXCEPTIONS, ENTRY_HEADER };
 #define EXCEPTIONS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
 
-static npy_int64 *entry_at(npy_int64 *memory, npy_intp n, npy_intp k) { return memory + HEADER + k * (ENTRY_HEADER + 2 * n * n + n); }
+static npy_int64 *entry_at(npy_int64 *cache, npy_intp n, npy_intp k) { return cache + HEADER + k * (ENTRY_HEADER + 2 * n * n + n); }
 
-static int same_matrix(const char *x, npy_intp row, npy_intp column, npy_intp n, const double *matrix) {
+static int is_same_matrix(const char *x, npy_intp row, npy_intp column, npy_intp n, const double *matrix) {
     npy_intp i, k;
     for (k = 0; k < n; k++) {
         const char *at = x + k * column;
@@ -76,20 +76,20 @@ static int same_matrix(const char *x, npy_intp row, npy_intp column, npy_intp n,
     return 1;
 }
 
-/* The words of the entry that has a matrix's factors. `data` is how many entries there are. */
-static npy_int64 *factored(const char *x, npy_intp row, npy_intp column, npy_intp n, npy_int64 *memory, npy_intp entries) {
+/* Return the cache entry with the factors of a matrix, factoring it if there is none. `entries` is the capacity of the cache. */
+static npy_int64 *factor_entry(const char *x, npy_intp row, npy_intp column, npy_intp n, npy_int64 *cache, npy_intp entries) {
     npy_int64 *entry;
     double *matrix, *factors;
     Integer size = integer(n), info = integer(0);
     int before;
     npy_intp i, k;
-    for (k = 0; k < memory[USED]; k++) {
-        entry = entry_at(memory, n, k);
-        if (same_matrix(x, row, column, n, (double *)(entry + ENTRY_HEADER))) return entry;
+    for (k = 0; k < cache[USED]; k++) {
+        entry = entry_at(cache, n, k);
+        if (is_same_matrix(x, row, column, n, (double *)(entry + ENTRY_HEADER))) return entry;
     }
-    k = memory[USED] < entries ? memory[USED] : memory[NEXT] % entries;
-    entry = entry_at(memory, n, k);
-    memory[NEXT] = k + 1;
+    k = cache[USED] < entries ? cache[USED] : cache[NEXT] % entries;
+    entry = entry_at(cache, n, k);
+    cache[NEXT] = k + 1;
     matrix = (double *)(entry + ENTRY_HEADER);
     factors = matrix + n * n;
     for (k = 0; k < n; k++) {
@@ -99,10 +99,10 @@ static npy_int64 *factored(const char *x, npy_intp row, npy_intp column, npy_int
     before = fetestexcept(EXCEPTIONS);
     feclearexcept(EXCEPTIONS);
     LAPACK.getrf(&size, &size, factors, &size, factors + n * n, &info);
-    entry[ENTRY_INFO] = value_of(&info);
+    entry[ENTRY_INFO] = op_value(&info);
     entry[ENTRY_EXCEPTIONS] = fetestexcept(EXCEPTIONS);
     feraiseexcept(before);
-    if (memory[USED] < entries) memory[USED]++;
+    if (cache[USED] < entries) cache[USED]++;
     return entry;
 }
 
@@ -114,34 +114,34 @@ static npy_intp pivot(const npy_int64 *entry, npy_intp n, npy_intp i) {
 }
 
 static int threads_may_share(npy_intp n, npy_intp count) {
-    return (n >= THREADED || count > 1) && (LAPACK.threads == NULL || LAPACK.threads() != 1);
+    return (n >= THREADED_FROM || count > 1) && (LAPACK.threads == NULL || LAPACK.threads() != 1);
 }
 
-/* Solve for `count` right sides, side by side in `b`; whether there are solutions */
-static int solved(const char *x, const npy_intp *core, npy_intp n, npy_int64 *memory, npy_intp entries, double *b, npy_intp count) {
+/* Solve for `count` right-hand sides, the columns of `b`. Return whether there are solutions. */
+static int solve(const char *x, const npy_intp *core, npy_intp n, npy_int64 *cache, npy_intp entries, double *b, npy_intp count) {
     Integer size = integer(n), sides = integer(count), info = integer(0);
-    npy_int64 *entry = entry_at(memory, n, entries - 1);
+    npy_int64 *entry = entry_at(cache, n, entries - 1);
     double *factors;
     npy_intp i, k;
     if (threads_may_share(n, count)) {
         factors = (double *)(entry + ENTRY_HEADER) + n * n;
-        if (memory[USED] == entries) memory[USED]--;
+        if (cache[USED] == entries) cache[USED]--;
         for (k = 0; k < n; k++) {
             for (i = 0; i < n; i++) memcpy(factors + k * n + i, x + i * core[0] + k * core[1], sizeof(double));
         }
         LAPACK.gesv(&size, &sides, factors, &size, pivots_of(entry, n), b, &size, &info);
     } else {
-        entry = factored(x, core[0], core[1], n, memory, entries);
+        entry = factor_entry(x, core[0], core[1], n, cache, entries);
         factors = (double *)(entry + ENTRY_HEADER) + n * n;
         info = integer((npy_intp)entry[ENTRY_INFO]);
-        if (value_of(&info) == 0) LAPACK.getrs("N", &size, &sides, factors, &size, pivots_of(entry, n), b, &size, &info, 1);
+        if (op_value(&info) == 0) LAPACK.getrs("N", &size, &sides, factors, &size, pivots_of(entry, n), b, &size, &info, 1);
     }
-    if (value_of(&info) == 0) return 1;
+    if (op_value(&info) == 0) return 1;
     feraiseexcept(FE_INVALID);
     return 0;
 }
 
-/* matrix (m,m), right sides (m,n) -> solutions (m,n), scratch memory, memory; `data` is how many entries that has */
+/* matrix (m,m), right-hand sides (m,n) -> solutions (m,n), scratch memory, cache; `data` is the capacity of the cache */
 void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     npy_intp n = dims[1], count = dims[2], i, k;
     const npy_intp *core = strides + 5;
@@ -149,20 +149,20 @@ void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, vo
     for (k = 0; k < count; k++) {
         for (i = 0; i < n; i++) memcpy(b + k * n + i, args[1] + i * core[2] + k * core[3], sizeof(double));
     }
-    if (!solved(args[0], core, n, (npy_int64 *)args[4], (npy_intp)data, b, count)) return;
+    if (!solve(args[0], core, n, (npy_int64 *)args[4], (npy_intp)data, b, count)) return;
     for (k = 0; k < count; k++) {
         for (i = 0; i < n; i++) memcpy(args[2] + i * core[4] + k * core[5], b + k * n + i, sizeof(double));
     }
 }
 
-/* matrix -> inverse, scratch memory, memory */
+/* matrix -> inverse, scratch memory, cache */
 void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     npy_intp n = dims[1], i, k;
     const npy_intp *core = strides + 4;
     double *b = (double *)args[2];
     memset(b, 0, (size_t)(n * n) * sizeof(double));
     for (i = 0; i < n; i++) b[i * n + i] = 1;
-    if (!solved(args[0], core, n, (npy_int64 *)args[3], (npy_intp)data, b, n)) return;
+    if (!solve(args[0], core, n, (npy_int64 *)args[3], (npy_intp)data, b, n)) return;
     for (k = 0; k < n; k++) {
         for (i = 0; i < n; i++) memcpy(args[1] + i * core[2] + k * core[3], b + k * n + i, sizeof(double));
     }
@@ -170,15 +170,15 @@ void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void
 
 static void sign_and_log(npy_int64 *entry, npy_intp n, double *sign, double *logarithm) {
     const double *factors = (double *)(entry + ENTRY_HEADER) + n * n;
-    npy_intp i, exchanged = 0;
+    npy_intp i, swaps = 0;
     feraiseexcept((int)entry[ENTRY_EXCEPTIONS]);
     if (entry[ENTRY_INFO] != 0) {
         *sign = 0;
         *logarithm = -HUGE_VAL;
         return;
     }
-    for (i = 0; i < n; i++) exchanged += pivot(entry, n, i) != i + 1;
-    *sign = exchanged % 2 ? -1 : 1;
+    for (i = 0; i < n; i++) swaps += pivot(entry, n, i) != i + 1;
+    *sign = swaps % 2 ? -1 : 1;
     *logarithm = 0;
     for (i = 0; i < n; i++) {
         double element = factors[i * (n + 1)];
@@ -190,16 +190,16 @@ static void sign_and_log(npy_int64 *entry, npy_intp n, double *sign, double *log
     }
 }
 
-/* matrix -> sign, logarithm, memory */
+/* matrix -> sign, logarithm, cache */
 void shared_slogdet(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     const npy_intp *core = strides + 4;
-    sign_and_log(factored(args[0], core[0], core[1], dims[1], (npy_int64 *)args[3], (npy_intp)data), dims[1], (double *)args[1], (double *)args[2]);
+    sign_and_log(factor_entry(args[0], core[0], core[1], dims[1], (npy_int64 *)args[3], (npy_intp)data), dims[1], (double *)args[1], (double *)args[2]);
 }
 
-/* matrix -> determinant, memory */
+/* matrix -> determinant, cache */
 void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
     const npy_intp *core = strides + 3;
     double sign, logarithm;
-    sign_and_log(factored(args[0], core[0], core[1], dims[1], (npy_int64 *)args[2], (npy_intp)data), dims[1], &sign, &logarithm);
+    sign_and_log(factor_entry(args[0], core[0], core[1], dims[1], (npy_int64 *)args[2], (npy_intp)data), dims[1], &sign, &logarithm);
     *(double *)args[1] = sign * exp(logarithm);
 }

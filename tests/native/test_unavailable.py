@@ -1,4 +1,4 @@
-"""What holds without the extension, too."""
+"""chainrule without the C extension."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ except RuntimeError as error:
 """
 
 
-def test_the_environment_can_say_so_and_importing_chainrule_loads_nothing_of_it():
+def test_the_environment_disables_the_extension():
     environment = {**os.environ, "CHAINRULE_NATIVE": "0"}
     run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
@@ -51,7 +51,7 @@ def test_the_environment_can_say_so_and_importing_chainrule_loads_nothing_of_it(
         ),
     ],
 )
-def test_an_extension_that_is_not_there_or_of_other_sources(extension, message):
+def test_a_missing_or_outdated_extension(extension, message):
     program = f"""
 import sys, types
 sys.modules["chainrule._src.native._loops"] = {extension}
@@ -75,7 +75,7 @@ print(native.why_not)
     ],
     ids=["quick", "all"],
 )
-def test_what_everything_rests_on_passes_without_it(folders, chosen, at_least):
+def test_the_basic_tests_pass_without_the_extension(folders, chosen, at_least):
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
     command += [f"tests/{name}" for name in folders.split()]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

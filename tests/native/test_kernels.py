@@ -1,4 +1,4 @@
-"""Our own loops, against what NumPy does."""
+"""Compare the kernels of kernels.c with NumPy."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import pytest
 
 from chainrule._src import native
 from chainrule._src.native import blas
-from chainrule._src.native.code import loop_step, program
+from chainrule._src.native.code import kernel_step, program
 
 
 def run(name: str, arrays: list[np.ndarray]) -> None:
     args = [(2 + k, 0) for k in range(len(arrays))]
-    words = loop_step(native.OWN[name], 0, arrays[0].size, args, [a.strides[0] for a in arrays])
+    words = kernel_step(native.KERNELS[name], 0, arrays[0].size, args, [a.strides[0] for a in arrays])
     code = program([words])
     native.execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in arrays)], np.intp))
 
 
 def samples(dtype: np.dtype) -> np.ndarray:
-    """Values of a type, the outermost among them."""
+    """Return values of a dtype, including its extremes."""
     if dtype.kind == "b":
         return np.array([True, False, True, True, False])
     if dtype.kind in "iu":
@@ -33,8 +33,8 @@ def samples(dtype: np.dtype) -> np.ndarray:
     return real
 
 
-@pytest.mark.parametrize("name", [name for name in native.OWN if name.startswith("cast")])
-def test_casts_are_those_of_astype(name):
+@pytest.mark.parametrize("name", [name for name in native.KERNELS if name.startswith("cast")])
+def test_casts_match_astype(name):
     _, source, target = name.split("_")
     x = samples(np.dtype(source))
     with np.errstate(all="ignore"), pytest.warns() if source[0] == "c" and target[0] == "f" else np.errstate():
@@ -46,16 +46,16 @@ def test_casts_are_those_of_astype(name):
         assert out.tobytes() == want.tobytes()
 
 
-def test_which_casts_there_are():
+def test_all_casts_with_defined_results_exist():
     integers = [f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)]
     inexact = ["f4", "f8", "c8", "c16"]
     wanted = {f"cast_{a}_{b}" for a in ["b1", *integers] for b in ["b1", *integers, *inexact]}
     wanted |= {f"cast_{a}_{b}" for a in inexact for b in ["b1", *inexact]}
-    assert {name for name in native.OWN if name.startswith("cast")} == wanted
+    assert {name for name in native.KERNELS if name.startswith("cast")} == wanted
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
-def test_copies_and_choices(dtype):
+def test_copy_and_select(dtype):
     size = np.dtype(dtype).itemsize
     x, y = np.arange(10).astype(dtype), -np.arange(10).astype(dtype)
     condition = np.arange(10) % 3 == 0
@@ -69,14 +69,16 @@ def test_copies_and_choices(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
-def test_gathers(dtype):
+def test_gather(dtype):
     size = np.dtype(dtype).itemsize
     x = np.arange(40).astype(dtype)
     positions = np.array([7, 0, 7, 3, 1])
     for step, along in [(1, positions), (2, positions), (1, np.repeat(positions, 3)[::3])]:
         for out in (np.zeros(5, dtype), np.zeros(10, dtype)[::2]):
             args = [(2 + k, 0) for k in range(3)]
-            words = loop_step(native.OWN[f"gather{size}"], step * size, 5, args, [0, along.strides[0], out.strides[0]])
+            words = kernel_step(
+                native.KERNELS[f"gather{size}"], step * size, 5, args, [0, along.strides[0], out.strides[0]]
+            )
             code = program([words])
             native.execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in (x, along, out))], np.intp))
             assert np.array_equal(out, x[::step][positions])
@@ -84,7 +86,7 @@ def test_gathers(dtype):
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
 @pytest.mark.parametrize("count", [1, 7, 1003])
-def test_choices_between_runs_and_numbers(dtype, count):
+def test_select_from_arrays_and_numbers(dtype, count):
     size = np.dtype(dtype).itemsize
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-100, 100, count).astype(dtype) for _ in range(2))
@@ -96,7 +98,7 @@ def test_choices_between_runs_and_numbers(dtype, count):
             run(f"select{size}", [condition, a, b, out])
             assert out.tobytes() == want.tobytes()
     want = np.where(condition, x, y)
-    for out, first in [(x.copy(), True), (y.copy(), False)]:  # in place of one of them
+    for out, first in [(x.copy(), True), (y.copy(), False)]:  # the result overwrites an operand
         given = [out, y] if first else [x, out]
         run(f"select{size}", [condition, *given, out])
         assert out.tobytes() == want.tobytes()
@@ -107,7 +109,7 @@ def test_choices_between_runs_and_numbers(dtype, count):
     assert out.tobytes() == want.tobytes()
 
 
-def test_the_blas_that_numpy_calls_is_named():
+def test_the_name_of_the_blas():
     said = blas.blas_name()
     configured = np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
     assert ("openblas" in configured) == said.startswith("OpenBLAS ") and len(said.split()) > 1

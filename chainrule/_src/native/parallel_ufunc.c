@@ -1,7 +1,7 @@
-/* Ufuncs whose large calls threads share.
+/* ParallelUfunc(ufunc): a callable like the ufunc, with large calls split among threads.
 
-   SharedUfunc(ufunc) is called like the ufunc. If the arrays are large, contiguous and alike, of float or double, each thread
-   calls the ufunc's own inner loop on a part of the elements; every other call is the ufunc's. */
+   If the operands are large contiguous arrays of equal shape and dtype, float or double, each thread calls the ufunc's inner loop on some
+   of the elements. All other calls go to the ufunc. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -10,12 +10,12 @@
 #include <numpy/ufuncobject.h>
 #include <math.h>
 #include <stddef.h>
-#include <structmember.h> /* the names of Python 3.11 */
+#include <structmember.h> /* names of Python 3.11 */
 
-/* elements from which threads share a call: to wake one may take 20 microseconds, and so long a loop gains nothing */
-#define SHARED_FROM 500000
-/* elements of a part: whole vectors, so that they end where they end in one long run */
-#define PART 4096
+/* Number of elements from which threads share a call. Waking a thread may take 20 microseconds, and a shorter loop gains nothing. */
+#define PARALLEL_FROM 500000
+/* Elements of a chunk: a multiple of all vector lengths, so that each element has the bits of a single loop over all of them */
+#define CHUNK 4096
 
 typedef struct {
     InnerLoop fn;
@@ -27,7 +27,7 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyUFuncObject *ufunc;
     Loop of_float, of_double;
-} SharedUfunc;
+} ParallelUfunc;
 
 typedef struct {
     Loop loop;
@@ -38,12 +38,12 @@ typedef struct {
     union {
         float narrow;
         double wide;
-    } number; /* the second operand, where it is no array */
-} Call;
+    } number; /* the second operand if it is a number */
+} ParallelCall;
 
-static void part_of_call(const void *context, npy_intp first, npy_intp last, char *scratch) {
-    const Call *call = context;
-    npy_intp start = first * PART, n = last * PART < call->n ? (last - first) * PART : call->n - start;
+static void run_range(const void *context, npy_intp first, npy_intp last, char *scratch) {
+    const ParallelCall *call = context;
+    npy_intp start = first * CHUNK, n = last * CHUNK < call->n ? (last - first) * CHUNK : call->n - start;
     char *args[3];
     int k;
     (void)scratch;
@@ -51,8 +51,8 @@ static void part_of_call(const void *context, npy_intp first, npy_intp last, cha
     call->loop.fn(args, &n, call->strides, call->loop.data);
 }
 
-/* The number as an operand of the array's type; 0 where only NumPy knows what it becomes. */
-static int read_number(PyObject *object, int type, Call *call) {
+/* Convert a number to the dtype of the array; 0 if only NumPy can convert it. */
+static int read_number(PyObject *object, int type, ParallelCall *call) {
     double value;
     if (!PyFloat_CheckExact(object)) return 0;
     value = PyFloat_AS_DOUBLE(object);
@@ -60,18 +60,18 @@ static int read_number(PyObject *object, int type, Call *call) {
         call->number.wide = value;
     } else {
         call->number.narrow = (float)value;
-        if (isfinite(value) && !isfinite(call->number.narrow)) return 0; /* it overflows, and NumPy says so */
+        if (isfinite(value) && !isfinite(call->number.narrow)) return 0; /* overflow: NumPy warns */
     }
     call->args[1] = (char *)&call->number;
     call->strides[1] = 0;
     return 1;
 }
 
-/* Whether threads can share the call. */
-static int read_call(SharedUfunc *self, PyObject *const *args, Call *call) {
+/* Fill `call` if threads can share the call, else return 0. */
+static int read_call_key(ParallelUfunc *self, PyObject *const *args, ParallelCall *call) {
     PyArrayObject *first = (PyArrayObject *)args[0], *second;
     int type;
-    if (!PyArray_CheckExact(args[0]) || PyArray_SIZE(first) < SHARED_FROM || !PyArray_ISCARRAY_RO(first)) return 0;
+    if (!PyArray_CheckExact(args[0]) || PyArray_SIZE(first) < PARALLEL_FROM || !PyArray_ISCARRAY_RO(first)) return 0;
     type = PyArray_TYPE(first);
     if (type != NPY_FLOAT && type != NPY_DOUBLE) return 0;
     call->loop = type == NPY_FLOAT ? self->of_float : self->of_double;
@@ -90,29 +90,29 @@ static int read_call(SharedUfunc *self, PyObject *const *args, Call *call) {
     return PyArray_TYPE(second) == type && PyArray_ISCARRAY_RO(second) && PyArray_SAMESHAPE(first, second);
 }
 
-static PyObject *call_in_parts(SharedUfunc *self, PyArrayObject *like, Call *call) {
+static PyObject *call_in_parallel(ParallelUfunc *self, PyArrayObject *like, ParallelCall *call) {
     PyObject *out = PyArray_SimpleNew(PyArray_NDIM(like), PyArray_DIMS(like), PyArray_TYPE(like));
-    int found;
+    int exceptions;
     if (out == NULL) return NULL;
     call->args[call->nargs - 1] = PyArray_BYTES((PyArrayObject *)out);
     Py_BEGIN_ALLOW_THREADS
     clear_exceptions();
-    found = run_parts(part_of_call, call, (call->n + PART - 1) / PART, (double)call->n, 0, NULL) | read_exceptions();
+    exceptions = parallel_for(run_range, call, (call->n + CHUNK - 1) / CHUNK, (double)call->n, 0, NULL) | read_exceptions();
     Py_END_ALLOW_THREADS
-    if (found && PyUFunc_GiveFloatingpointErrors(self->ufunc->name, found) < 0) Py_CLEAR(out);
+    if (exceptions && PyUFunc_GiveFloatingpointErrors(self->ufunc->name, exceptions) < 0) Py_CLEAR(out);
     return out;
 }
 
-static PyObject *call_shared(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    SharedUfunc *self = (SharedUfunc *)object;
-    Call call;
-    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == self->ufunc->nin && read_call(self, args, &call)) {
-        return call_in_parts(self, (PyArrayObject *)args[0], &call);
+static PyObject *parallel_ufunc_call(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    ParallelUfunc *self = (ParallelUfunc *)object;
+    ParallelCall call;
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == self->ufunc->nin && read_call_key(self, args, &call)) {
+        return call_in_parallel(self, (PyArrayObject *)args[0], &call);
     }
     return PyObject_Vectorcall((PyObject *)self->ufunc, args, nargsf, kwnames);
 }
 
-/* The loop whose operands and result all have one type; without an address where there is none. */
+/* Return the loop for operands and results of one type; fn is NULL if the ufunc has none. */
 static Loop loop_of(const PyUFuncObject *ufunc, int type) {
     Loop loop = {NULL, NULL};
     int i, k;
@@ -125,44 +125,44 @@ static Loop loop_of(const PyUFuncObject *ufunc, int type) {
     return loop;
 }
 
-static PyObject *shared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *parallel_ufunc_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"ufunc", NULL};
     PyUFuncObject *ufunc;
-    SharedUfunc *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:SharedUfunc", names, &PyUFunc_Type, &ufunc)) return NULL;
+    ParallelUfunc *self;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:ParallelUfunc", names, &PyUFunc_Type, &ufunc)) return NULL;
     if (ufunc->nin < 1 || ufunc->nin > 2 || ufunc->nout != 1 || ufunc->core_enabled || ufunc->functions == NULL) {
-        PyErr_SetString(PyExc_ValueError, "threads share elementwise ufuncs of one operand or two, with one result");
+        PyErr_SetString(PyExc_ValueError, "a ParallelUfunc needs an elementwise ufunc of one or two operands, with one result");
         return NULL;
     }
-    self = (SharedUfunc *)type->tp_alloc(type, 0);
+    self = (ParallelUfunc *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    self->vectorcall = call_shared;
+    self->vectorcall = parallel_ufunc_call;
     self->ufunc = (PyUFuncObject *)Py_NewRef((PyObject *)ufunc);
     self->of_float = loop_of(ufunc, NPY_FLOAT);
     self->of_double = loop_of(ufunc, NPY_DOUBLE);
     return (PyObject *)self;
 }
 
-static void shared_dealloc(PyObject *object) {
+static void parallel_ufunc_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
-    Py_DECREF(((SharedUfunc *)object)->ufunc);
+    Py_DECREF(((ParallelUfunc *)object)->ufunc);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
 static PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(SharedUfunc, vectorcall), READONLY, NULL},
-    {"ufunc", T_OBJECT, offsetof(SharedUfunc, ufunc), READONLY, "what is called"},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ParallelUfunc, vectorcall), READONLY, NULL},
+    {"ufunc", T_OBJECT, offsetof(ParallelUfunc, ufunc), READONLY, "the ufunc that is called"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "SharedUfunc(ufunc): the ufunc, whose large calls threads share"},
-    {Py_tp_new, shared_new},
-    {Py_tp_dealloc, shared_dealloc},
+    {Py_tp_doc, "ParallelUfunc(ufunc): call a ufunc; threads share large calls"},
+    {Py_tp_new, parallel_ufunc_new},
+    {Py_tp_dealloc, parallel_ufunc_dealloc},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, members},
     {0, NULL},
 };
 
-PyType_Spec shared_ufunc_spec = {"chainrule._src.native._loops.SharedUfunc", sizeof(SharedUfunc), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, slots};
+PyType_Spec parallel_ufunc_spec = {"chainrule._src.native._loops.ParallelUfunc", sizeof(ParallelUfunc), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, slots};

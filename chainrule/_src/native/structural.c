@@ -1,5 +1,6 @@
-/* Rows that move elements or add them up: sums and means over neighbouring axes, and arrays joined along an axis, with their rules.
-   What they give has the bits of NumPy's calls in rules/sums.py and table/shape.py: the same loops in the same order. */
+/* Ops that reduce or join: sums and means over adjacent axes, and arrays joined along an axis, with their VJP rules. primitive.c calls them.
+
+   The results have the bits of the NumPy calls in rules/sums.py and table/shape.py: the same loops in the same order. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -7,60 +8,60 @@
 
 /* ---- parameters */
 
-static PyObject *axis_word, *keepdims_word;
+static PyObject *axis_name, *keepdims_name;
 
-static int have_words(void) {
-    if (axis_word == NULL) axis_word = PyUnicode_InternFromString("axis");
-    if (keepdims_word == NULL) keepdims_word = PyUnicode_InternFromString("keepdims");
-    return axis_word != NULL && keepdims_word != NULL;
+static int intern_names(void) {
+    if (axis_name == NULL) axis_name = PyUnicode_InternFromString("axis");
+    if (keepdims_name == NULL) keepdims_name = PyUnicode_InternFromString("keepdims");
+    return axis_name != NULL && keepdims_name != NULL;
 }
 
-/* neighbouring axes, from `first` on, up to `end` */
+/* adjacent axes, first <= axis < end */
 typedef struct {
-    int first, end, keeps;
+    int first, end, keepdims;
 } Axes;
 
-/* The axes of a reduction's parameters, counted from the end there, in order: 1, 0 where they are no neighbours, -1 error. */
+/* Read the axes of a reduction, which parameters count from the end, in order. 1, 0 if they are not adjacent, -1 error. */
 static int read_axes(PyObject *params, int ndim, Axes *axes) {
-    PyObject *axis, *keeps;
+    PyObject *axis, *keepdims;
     Py_ssize_t i, n;
-    if (!have_words()) return -1;
-    axis = PyDict_GetItemWithError(params, axis_word);
-    keeps = PyDict_GetItemWithError(params, keepdims_word);
-    if (axis == NULL || !PyTuple_CheckExact(axis) || (keeps != Py_True && keeps != Py_False)) return PyErr_Occurred() ? -1 : 0;
+    if (!intern_names()) return -1;
+    axis = PyDict_GetItemWithError(params, axis_name);
+    keepdims = PyDict_GetItemWithError(params, keepdims_name);
+    if (axis == NULL || !PyTuple_CheckExact(axis) || (keepdims != Py_True && keepdims != Py_False)) return PyErr_Occurred() ? -1 : 0;
     n = PyTuple_GET_SIZE(axis);
     for (i = 0; i < n; i++) {
-        PyObject *each = PyTuple_GET_ITEM(axis, i);
-        long at = PyLong_CheckExact(each) ? PyLong_AsLong(each) : 0;
+        PyObject *item = PyTuple_GET_ITEM(axis, i);
+        long at = PyLong_CheckExact(item) ? PyLong_AsLong(item) : 0;
         if (at < -ndim || at >= 0) return 0;
         if (i == 0) axes->first = (int)at + ndim;
         if (at + ndim != axes->first + i) return 0;
     }
-    if (PyErr_Occurred()) return -1; /* an axis is no C integer */
+    if (PyErr_Occurred()) return -1; /* an axis is out of range of a C integer */
     axes->end = axes->first + (int)n;
-    axes->keeps = keeps == Py_True;
+    axes->keepdims = keepdims == Py_True;
     return n > 0;
 }
 
 static int read_axis(PyObject *params, int *axis) {
-    PyObject *found;
+    PyObject *value;
     long at;
-    if (!have_words() || PyDict_GET_SIZE(params) != 1) return 0;
-    found = PyDict_GetItemWithError(params, axis_word);
-    if (found == NULL || !PyLong_CheckExact(found)) return 0;
-    at = PyLong_AsLong(found);
+    if (!intern_names() || PyDict_GET_SIZE(params) != 1) return 0;
+    value = PyDict_GetItemWithError(params, axis_name);
+    if (value == NULL || !PyLong_CheckExact(value)) return 0;
+    at = PyLong_AsLong(value);
     *axis = (int)at;
     return at < 0 && at >= -NPY_MAXDIMS && !PyErr_Occurred();
 }
 
 /* ---- sums */
 
-/* The shape without the axes, or with them of length 1; how many dimensions. */
+/* Fill the shape of the result, and return its number of dimensions. */
 static int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims) {
     int i, ndim = 0;
     for (i = 0; i < PyArray_NDIM(x); i++) {
         if (i < axes.first || i >= axes.end) dims[ndim++] = PyArray_DIM(x, i);
-        else if (axes.keeps) dims[ndim++] = 1;
+        else if (axes.keepdims) dims[ndim++] = 1;
     }
     return ndim;
 }
@@ -68,7 +69,7 @@ static int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims) {
 PyObject *sum_axes(PyObject *x, PyObject *params) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp dims[NPY_MAXDIMS], outer, n, inner;
-    int kind = kind_of(x), ndim = PyArray_NDIM(array), size = PyArray_ITEMSIZE(array), found;
+    int kind = kind_of(x), ndim = PyArray_NDIM(array), size = PyArray_ITEMSIZE(array), exceptions;
     PyObject *out;
     Axes axes;
     if (kind < 0 || !PyArray_ISCARRAY_RO(array)) return NULL;
@@ -76,11 +77,11 @@ PyObject *sum_axes(PyObject *x, PyObject *params) {
     outer = PyArray_MultiplyList(PyArray_DIMS(array), axes.first);
     n = PyArray_MultiplyList(PyArray_DIMS(array) + axes.first, axes.end - axes.first);
     inner = PyArray_MultiplyList(PyArray_DIMS(array) + axes.end, ndim - axes.end);
-    if (outer * n * inner == 0 || outer * n * inner > DIRECT_MOST || (n >= 2048 && (inner > 1 || axes.end - axes.first > 1))) return NULL; /* see rules/sums.py */
+    if (outer * n * inner == 0 || outer * n * inner > DIRECT_MOST || (n >= 2048 && (inner > 1 || axes.end - axes.first > 1))) return NULL; /* NumPy adds in another order: rules/sums.py */
     out = new_array(kind, reduced_shape(array, axes, dims), dims);
     if (out == NULL) return NULL;
-    found = add_up(kind, PyArray_BYTES(array), PyArray_BYTES((PyArrayObject *)out), outer, n, inner, size);
-    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
+    exceptions = sum_middle_axis(kind, PyArray_BYTES(array), PyArray_BYTES((PyArrayObject *)out), outer, n, inner, size);
+    if (exceptions && report_exceptions("reduce", exceptions) < 0) Py_CLEAR(out);
     return out;
 }
 
@@ -91,8 +92,8 @@ int mean_count(PyObject *x, PyObject *params, npy_intp *n) {
     return 1;
 }
 
-/* an array of another's memory: a new reference */
-static PyObject *view(PyObject *of, char *data, int ndim, const npy_intp *dims, const npy_intp *strides, int flags) {
+/* Return a new array that uses the memory of another one. */
+static PyObject *view_of_memory(PyObject *of, char *data, int ndim, const npy_intp *dims, const npy_intp *strides, int flags) {
     PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)of);
     PyObject *array;
     Py_INCREF(dtype);
@@ -102,7 +103,7 @@ static PyObject *view(PyObject *of, char *data, int ndim, const npy_intp *dims, 
     return array;
 }
 
-/* The lengths in (shape, dtype); how many, -1 where it is of another dtype. */
+/* Read the shape of (shape, dtype), and return its length; -1 if the dtype differs. */
 static int read_aval(PyObject *aval, PyObject *g, npy_intp *dims) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0);
     int i;
@@ -111,26 +112,26 @@ static int read_aval(PyObject *aval, PyObject *g, npy_intp *dims) {
     return i;
 }
 
-/* The cotangent of a sum over axes: each number at every place that it came from. NULL without an error where Python has to. */
-PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params) {
+/* The VJP of a sum over axes: broadcast the cotangent, without a copy. NULL without an error: slow path. */
+PyObject *broadcast_axes(PyObject *g, PyObject *aval, PyObject *params) {
     PyArrayObject *array = (PyArrayObject *)g;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0};
     int ndim = read_aval(aval, g, dims), i, at = 0;
     Axes axes;
-    if (ndim < 0 || read_axes(params, ndim, &axes) != 1 || PyArray_NDIM(array) != ndim - (axes.keeps ? 0 : axes.end - axes.first) || PyArray_SIZE(array) < 2) return NULL;
+    if (ndim < 0 || read_axes(params, ndim, &axes) != 1 || PyArray_NDIM(array) != ndim - (axes.keepdims ? 0 : axes.end - axes.first) || PyArray_SIZE(array) < 2) return NULL;
     for (i = 0; i < ndim; i++) {
-        int gone = i >= axes.first && i < axes.end;
-        if (gone && dims[i] < 2) return NULL; /* nothing is spread */
-        if (gone ? axes.keeps && PyArray_DIM(array, at) != 1 : PyArray_DIM(array, at) != dims[i]) return NULL; /* a user's rule may return any shape */
-        if (!gone) strides[i] = dims[i] == 1 ? 0 : PyArray_STRIDE(array, at);
-        at += !gone || axes.keeps;
+        int reduced = i >= axes.first && i < axes.end;
+        if (reduced && dims[i] < 2) return NULL; /* nothing to broadcast */
+        if (reduced ? axes.keepdims && PyArray_DIM(array, at) != 1 : PyArray_DIM(array, at) != dims[i]) return NULL; /* a user's rule may return any shape */
+        if (!reduced) strides[i] = dims[i] == 1 ? 0 : PyArray_STRIDE(array, at);
+        at += !reduced || axes.keepdims;
     }
-    return view(g, PyArray_BYTES(array), ndim, dims, strides, 0);
+    return view_of_memory(g, PyArray_BYTES(array), ndim, dims, strides, 0);
 }
 
-/* ---- joining */
+/* ---- joined arrays */
 
-/* Whether an array has the strides of a new one, also for axes of length 1, which may have any, and which NumPy looks at. */
+/* Whether an array has the strides of a newly allocated one, including those of axes of length 1, which NumPy checks too. */
 int has_plain_strides(PyObject *x) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp stride = PyArray_ITEMSIZE(array);
@@ -142,10 +143,10 @@ int has_plain_strides(PyObject *x) {
     return 1;
 }
 
-/* Arrays of one dtype, one after another along an axis, or side by side along a new one; NULL without an error where Python has to. */
-PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis) {
+/* Concatenate arrays of one dtype along an axis, or stack them along a new one. NULL without an error: slow path. */
+PyObject *join_arrays(PyObject *const *raw, int n, PyObject *params, int new_axis) {
     PyArrayObject *first = (PyArrayObject *)raw[0];
-    npy_intp dims[NPY_MAXDIMS], outer, chunks[MOST_ARGS], whole = 0, i;
+    npy_intp dims[NPY_MAXDIMS], outer, chunks[MAX_OP_OPERANDS], row_bytes = 0, i;
     int axis, ndim = PyArray_NDIM(first) + new_axis, kind = kind_of(raw[0]), k, d;
     PyObject *out;
     char *to;
@@ -162,12 +163,12 @@ PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis) {
     outer = PyArray_MultiplyList(dims, axis);
     for (k = 0; k < n; k++) {
         chunks[k] = outer ? PyArray_NBYTES((PyArrayObject *)raw[k]) / outer : 0;
-        whole += chunks[k];
+        row_bytes += chunks[k];
     }
     out = new_array(kind, ndim, dims);
     if (out == NULL) return NULL;
     to = PyArray_BYTES((PyArrayObject *)out);
-    for (i = 0; i < outer && whole; i++) {
+    for (i = 0; i < outer && row_bytes; i++) {
         for (k = 0; k < n; k++) {
             memcpy(to, PyArray_BYTES((PyArrayObject *)raw[k]) + i * chunks[k], (size_t)chunks[k]);
             to += chunks[k];
@@ -176,8 +177,8 @@ PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis) {
     return out;
 }
 
-/* The cotangents of what was joined: parts of g. 1 done, 0 Python has to, -1 error. */
-int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads) {
+/* The VJP of a join: views of parts of g. 1 done, 0 slow path, -1 error. */
+int split_cotangent(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads) {
     PyArrayObject *array = (PyArrayObject *)g;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
     int axis, ndim = PyArray_NDIM(array), d, flags = PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE;
@@ -197,7 +198,7 @@ int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int ne
         }
         left -= new_axis ? 1 : dims[axis];
         if (left < 0) return 0;
-        if (PyTuple_GET_ITEM(edges, k) != Py_None && (grads[k] = view(g, from, length, dims, strides, flags)) == NULL) return -1;
+        if (PyTuple_GET_ITEM(edges, k) != Py_None && (grads[k] = view_of_memory(g, from, length, dims, strides, flags)) == NULL) return -1;
         from += PyArray_STRIDE(array, axis) * (new_axis ? 1 : dims[axis]);
     }
     return 1;

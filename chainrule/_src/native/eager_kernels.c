@@ -1,4 +1,5 @@
-/* Values of eager operations: NumPy's inner loops called on arrays, with the bits, the shapes and the warnings of the ufunc. */
+/* Values of eager operations on small arrays. Calls NumPy's inner loops directly, with the bits, shapes and warnings of the ufunc, and runs
+   programs: traced rules and values as lists of kernel calls. primitive.c, operation.c and sweep.c call these functions. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -8,19 +9,19 @@
 #include <stdint.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <xmmintrin.h> /* some ten times quicker than fenv.h */
+#include <xmmintrin.h> /* about ten times faster than fenv.h */
 #define EXCEPTIONS (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW)
-/* the other unit's, with which C's library says that something overflowed or underflowed: the same bits */
-static inline unsigned other_exceptions(void) {
+/* The flags of the x87 unit, which the C library sets on overflow and underflow. They have the same bits. */
+static inline unsigned x87_exceptions(void) {
     unsigned short word;
     __asm__ volatile("fnstsw %0" : "=a"(word));
     return word & (1 | 4 | 8 | 16);
 }
-static inline int any_exception(void) { return (_mm_getcsr() & EXCEPTIONS) != 0 || other_exceptions() != 0; }
-#define FORGET_EXCEPTIONS() (any_exception() ? clear_exceptions() : (void)0)
+static inline int any_exception(void) { return (_mm_getcsr() & EXCEPTIONS) != 0 || x87_exceptions() != 0; }
+#define CLEAR_EXCEPTIONS() (any_exception() ? clear_exceptions() : (void)0)
 #define ANY_EXCEPTION() any_exception()
 #else
-#define FORGET_EXCEPTIONS() clear_exceptions()
+#define CLEAR_EXCEPTIONS() clear_exceptions()
 #define ANY_EXCEPTION() (read_exceptions() != 0)
 #endif
 
@@ -29,7 +30,7 @@ static inline int any_exception(void) { return (_mm_getcsr() & EXCEPTIONS) != 0 
 static Function add;
 
 int run_loop(Loop loop, char **args, npy_intp n, const npy_intp *strides) {
-    FORGET_EXCEPTIONS();
+    CLEAR_EXCEPTIONS();
     loop.fn(args, &n, strides, loop.data);
     return ANY_EXCEPTION() ? read_exceptions() : 0;
 }
@@ -40,7 +41,7 @@ static Loop loop_at(const PyUFuncObject *ufunc, int index) {
     return (Loop){(InnerLoop)ufunc->functions[index], ufunc->data == NULL ? NULL : (void *)ufunc->data[index]};
 }
 
-/* The loop whose operands have one type, and whose result has that or is a mask; without an address where there is none. */
+/* Return the loop for operands of one type, with a result of that type or bool; fn is NULL if the ufunc has none. */
 static Loop loop_of(const PyUFuncObject *ufunc, int type, int *gives_mask) {
     int i, k, result;
     for (i = 0; i < ufunc->ntypes; i++) {
@@ -52,7 +53,7 @@ static Loop loop_of(const PyUFuncObject *ufunc, int type, int *gives_mask) {
     return (Loop){NULL, NULL};
 }
 
-/* Whether a ufunc rounds each result by itself, so that it does not matter in which runs it is called. */
+/* Whether the results of a ufunc are correctly rounded, so that the bits do not depend on how elements are grouped into calls. */
 static int is_exact(const char *name) {
     static const char *const exact[] = {"add", "subtract", "multiply", "divide", "negative", "positive", "square", "sqrt", "absolute", "reciprocal",
         "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or", "isnan", "isfinite",
@@ -74,8 +75,8 @@ int read_function(Function *function, PyObject *value, int nin) {
     function->value = Py_NewRef(value);
     if (nin < 1 || nin > 2 || !is_elementwise(value, nin)) return 0;
     function->ufunc = Py_NewRef(value);
-    function->loops[0] = loop_of((PyUFuncObject *)value, NPY_FLOAT, &function->gives_mask);
-    function->loops[1] = loop_of((PyUFuncObject *)value, NPY_DOUBLE, &function->gives_mask);
+    function->kernels[0] = loop_of((PyUFuncObject *)value, NPY_FLOAT, &function->gives_mask);
+    function->kernels[1] = loop_of((PyUFuncObject *)value, NPY_DOUBLE, &function->gives_mask);
     function->exact = is_exact(((PyUFuncObject *)value)->name);
     return 1;
 }
@@ -98,7 +99,7 @@ typedef union {
     double wide;
 } Number;
 
-/* A Python number as one of a dtype; 0 where NumPy has something to say about it. */
+/* Convert a Python number to a dtype; 0 if NumPy would warn or raise. */
 static int read_number(PyObject *object, int kind, Number *number) {
     double value = PyFloat_CheckExact(object) ? PyFloat_AS_DOUBLE(object) : PyLong_AsDouble(object);
     if (value == -1 && PyErr_Occurred()) {
@@ -115,9 +116,9 @@ static int read_number(PyObject *object, int kind, Number *number) {
 
 PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
     PyObject *array;
-    Py_INCREF(core.of[kind]);
-    array = PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, NULL, NULL, 0, NULL);
-    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* which NumPy does not always say */
+    Py_INCREF(core.dtypes[kind]);
+    array = PyArray_NewFromDescr(&PyArray_Type, core.dtypes[kind], ndim, dims, NULL, NULL, 0, NULL);
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* NumPy may return NULL without an error */
     return array;
 }
 
@@ -131,74 +132,74 @@ PyObject *array_of(PyObject *number, int kind) {
 PyObject *as_array(PyObject *result) {
     PyObject *array;
     if (result == NULL || PyArray_CheckExact(result)) return result;
-    if (!PyArray_CheckScalar(result) && !PyArray_Check(result) && !PyFloat_Check(result) && !PyLong_Check(result) && !PyComplex_Check(result)) return result; /* another library's */
+    if (!PyArray_CheckScalar(result) && !PyArray_Check(result) && !PyFloat_Check(result) && !PyLong_Check(result) && !PyComplex_Check(result)) return result; /* an array of another library */
     array = PyArray_FROM_O(result);
     Py_DECREF(result);
     if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
     return array;
 }
 
-/* Shapes that come again have one pair, and one tuple of it, for all nodes: the collector has less to count, and memory holds less. */
-enum { SHAPES_KEPT = 256, AXES_KEPT = 4 };
+/* A cache of (shape, dtype) pairs, and of 1-tuples of them. Nodes share them, which saves memory and work of the garbage collector. */
+enum { AVAL_CACHE_SIZE = 256, MAX_CACHED_NDIM = 4 };
 typedef struct {
-    PyObject *pair, *alone;
+    PyObject *aval, *aval_tuple;
     int ndim;
-    npy_intp dims[AXES_KEPT];
-} Shape;
-static Shape shapes[SHAPES_KEPT];
+    npy_intp dims[MAX_CACHED_NDIM];
+} CachedAval;
+static CachedAval aval_cache[AVAL_CACHE_SIZE];
 
-static Shape make_shape(PyArrayObject *array) {
-    Shape made = {NULL, NULL, PyArray_NDIM(array), {0}};
+static CachedAval new_aval(PyArrayObject *array) {
+    CachedAval entry = {NULL, NULL, PyArray_NDIM(array), {0}};
     PyObject *dtype = Py_NewRef((PyObject *)PyArray_DESCR(array)), *dims;
     int i;
-    for (i = 0; i < made.ndim && i < AXES_KEPT; i++) made.dims[i] = PyArray_DIM(array, i);
-    dims = PyArray_IntTupleFromIntp(made.ndim, PyArray_DIMS(array));
-    if (dims != NULL) made.pair = PyTuple_Pack(2, dims, dtype);
-    if (made.pair != NULL) made.alone = PyTuple_Pack(1, made.pair);
-    if (made.alone == NULL) Py_CLEAR(made.pair);
+    for (i = 0; i < entry.ndim && i < MAX_CACHED_NDIM; i++) entry.dims[i] = PyArray_DIM(array, i);
+    dims = PyArray_IntTupleFromIntp(entry.ndim, PyArray_DIMS(array));
+    if (dims != NULL) entry.aval = PyTuple_Pack(2, dims, dtype);
+    if (entry.aval != NULL) entry.aval_tuple = PyTuple_Pack(1, entry.aval);
+    if (entry.aval_tuple == NULL) Py_CLEAR(entry.aval);
     Py_XDECREF(dims);
     Py_DECREF(dtype);
-    return made;
+    return entry;
 }
 
-static void drop_shape(Shape shape) {
-    Py_XDECREF(shape.pair);
-    Py_XDECREF(shape.alone);
+static void drop_aval(CachedAval shape) {
+    Py_XDECREF(shape.aval);
+    Py_XDECREF(shape.aval_tuple);
 }
 
-/* Return the (shape, dtype) of an array, or a tuple with it alone. */
-static PyObject *about_array(PyArrayObject *array, int alone) {
+/* Return the (shape, dtype) of an array, or a 1-tuple of it. */
+static PyObject *cached_aval(PyArrayObject *array, int as_tuple) {
     int i, ndim = PyArray_NDIM(array);
     size_t hash = (size_t)PyArray_DESCR(array) >> 4;
     PyObject *result;
-    Shape *kept = NULL, made;
-    if (ndim <= AXES_KEPT) {
+    CachedAval *slot = NULL, entry;
+    if (ndim <= MAX_CACHED_NDIM) {
         for (i = 0; i < ndim; i++) hash = hash * 31 + (size_t)PyArray_DIM(array, i);
-        kept = &shapes[(hash * 31 + (size_t)ndim) % SHAPES_KEPT];
-        if (kept->pair != NULL && kept->ndim == ndim && PyTuple_GET_ITEM(kept->pair, 1) == (PyObject *)PyArray_DESCR(array)) {
-            for (i = 0; i < ndim && kept->dims[i] == PyArray_DIM(array, i); i++) {}
-            if (i == ndim) return Py_NewRef(alone ? kept->alone : kept->pair);
+        slot = &aval_cache[(hash * 31 + (size_t)ndim) % AVAL_CACHE_SIZE];
+        if (slot->aval != NULL && slot->ndim == ndim && PyTuple_GET_ITEM(slot->aval, 1) == (PyObject *)PyArray_DESCR(array)) {
+            for (i = 0; i < ndim && slot->dims[i] == PyArray_DIM(array, i); i++) {}
+            if (i == ndim) return Py_NewRef(as_tuple ? slot->aval_tuple : slot->aval);
         }
     }
-    made = make_shape(array);
-    result = Py_XNewRef(alone ? made.alone : made.pair);
-    if (result != NULL && kept != NULL) {
-        Shape old = *kept;
-        *kept = made;
-        made = old;
+    entry = new_aval(array);
+    result = Py_XNewRef(as_tuple ? entry.aval_tuple : entry.aval);
+    if (result != NULL && slot != NULL) {
+        CachedAval old = *slot;
+        *slot = entry;
+        entry = old;
     }
-    drop_shape(made);
+    drop_aval(entry);
     return result;
 }
 
-PyObject *about(PyObject *array) { return about_array((PyArrayObject *)array, 0); }
-PyObject *about_one(PyObject *array) { return about_array((PyArrayObject *)array, 1); }
+PyObject *aval_of(PyObject *array) { return cached_aval((PyArrayObject *)array, 0); }
+PyObject *aval_tuple_of(PyObject *array) { return cached_aval((PyArrayObject *)array, 1); }
 
-/* the step between elements in NumPy's own call for arrays that need no iterator */
+/* The stride that NumPy passes to inner loops for arrays that need no iterator. */
 static npy_intp stride_of(PyArrayObject *x) { return PyArray_NDIM(x) == 1 ? PyArray_STRIDE(x, 0) : PyArray_NDIM(x) == 0 ? 0 : PyArray_ITEMSIZE(x); }
 
-/* Whether all elements lie at one place, as where a number was broadcast. */
-static int is_one_number(PyArrayObject *x) {
+/* Whether all elements have the same address, as in a broadcast number. */
+static int is_single_element(PyArrayObject *x) {
     int i;
     for (i = 0; i < PyArray_NDIM(x); i++) {
         if (PyArray_STRIDE(x, i) != 0) return 0;
@@ -206,25 +207,25 @@ static int is_one_number(PyArrayObject *x) {
     return 1;
 }
 
-/* Whether y's shape is the end of x's. */
-static int is_end_of(PyArrayObject *y, PyArrayObject *x) {
-    int left = PyArray_NDIM(x) - PyArray_NDIM(y);
-    return left > 0 && PyArray_SIZE(y) > 0 && PyArray_CompareLists(PyArray_DIMS(x) + left, PyArray_DIMS(y), PyArray_NDIM(y));
+/* Whether the shape of y is a suffix of the shape of x. */
+static int is_trailing_shape(PyArrayObject *y, PyArrayObject *x) {
+    int leading = PyArray_NDIM(x) - PyArray_NDIM(y);
+    return leading > 0 && PyArray_SIZE(y) > 0 && PyArray_CompareLists(PyArray_DIMS(x) + leading, PyArray_DIMS(y), PyArray_NDIM(y));
 }
 
 static PyObject *call_value(const Function *function, int nin, PyObject *const *raw) {
-    return as_array(call_located(function->value, raw, (size_t)nin, NULL));
+    return as_array(call_in_error_state(function->value, raw, (size_t)nin, NULL));
 }
 
-/* The value written into the first operand, by NumPy. */
+/* Call NumPy and write the result into the first operand. */
 static PyObject *call_into(const Function *function, int nin, PyObject *const *raw) {
     PyObject *args[] = {raw[0], nin == 2 ? raw[1] : raw[0], raw[0]};
-    return call_located(function->value, args, (size_t)nin + 1, NULL);
+    return call_in_error_state(function->value, args, (size_t)nin + 1, NULL);
 }
 
-static PyObject *call_either(const Function *function, int nin, PyObject *const *raw, int into) { return into ? call_into(function, nin, raw) : call_value(function, nin, raw); }
+static PyObject *call_in_python(const Function *function, int nin, PyObject *const *raw, int into) { return into ? call_into(function, nin, raw) : call_value(function, nin, raw); }
 
-/* Compute the range of bytes that the elements of a nonempty array occupy. */
+/* Compute the address range of the elements of a nonempty array. */
 static void byte_range(PyArrayObject *x, const char **low, const char **high) {
     int i;
     *low = PyArray_BYTES(x);
@@ -236,7 +237,7 @@ static void byte_range(PyArrayObject *x, const char **low, const char **high) {
     }
 }
 
-/* Whether two arrays are the same elements of the same memory in the same order. */
+/* Whether two arrays have the same elements at the same addresses, in the same order. */
 static int is_same_view(PyArrayObject *x, PyArrayObject *y) {
     int i;
     if (PyArray_BYTES(x) != PyArray_BYTES(y) || !PyArray_SAMESHAPE(x, y)) return 0;
@@ -246,7 +247,7 @@ static int is_same_view(PyArrayObject *x, PyArrayObject *y) {
     return 1;
 }
 
-/* Whether writing to x while y is read may overwrite elements of y before they are read. */
+/* Whether writing x while reading y may overwrite elements of y before they are read. */
 static int clobbers(PyArrayObject *x, PyArrayObject *y) {
     const char *x_low, *x_high, *y_low, *y_high;
     byte_range(x, &x_low, &x_high);
@@ -254,41 +255,41 @@ static int clobbers(PyArrayObject *x, PyArrayObject *y) {
     return x_low < y_high && y_low < x_high && !is_same_view(x, y);
 }
 
-PyObject *apply(const Function *function, int nin, PyObject *const *raw, int into) {
+PyObject *apply_function(const Function *function, int nin, PyObject *const *raw, int into) {
     PyArrayObject *arrays[2] = {NULL, NULL}, *like = NULL, *out;
     Number number;
     Loop loop;
     npy_intp strides[3], n, rows = 1, row[2] = {0, 0}, i;
-    char *args[3], *at[3];
-    int k, found = 0, kind;
+    char *args[3], *pointers[3];
+    int k, exceptions = 0, kind;
     for (k = 0; k < nin; k++) {
         arrays[k] = PyArray_CheckExact(raw[k]) ? (PyArrayObject *)raw[k] : NULL;
         if (arrays[k] != NULL && (like == NULL || PyArray_NDIM(arrays[k]) > PyArray_NDIM(like))) like = arrays[k];
     }
     kind = kind_of((PyObject *)like);
-    if (kind < 0 || (loop = function->loops[kind]).fn == NULL) return call_either(function, nin, raw, into);
+    if (kind < 0 || (loop = function->kernels[kind]).fn == NULL) return call_in_python(function, nin, raw, into);
     n = PyArray_SIZE(like);
-    if (n > DIRECT_MOST || n == 0) return call_either(function, nin, raw, into);
+    if (n > DIRECT_MOST || n == 0) return call_in_python(function, nin, raw, into);
     for (k = 0; k < nin; k++) {
         if (arrays[k] == NULL) {
-            if (!read_number(raw[k], kind, &number)) return call_either(function, nin, raw, into);
-            at[k] = (char *)&number;
+            if (!read_number(raw[k], kind, &number)) return call_in_python(function, nin, raw, into);
+            pointers[k] = (char *)&number;
             strides[k] = 0;
             continue;
         }
-        if (kind_of(raw[k]) != kind) return call_either(function, nin, raw, into);
-        at[k] = PyArray_BYTES(arrays[k]);
+        if (kind_of(raw[k]) != kind) return call_in_python(function, nin, raw, into);
+        pointers[k] = PyArray_BYTES(arrays[k]);
         strides[k] = stride_of(arrays[k]);
         if (PyArray_ISCARRAY_RO(arrays[k])) continue;
-        if (!function->exact || nin == 1 || !PyArray_ISBEHAVED_RO(arrays[k]) || !is_one_number(arrays[k])) return call_either(function, nin, raw, into);
+        if (!function->exact || nin == 1 || !PyArray_ISBEHAVED_RO(arrays[k]) || !is_single_element(arrays[k])) return call_in_python(function, nin, raw, into);
         strides[k] = 0;
     }
     if (arrays[0] != NULL && arrays[1] != NULL && !PyArray_SAMESHAPE(arrays[0], arrays[1])) {
-        PyArrayObject *less = arrays[like == arrays[0]];
-        if (PyArray_NDIM(less) > 0) {
-            if (!function->exact || !is_end_of(less, like) || strides[0] == 0 || strides[1] == 0) return call_either(function, nin, raw, into);
-            rows = n / PyArray_SIZE(less);
-            n = PyArray_SIZE(less);
+        PyArrayObject *smaller = arrays[like == arrays[0]];
+        if (PyArray_NDIM(smaller) > 0) {
+            if (!function->exact || !is_trailing_shape(smaller, like) || strides[0] == 0 || strides[1] == 0) return call_in_python(function, nin, raw, into);
+            rows = n / PyArray_SIZE(smaller);
+            n = PyArray_SIZE(smaller);
             strides[0] = strides[1] = PyArray_ITEMSIZE(like);
             for (k = 0; k < 2; k++) row[k] = arrays[k] == like ? n * PyArray_ITEMSIZE(like) : 0;
         }
@@ -296,14 +297,14 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw, int int
     if (into && (like != arrays[0] || !PyArray_ISCARRAY(like) || (arrays[1] != NULL && clobbers(arrays[0], arrays[1])))) return call_into(function, nin, raw);
     out = (PyArrayObject *)(into ? Py_NewRef(raw[0]) : new_array(function->gives_mask ? 2 : kind, PyArray_NDIM(like), PyArray_DIMS(like)));
     if (out == NULL) return NULL;
-    at[nin] = PyArray_BYTES(out);
+    pointers[nin] = PyArray_BYTES(out);
     strides[nin] = PyArray_ITEMSIZE(out);
     for (i = 0; i < rows; i++) {
-        for (k = 0; k < nin; k++) args[k] = at[k] + i * row[k];
-        args[nin] = at[nin] + i * n * PyArray_ITEMSIZE(out);
-        found |= run_loop(loop, args, n, strides);
+        for (k = 0; k < nin; k++) args[k] = pointers[k] + i * row[k];
+        args[nin] = pointers[nin] + i * n * PyArray_ITEMSIZE(out);
+        exceptions |= run_loop(loop, args, n, strides);
     }
-    if (PyErr_Occurred() || (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0)) Py_CLEAR(out); /* SciPy's loops may raise */
+    if (PyErr_Occurred() || (exceptions && report_exceptions(((PyUFuncObject *)function->ufunc)->name, exceptions) < 0)) Py_CLEAR(out); /* SciPy's loops may raise */
     return (PyObject *)out;
 }
 
@@ -311,87 +312,87 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw, int int
 
 PyObject *add_arrays(PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y};
-    return apply(&add, 2, both, 0);
+    return apply_function(&add, 2, both, 0);
 }
 
 PyObject *add_into(PyObject *x, PyObject *y) {
     PyObject *args[] = {x, y, x};
-    return call_located(add.value, args, 3, NULL);
+    return call_in_error_state(add.value, args, 3, NULL);
 }
 
 int add_in_place(PyObject *x, PyObject *y) {
     PyArrayObject *into = (PyArrayObject *)x;
     char *args[] = {PyArray_BYTES(into), PyArray_BYTES((PyArrayObject *)y), PyArray_BYTES(into)};
     npy_intp step = PyArray_ITEMSIZE(into), strides[] = {step, step, step};
-    return run_loop(add.loops[kind_of(x)], args, PyArray_SIZE(into), strides);
+    return run_loop(add.kernels[kind_of(x)], args, PyArray_SIZE(into), strides);
 }
 
-/* Zeros to add to. NumPy's sum, too, is 0 + all the others, which is not the others where they are -0. */
+/* Initial zeros of a sum. NumPy's sums start from 0 as well, so a sum of -0. is 0. */
 static PyObject *new_zeros(int kind, int ndim, const npy_intp *dims) {
     PyObject *zeros = new_array(kind, ndim, dims);
     if (zeros != NULL) memset(PyArray_DATA((PyArrayObject *)zeros), 0, (size_t)PyArray_NBYTES((PyArrayObject *)zeros));
     return zeros;
 }
 
-PyObject *total(PyObject *x) {
+PyObject *sum_all(PyObject *x) {
     PyArrayObject *array = (PyArrayObject *)x;
-    int kind = kind_of(x), found;
+    int kind = kind_of(x), exceptions;
     npy_intp n = PyArray_SIZE(array), strides[3] = {0, PyArray_ITEMSIZE(array), 0};
     PyObject *out;
     char *args[3];
-    if (kind < 0 || n == 0 || n > DIRECT_MOST || !PyArray_ISCARRAY_RO(array) || add.loops[kind].fn == NULL) return NULL;
+    if (kind < 0 || n == 0 || n > DIRECT_MOST || !PyArray_ISCARRAY_RO(array) || add.kernels[kind].fn == NULL) return NULL;
     out = new_zeros(kind, 0, NULL);
     if (out == NULL) return NULL;
     args[0] = args[2] = PyArray_BYTES((PyArrayObject *)out);
     args[1] = PyArray_BYTES(array);
-    found = run_loop(add.loops[kind], args, n, strides);
-    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
+    exceptions = run_loop(add.kernels[kind], args, n, strides);
+    if (exceptions && report_exceptions("reduce", exceptions) < 0) Py_CLEAR(out);
     return out;
 }
 
-int add_up(int kind, const char *from, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size) {
+int sum_middle_axis(int kind, const char *from, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size) {
     npy_intp strides[3] = {inner == 1 ? 0 : size, size, inner == 1 ? 0 : size}, o, i;
-    int found = 0;
+    int exceptions = 0;
     memset(to, 0, (size_t)(outer * inner * size));
     for (o = 0; o < outer; o++) {
-        for (i = 0; i < (inner == 1 ? 1 : n); i++) { /* what is dense is one loop, which adds in pairs */
+        for (i = 0; i < (inner == 1 ? 1 : n); i++) { /* a contiguous sum is one call, which adds pairwise */
             char *args[3] = {to + o * inner * size, (char *)from + (o * n + i) * inner * size, to + o * inner * size};
-            found |= run_loop(add.loops[kind], args, inner == 1 ? n : inner, strides);
+            exceptions |= run_loop(add.kernels[kind], args, inner == 1 ? n : inner, strides);
         }
     }
-    return found;
+    return exceptions;
 }
 
 PyObject *sum_rows(PyObject *g, PyObject *aval) {
     PyArrayObject *array = (PyArrayObject *)g;
     PyObject *shape = PyTuple_GET_ITEM(aval, 0), *out;
     npy_intp dims[NPY_MAXDIMS], n, rows, i, strides[3];
-    int kind = kind_of(g), ndim = (int)PyTuple_GET_SIZE(shape), found = 0;
+    int kind = kind_of(g), ndim = (int)PyTuple_GET_SIZE(shape), exceptions = 0;
     char *args[3];
-    if (kind < 0 || (PyObject *)core.of[kind] != PyTuple_GET_ITEM(aval, 1) || PyArray_NDIM(array) != ndim + 1 || !PyArray_ISCARRAY_RO(array)) return NULL;
+    if (kind < 0 || (PyObject *)core.dtypes[kind] != PyTuple_GET_ITEM(aval, 1) || PyArray_NDIM(array) != ndim + 1 || !PyArray_ISCARRAY_RO(array)) return NULL;
     for (i = 0; i < ndim; i++) {
         dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
         if (dims[i] != PyArray_DIM(array, (int)i + 1)) return NULL;
     }
     n = PyArray_MultiplyList(dims, ndim);
     rows = PyArray_DIM(array, 0);
-    if (n == 0 || rows == 0 || rows >= 2048 || PyArray_SIZE(array) > DIRECT_MOST || add.loops[kind].fn == NULL) return NULL; /* see rules/sums.py */
+    if (n == 0 || rows == 0 || rows >= 2048 || PyArray_SIZE(array) > DIRECT_MOST || add.kernels[kind].fn == NULL) return NULL; /* NumPy adds in another order: rules/sums.py */
     out = new_zeros(kind, ndim, dims);
     if (out == NULL) return NULL;
     strides[0] = strides[2] = n == 1 ? 0 : SIZE(kind);
     strides[1] = SIZE(kind);
-    for (i = 0; i < rows; i += n == 1 ? rows : 1) { /* a single column is one loop, which adds in pairs */
+    for (i = 0; i < rows; i += n == 1 ? rows : 1) { /* a single column is one call, which adds pairwise */
         args[0] = args[2] = PyArray_BYTES((PyArrayObject *)out);
         args[1] = PyArray_BYTES(array) + i * n * SIZE(kind);
-        found |= run_loop(add.loops[kind], args, n == 1 ? rows : n, strides);
+        exceptions |= run_loop(add.kernels[kind], args, n == 1 ? rows : n, strides);
     }
-    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
+    if (exceptions && report_exceptions("reduce", exceptions) < 0) Py_CLEAR(out);
     return out;
 }
 
-/* ---- loops that no ufunc has */
+/* ---- kernels that are not ufunc loops */
 
-#define CHOOSE(name, type)                                                                                     \
+#define WHERE(name, type)                                                                                     \
     static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {                 \
         npy_intp i;                                                                                            \
         (void)data;                                                                                            \
@@ -400,8 +401,8 @@ PyObject *sum_rows(PyObject *g, PyObject *aval) {
             memcpy(args[3] + i * strides[3], from, sizeof(type));                                              \
         }                                                                                                      \
     }
-CHOOSE(choose_float, float)
-CHOOSE(choose_double, double)
+WHERE(where_float, float)
+WHERE(where_double, double)
 
 #define CAST(name, from, to)                                                                   \
     static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data) { \
@@ -411,13 +412,13 @@ CHOOSE(choose_double, double)
     }
 CAST(widen, float, double)
 CAST(narrow, double, float)
-CAST(count_float, npy_bool, float)
-CAST(count_double, npy_bool, double)
+CAST(bool_to_float, npy_bool, float)
+CAST(bool_to_double, npy_bool, double)
 
 static const struct {
     const char *name;
     InnerLoop fn;
-} own[] = {{"where f", choose_float}, {"where d", choose_double}, {"cast fd", widen}, {"cast df", narrow}, {"cast ?f", count_float}, {"cast ?d", count_double}};
+} extra_kernels[] = {{"where f", where_float}, {"where d", where_double}, {"cast fd", widen}, {"cast df", narrow}, {"cast ?f", bool_to_float}, {"cast ?d", bool_to_double}};
 
 /* ---- programs */
 
@@ -427,66 +428,66 @@ static int is_value(const Program *program, int number, int before) {
     return number < INPUTS + CONSTANTS + before;
 }
 
-static int find_operation(PyObject *ufunc, PyObject *number_first, PyObject *operations, PyObject **found) {
+static int find_operation(PyObject *ufunc, PyObject *number_first, PyObject *operations, PyObject **operation) {
     PyObject *key = PyTuple_Pack(2, ufunc, number_first);
     if (key == NULL) return -1;
-    *found = Py_XNewRef(PyDict_GetItemWithError(operations, key));
+    *operation = Py_XNewRef(PyDict_GetItemWithError(operations, key));
     Py_DECREF(key);
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int form_of(const char *name) { return strcmp(name, "add") == 0 ? SUMS : strcmp(name, "maximum") == 0 ? MAXIMA : strcmp(name, "rows") == 0 ? CORES : ELEMENTS; }
+static int step_kind_of(const char *name) { return strcmp(name, "add") == 0 ? SUMS : strcmp(name, "maximum") == 0 ? MAXIMA : strcmp(name, "rows") == 0 ? CORES : ELEMENTS; }
 
-/* Fill a step from (ufunc or a name of `own`, which of its loops, operands, bytes of an element of the result, form). */
+/* Fill a step from (ufunc or name in `extra_kernels`, index of the ufunc's loop, operands, itemsize of the result, step kind). */
 static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
     Step *step = &program->steps[program->nsteps];
-    PyObject *what, *from;
+    PyObject *function, *from;
     const char *form;
     int index, k;
     size_t i;
-    if (!PyArg_ParseTuple(traced, "OiO!is", &what, &index, &PyTuple_Type, &from, &step->size, &form)) return -1;
-    step->form = form_of(form);
-    program->by_rows |= step->form != ELEMENTS;
+    if (!PyArg_ParseTuple(traced, "OiO!is", &function, &index, &PyTuple_Type, &from, &step->size, &form)) return -1;
+    step->step_kind = step_kind_of(form);
+    program->along_last_axis |= step->step_kind != ELEMENTS;
     step->nin = (int)PyTuple_GET_SIZE(from);
     for (k = 0; k < step->nin && k < 3; k++) {
-        step->from[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(from, k));
-        if (!is_value(program, step->from[k], program->nsteps)) goto wrong;
-        if (step->from[k] < INPUTS) program->reads |= 1 << step->from[k];
+        step->operands[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(from, k));
+        if (!is_value(program, step->operands[k], program->nsteps)) goto invalid;
+        if (step->operands[k] < INPUTS) program->reads |= 1 << step->operands[k];
     }
-    if (PyUnicode_Check(what)) {
-        for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-            if (PyUnicode_CompareWithASCIIString(what, own[i].name) == 0) step->loop.fn = own[i].fn;
+    if (PyUnicode_Check(function)) {
+        for (i = 0; i < sizeof(extra_kernels) / sizeof(extra_kernels[0]); i++) {
+            if (PyUnicode_CompareWithASCIIString(function, extra_kernels[i].name) == 0) step->loop.fn = extra_kernels[i].fn;
         }
         step->exact = 1;
-        if (step->loop.fn == NULL || step->nin != (PyUnicode_READ_CHAR(what, 0) == 'w' ? 3 : 1)) goto wrong;
+        if (step->loop.fn == NULL || step->nin != (PyUnicode_READ_CHAR(function, 0) == 'w' ? 3 : 1)) goto invalid;
     } else {
-        PyUFuncObject *ufunc = (PyUFuncObject *)what;
-        if (step->form == CORES ? Py_TYPE(what) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(what, step->form == ELEMENTS ? step->nin : 2)) goto wrong;
-        if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->form == CORES && step->nin != 2) || ((step->form == SUMS || step->form == MAXIMA) && step->nin != 1)) goto wrong;
-        step->ufunc = Py_NewRef(what);
+        PyUFuncObject *ufunc = (PyUFuncObject *)function;
+        if (step->step_kind == CORES ? Py_TYPE(function) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(function, step->step_kind == ELEMENTS ? step->nin : 2)) goto invalid;
+        if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->step_kind == CORES && step->nin != 2) || ((step->step_kind == SUMS || step->step_kind == MAXIMA) && step->nin != 1)) goto invalid;
+        step->ufunc = Py_NewRef(function);
         step->loop = loop_at(ufunc, index);
         step->exact = is_exact(ufunc->name);
-        if (find_operation(what, Py_False, operations, &step->operation) < 0 || find_operation(what, Py_True, operations, &step->exchanged) < 0) return -1;
+        if (find_operation(function, Py_False, operations, &step->operation) < 0 || find_operation(function, Py_True, operations, &step->reflected) < 0) return -1;
     }
     for (k = 0; k < step->nin; k++) {
-        if (step->from[k] < INPUTS && (!step->exact || step->form != ELEMENTS)) program->inexact |= 1 << step->from[k];
+        if (step->operands[k] < INPUTS && (!step->exact || step->step_kind != ELEMENTS)) program->inexact |= 1 << step->operands[k];
     }
     program->nsteps++;
     return 0;
-wrong:
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "this is no step of a program");
+invalid:
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "not a valid step of a program");
     return -1;
 }
 
-/* Give each step a place for its result, which another takes over once nobody reads it any more. */
+/* Assign buffers to the results of steps. A buffer is free again after the last step that reads it. */
 static void assign_slots(Program *program) {
-    int last[VALUES], i, k, taken[MOST_STEPS];
+    int last[VALUES], i, k, taken[MAX_STEPS];
     for (i = 0; i < VALUES; i++) last[i] = -1;
     for (i = 0; i < program->nsteps; i++) {
-        for (k = 0; k < program->steps[i].nin; k++) last[program->steps[i].from[k]] = i;
+        for (k = 0; k < program->steps[i].nin; k++) last[program->steps[i].operands[k]] = i;
     }
     last[program->result] = VALUES;
-    for (i = 0; i < MOST_STEPS; i++) taken[i] = -1; /* until which step */
+    for (i = 0; i < MAX_STEPS; i++) taken[i] = -1; /* the last step that reads the buffer */
     for (i = 0; i < program->nsteps; i++) {
         for (k = 0; taken[k] >= i; k++) {}
         program->steps[i].slot = k;
@@ -499,18 +500,18 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
     PyObject *steps, *constants;
     Py_ssize_t i;
     memset(program, 0, sizeof(Program));
-    if (!PyArg_ParseTuple(traced, "O!O!in", &PyTuple_Type, &steps, &PyTuple_Type, &constants, &program->result, &program->most)) return -1;
-    if (program->most > DIRECT_MOST) program->most = DIRECT_MOST;
+    if (!PyArg_ParseTuple(traced, "O!O!in", &PyTuple_Type, &steps, &PyTuple_Type, &constants, &program->result, &program->max_size)) return -1;
+    if (program->max_size > DIRECT_MOST) program->max_size = DIRECT_MOST;
     program->kind = kind;
     program->masks = masks;
-    if (PyTuple_GET_SIZE(steps) > MOST_STEPS || PyTuple_GET_SIZE(constants) > CONSTANTS) {
+    if (PyTuple_GET_SIZE(steps) > MAX_STEPS || PyTuple_GET_SIZE(constants) > CONSTANTS) {
         PyErr_SetString(PyExc_ValueError, "the program is too long");
         return -1;
     }
     for (i = 0; i < PyTuple_GET_SIZE(constants); i++) {
         PyObject *number = PyTuple_GET_ITEM(constants, i);
         if (!is_number(number) || !read_number(number, kind, (Number *)&program->constants[i])) {
-            PyErr_SetString(PyExc_ValueError, "this is no constant of a program");
+            PyErr_SetString(PyExc_ValueError, "not a valid constant of a program");
             return -1;
         }
         program->numbers[program->nconstants++] = Py_NewRef(number);
@@ -524,7 +525,7 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
         if (fill_step(program, PyTuple_GET_ITEM(steps, i), operations) < 0) return -1;
     }
     if (program->result != 0 && (program->result < INPUTS + CONSTANTS || !is_value(program, program->result, program->nsteps) || program->steps[program->result - INPUTS - CONSTANTS].size != SIZE(kind))) {
-        PyErr_SetString(PyExc_ValueError, "this is no result of a program");
+        PyErr_SetString(PyExc_ValueError, "not a valid result of a program");
         return -1;
     }
     assign_slots(program);
@@ -533,27 +534,27 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
 
 void clear_program(Program *program) {
     int i;
-    for (i = 0; program->steps != NULL && i <= program->nsteps; i++) { /* one more, which may be half filled */
+    for (i = 0; program->steps != NULL && i <= program->nsteps; i++) { /* the last step may be filled in part */
         Py_CLEAR(program->steps[i].ufunc);
         Py_CLEAR(program->steps[i].operation);
-        Py_CLEAR(program->steps[i].exchanged);
+        Py_CLEAR(program->steps[i].reflected);
     }
     PyMem_Free(program->steps);
     for (i = 0; i < program->nconstants; i++) Py_CLEAR(program->numbers[i]);
     memset(program, 0, sizeof(Program));
 }
 
-/* Memory for intermediate results. A program takes it out of the cache while it runs: a loop of SciPy's may warn, and the warning's handler
-   may run another program. */
+/* Memory for intermediate results. A running program takes it out of the cache: a loop of SciPy may warn, and the warning handler may run
+   another program. */
 typedef struct {
     char *block;
     size_t size;
 } Scratch;
-static Scratch kept_scratch;
+static Scratch free_scratch;
 
 static Scratch take_scratch(size_t size) {
-    Scratch taken = kept_scratch;
-    kept_scratch = (Scratch){NULL, 0};
+    Scratch taken = free_scratch;
+    free_scratch = (Scratch){NULL, 0};
     size += 64;
     if (taken.block == NULL || size > taken.size) {
         PyMem_Free(taken.block);
@@ -563,22 +564,22 @@ static Scratch take_scratch(size_t size) {
 }
 
 static void keep_scratch(Scratch taken) {
-    Scratch other = kept_scratch;
-    kept_scratch = taken;
+    Scratch other = free_scratch;
+    free_scratch = taken;
     PyMem_Free(other.block);
 }
 
-/* bytes of a place: with a gap behind, as some loops take arrays that touch for arrays that overlap, and another way with those */
-static size_t room_of(npy_intp n) { return ((size_t)n * 8 + 191) & ~(size_t)63; }
+/* Size of a buffer in bytes, with a gap at the end: some loops take adjacent arrays for overlapping ones, and use another algorithm. */
+static size_t slot_bytes(npy_intp n) { return ((size_t)n * 8 + 191) & ~(size_t)63; }
 
 typedef struct {
     char *data;
-    npy_intp count; /* elements: 1, those of the end of the shape, or all */
+    npy_intp count; /* number of elements: 1, those of a suffix of the shape, or all */
     npy_intp stride;
     int row; /* one number for each row */
 } Value;
 
-/* An input whose shape is that of `like`, or the end of it, or one number. */
+/* Read an input whose shape is that of `like`, a suffix of it, or (). 0 if it has another shape, dtype or layout. */
 static int read_input(PyObject *x, PyArrayObject *like, int kind, int mask, Number *number, Value *value) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp n = PyArray_SIZE(like);
@@ -592,25 +593,25 @@ static int read_input(PyObject *x, PyArrayObject *like, int kind, int mask, Numb
         if (PyArray_ISCARRAY_RO(array)) return 1;
         value->count = 1;
         value->stride = 0;
-        return PyArray_ISBEHAVED_RO(array) && is_one_number(array);
+        return PyArray_ISBEHAVED_RO(array) && is_single_element(array);
     }
     if (!PyArray_ISCARRAY_RO(array)) return 0;
     value->count = PyArray_SIZE(array);
     if (PyArray_NDIM(array) == 0) value->stride = 0;
-    return PyArray_NDIM(array) == 0 || is_end_of(array, like);
+    return PyArray_NDIM(array) == 0 || is_trailing_shape(array, like);
 }
 
-/* Run a step on values; 0 where it is not for us. */
+/* Run a step on values; 0: slow path. */
 static int run_step(const Step *step, const Value *values, npy_intp n, int zero_dims, Value *out) {
     npy_intp count = 1, inner, rows, strides[4], row[3] = {0, 0, 0}, i;
     char *args[4];
     int k, mixed = 0;
     for (k = 0; k < step->nin; k++) {
-        if (values[step->from[k]].count > count) count = values[step->from[k]].count;
+        if (values[step->operands[k]].count > count) count = values[step->operands[k]].count;
     }
     inner = count;
     for (k = 0; k < step->nin; k++) {
-        const Value *value = &values[step->from[k]];
+        const Value *value = &values[step->operands[k]];
         if (value->count != count && value->count != 1) {
             mixed = 1;
             inner = value->count;
@@ -618,7 +619,7 @@ static int run_step(const Step *step, const Value *values, npy_intp n, int zero_
     }
     if (!step->exact && (mixed || (count == 1 && n > 1))) return 0;
     for (k = 0; k < step->nin; k++) {
-        const Value *value = &values[step->from[k]];
+        const Value *value = &values[step->operands[k]];
         strides[k] = value->count == 1 && count > 1 ? 0 : value->stride;
         if (mixed && value->count == count) row[k] = inner * value->stride;
         if (mixed && value->count != count && value->count != 1 && value->count != inner) return 0;
@@ -627,40 +628,40 @@ static int run_step(const Step *step, const Value *values, npy_intp n, int zero_
     rows = count / inner;
     for (i = 0; i < rows; i++) {
         npy_intp length = inner;
-        for (k = 0; k < step->nin; k++) args[k] = values[step->from[k]].data + i * row[k];
+        for (k = 0; k < step->nin; k++) args[k] = values[step->operands[k]].data + i * row[k];
         args[step->nin] = out->data + i * inner * step->size;
         step->loop.fn(args, &length, strides, step->loop.data);
     }
     out->count = count;
-    out->stride = zero_dims || (count == 1 && n > 1) ? 0 : step->size; /* a single number is read for each element */
+    out->stride = zero_dims || (count == 1 && n > 1) ? 0 : step->size; /* stride 0 repeats a single number */
     out->row = 0;
     return 1;
 }
 
-/* A sum or maximum of each row. NumPy's sum is 0 + all of them, its maximum the first and the others. */
+/* Compute the sum or maximum of each row. NumPy's sum starts from 0, its maximum from the first element. */
 static void reduce_rows(const Step *step, const char *from, char *to, npy_intp rows, npy_intp length) {
-    npy_intp strides[3] = {0, step->size, 0}, i, left = step->form == SUMS ? length : length - 1;
+    npy_intp strides[3] = {0, step->size, 0}, i, leading = step->step_kind == SUMS ? length : length - 1;
     for (i = 0; i < rows; i++) {
         const char *row = from + i * length * step->size;
         char *args[3] = {to + i * step->size, (char *)row, to + i * step->size};
-        if (step->form == SUMS) memset(args[0], 0, (size_t)step->size);
+        if (step->step_kind == SUMS) memset(args[0], 0, (size_t)step->size);
         else memcpy(args[0], row, (size_t)step->size);
-        if (step->form == MAXIMA) args[1] += step->size;
-        if (left > 0) step->loop.fn(args, &left, strides, step->loop.data);
+        if (step->step_kind == MAXIMA) args[1] += step->size;
+        if (leading > 0) step->loop.fn(args, &leading, strides, step->loop.data);
     }
 }
 
-/* An elementwise step on whole arrays and on one number for each row. */
-static void spread_rows(const Step *step, const Value *values, char *to, npy_intp rows, npy_intp length) {
+/* Run an elementwise step on whole arrays and arrays with one number for each row. */
+static void broadcast_rows(const Step *step, const Value *values, char *to, npy_intp rows, npy_intp length) {
     npy_intp strides[4], i;
     char *args[4];
     int k;
-    for (k = 0; k < step->nin; k++) strides[k] = values[step->from[k]].row ? 0 : values[step->from[k]].stride;
+    for (k = 0; k < step->nin; k++) strides[k] = values[step->operands[k]].row ? 0 : values[step->operands[k]].stride;
     strides[step->nin] = step->size;
     for (i = 0; i < rows; i++) {
         npy_intp n = length;
         for (k = 0; k < step->nin; k++) {
-            const Value *value = &values[step->from[k]];
+            const Value *value = &values[step->operands[k]];
             args[k] = value->data + i * value->stride * (value->row ? 1 : length);
         }
         args[step->nin] = to + i * length * step->size;
@@ -668,31 +669,31 @@ static void spread_rows(const Step *step, const Value *values, char *to, npy_int
     }
 }
 
-/* Run a step of a program that goes along the last axis; 0 where it is not for us. */
-static int run_step_by_rows(const Step *step, const Value *values, npy_intp n, npy_intp length, Value *out) {
+/* Run a step of a program with steps along the last axis; 0: slow path. */
+static int run_step_along_last_axis(const Step *step, const Value *values, npy_intp n, npy_intp length, Value *out) {
     npy_intp rows = n / length, dims[2] = {rows, length}, steps[5] = {length * step->size, length * step->size, step->size, step->size, step->size};
     int k, whole = 0, row = 0;
     for (k = 0; k < step->nin; k++) {
-        row |= values[step->from[k]].row;
-        whole |= values[step->from[k]].count == n && !values[step->from[k]].row;
+        row |= values[step->operands[k]].row;
+        whole |= values[step->operands[k]].count == n && !values[step->operands[k]].row;
     }
-    *out = (Value){out->data, step->form == ELEMENTS ? n : rows, step->size, step->form != ELEMENTS};
-    if (step->form == SUMS || step->form == MAXIMA) {
+    *out = (Value){out->data, step->step_kind == ELEMENTS ? n : rows, step->size, step->step_kind != ELEMENTS};
+    if (step->step_kind == SUMS || step->step_kind == MAXIMA) {
         if (!whole) return 0;
-        reduce_rows(step, values[step->from[0]].data, out->data, rows, length);
-    } else if (step->form == CORES) {
-        char *args[3] = {values[step->from[0]].data, values[step->from[1]].data, out->data};
-        if (row || values[step->from[0]].count != n || values[step->from[1]].count != n) return 0;
+        reduce_rows(step, values[step->operands[0]].data, out->data, rows, length);
+    } else if (step->step_kind == CORES) {
+        char *args[3] = {values[step->operands[0]].data, values[step->operands[1]].data, out->data};
+        if (row || values[step->operands[0]].count != n || values[step->operands[1]].count != n) return 0;
         step->loop.fn(args, dims, steps, step->loop.data);
     } else if (row && whole) {
         if (!step->exact) return 0;
-        spread_rows(step, values, out->data, rows, length);
-    } else if (row) { /* numbers of rows among themselves */
+        broadcast_rows(step, values, out->data, rows, length);
+    } else if (row) { /* all operands have one number for each row */
         npy_intp strides[4];
         char *args[4];
         for (k = 0; k < step->nin; k++) {
-            args[k] = values[step->from[k]].data;
-            strides[k] = values[step->from[k]].stride;
+            args[k] = values[step->operands[k]].data;
+            strides[k] = values[step->operands[k]].stride;
         }
         args[step->nin] = out->data;
         strides[step->nin] = step->size;
@@ -704,16 +705,16 @@ static int run_step_by_rows(const Step *step, const Value *values, npy_intp n, n
     return 1;
 }
 
-static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs);
+static PyObject *run_steps_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs);
 
-/* Whether an input is an array with numbers that show at several places, as the cotangent of a sum, and only steps read it that do not
-   care how it lies. */
-static int is_spread(const Program *program, PyObject *const *inputs, int i) {
+/* Whether an input is a broadcast array, such as the cotangent of a sum, and is read only by steps whose results do not depend on the memory
+   layout. */
+static int is_broadcast(const Program *program, PyObject *const *inputs, int i) {
     PyArrayObject *x = (PyArrayObject *)inputs[i];
     npy_intp before = NPY_MAX_INTP;
     int k, zero = 0;
-    if (!(program->reads >> i & 1) || program->inexact >> i & 1 || program->by_rows || kind_of(inputs[i]) < 0 || PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(x) || is_one_number(x)) return 0;
-    for (k = 0; k < PyArray_NDIM(x); k++) { /* in C's order otherwise, as what NumPy makes of it is */
+    if (!(program->reads >> i & 1) || program->inexact >> i & 1 || program->along_last_axis || kind_of(inputs[i]) < 0 || PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(x) || is_single_element(x)) return 0;
+    for (k = 0; k < PyArray_NDIM(x); k++) { /* other axes must be in C order, like NumPy's results */
         if (PyArray_DIM(x, k) == 1) continue;
         zero |= PyArray_STRIDE(x, k) == 0;
         if (PyArray_STRIDE(x, k) > before || PyArray_STRIDE(x, k) < 0) return 0;
@@ -724,53 +725,53 @@ static int is_spread(const Program *program, PyObject *const *inputs, int i) {
 
 PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
     PyObject *dense[INPUTS] = {NULL}, *result;
-    int i, spread = 0;
-    if (PyArray_SIZE((PyArrayObject *)shape) > program->most) return NULL;
-    for (i = 0; i < ninputs; i++) spread |= is_spread(program, inputs, i) << i;
-    if (!spread) return run_on(program, shape, inputs, ninputs);
+    int i, broadcast_inputs = 0;
+    if (PyArray_SIZE((PyArrayObject *)shape) > program->max_size) return NULL;
+    for (i = 0; i < ninputs; i++) broadcast_inputs |= is_broadcast(program, inputs, i) << i;
+    if (!broadcast_inputs) return run_steps_on(program, shape, inputs, ninputs);
     for (i = 0; i < ninputs; i++) {
-        dense[i] = spread >> i & 1 ? PyArray_NewCopy((PyArrayObject *)inputs[i], NPY_CORDER) : Py_NewRef(inputs[i]);
-        if (dense[i] == NULL) spread = -1;
+        dense[i] = broadcast_inputs >> i & 1 ? PyArray_NewCopy((PyArrayObject *)inputs[i], NPY_CORDER) : Py_NewRef(inputs[i]);
+        if (dense[i] == NULL) broadcast_inputs = -1;
     }
-    result = spread < 0 ? NULL : run_on(program, shape == inputs[0] ? dense[0] : shape, dense, ninputs);
-    if (spread < 0) PyErr_Clear(); /* Python will come to the same end */
+    result = broadcast_inputs < 0 ? NULL : run_steps_on(program, shape == inputs[0] ? dense[0] : shape, dense, ninputs);
+    if (broadcast_inputs < 0) PyErr_Clear(); /* Python will run out of memory as well */
     for (i = 0; i < ninputs; i++) Py_XDECREF(dense[i]);
     return result;
 }
 
-static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
+static PyObject *run_steps_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
     PyArrayObject *like = (PyArrayObject *)shape;
     npy_intp n, length;
     Number numbers[INPUTS];
     Value values[VALUES];
     PyObject *result;
     Scratch scratch;
-    char *room;
+    char *buffers;
     int i, done = 0, last = program->result - INPUTS - CONSTANTS;
     if (program->result == 0) return Py_NewRef(inputs[0]);
     n = PyArray_SIZE(like);
-    if (n == 0 || n > program->most || program->reads >> ninputs) return NULL;
-    if (program->by_rows && PyArray_NDIM(like) == 0) return NULL;
-    length = program->by_rows ? PyArray_DIM(like, PyArray_NDIM(like) - 1) : 0;
+    if (n == 0 || n > program->max_size || program->reads >> ninputs) return NULL;
+    if (program->along_last_axis && PyArray_NDIM(like) == 0) return NULL;
+    length = program->along_last_axis ? PyArray_DIM(like, PyArray_NDIM(like) - 1) : 0;
     for (i = 0; i < ninputs; i++) {
-        if (program->reads & 1 << i && program->by_rows && !is_number(inputs[i]) && (!PyArray_CheckExact(inputs[i]) || !PyArray_SAMESHAPE((PyArrayObject *)inputs[i], like) || !PyArray_ISCARRAY_RO((PyArrayObject *)inputs[i]))) return NULL;
+        if (program->reads & 1 << i && program->along_last_axis && !is_number(inputs[i]) && (!PyArray_CheckExact(inputs[i]) || !PyArray_SAMESHAPE((PyArrayObject *)inputs[i], like) || !PyArray_ISCARRAY_RO((PyArrayObject *)inputs[i]))) return NULL;
         if (program->reads & 1 << i && !read_input(inputs[i], like, program->kind, program->masks >> i & 1, &numbers[i], &values[i])) return NULL;
     }
     for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0, 0};
     result = new_array(program->kind, PyArray_NDIM(like), PyArray_DIMS(like));
     if (result == NULL) {
-        PyErr_Clear(); /* Python will come to the same end */
+        PyErr_Clear(); /* Python will run out of memory as well */
         return NULL;
     }
-    scratch = take_scratch((size_t)program->nslots * room_of(n));
+    scratch = take_scratch((size_t)program->nslots * slot_bytes(n));
     if (scratch.block == NULL) goto end;
-    room = (char *)(((uintptr_t)scratch.block + 63) & ~(uintptr_t)63);
-    FORGET_EXCEPTIONS();
+    buffers = (char *)(((uintptr_t)scratch.block + 63) & ~(uintptr_t)63);
+    CLEAR_EXCEPTIONS();
     for (i = 0; i < program->nsteps; i++) {
         Value *out = &values[INPUTS + CONSTANTS + i];
-        out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : room + (size_t)program->steps[i].slot * room_of(n);
-        if (!(program->by_rows ? run_step_by_rows(&program->steps[i], values, n, length, out) : run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out))) goto end;
-        if (ANY_EXCEPTION()) goto end; /* Python warns in its own words. Not at the end: some loops forget what was raised before */
+        out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : buffers + (size_t)program->steps[i].slot * slot_bytes(n);
+        if (!(program->along_last_axis ? run_step_along_last_axis(&program->steps[i], values, n, length, out) : run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out))) goto end;
+        if (ANY_EXCEPTION()) goto end; /* Python repeats the computation and warns. Checked after each step, because some loops clear earlier exceptions. */
     }
     if (values[program->result].count != n) {
         char *data = PyArray_BYTES((PyArrayObject *)result);
@@ -788,6 +789,6 @@ end:
 int connect_values(PyObject *plus) {
     clear_function(&add);
     if (read_function(&add, plus, 2)) return 0;
-    PyErr_SetString(PyExc_TypeError, "connect takes the ufunc add");
+    PyErr_SetString(PyExc_TypeError, "connect needs the ufunc np.add");
     return -1;
 }
