@@ -60,7 +60,8 @@ static PyObject *our_treatment(void) {
     PyObject *now = NULL, *ours, *old_given, *old_ours;
     int i;
     if (treatment == NULL) return Py_NewRef(Py_None);
-    if (PyContextVar_Get(treatment, Py_None, &now) < 0 || now == Py_None) return now;
+    if (PyContextVar_Get(treatment, NULL, &now) < 0) return NULL; /* NULL: NumPy's default where the context has none */
+    if (now == NULL) return Py_NewRef(Py_None);
     for (i = 0; i < 4; i++) {
         if (twins[i].given != now) continue;
         Py_DECREF(now); /* the cache holds another reference */
