@@ -67,7 +67,8 @@ static PyObject *internal_error_state(void) {
     PyObject *current = NULL, *internal, *old_user, *old_internal;
     int i;
     if (error_variable == NULL) return Py_NewRef(Py_None);
-    if (PyContextVar_Get(error_variable, Py_None, &current) < 0 || current == Py_None) return current;
+    if (PyContextVar_Get(error_variable, NULL, &current) < 0) return NULL; /* NULL: NumPy's default if the context has no value */
+    if (current == NULL) return Py_NewRef(Py_None);
     for (i = 0; i < 4; i++) {
         if (error_states[i].user != current) continue;
         Py_DECREF(current); /* the cache holds another reference */
