@@ -127,8 +127,8 @@ def test_an_index_has_the_effects_of_python(text):
     """In both APIs: bits, layouts, graphs with parameters, views, source locations, and errors."""
     code = compile(f"x[{text}]", "<index>", "eval")
 
-    def outcome(face, x, mode):
-        names = {"x": face(x), "i": cr.tensor([2, 0, 0]), "j": np.array([1, -1]), "w": face(K), "np": np}
+    def outcome(make, x, mode):
+        names = {"x": make(x), "i": cr.tensor([2, 0, 0]), "j": np.array([1, -1]), "w": make(K), "np": np}
         try:
             with mode():
                 part = eval(code, names)
@@ -138,14 +138,14 @@ def test_an_index_has_the_effects_of_python(text):
         node = tensor._edge
         return _about(part), repr(getattr(node, "params", None)), np.may_share_memory(tensor._raw, x)
 
-    for face in (lambda x: cr.from_numpy(x).requires_grad_(), lambda x: cr.Array(x, requires_grad=True), cr.from_numpy):
+    for make in (lambda x: cr.from_numpy(x).requires_grad_(), lambda x: cr.Array(x, requires_grad=True), cr.from_numpy):
         for x in LAYOUTS.values():
             for mode in (cr.enable_grad, cr.no_grad):
                 before = LOOPS.switch_on(False)
                 try:
-                    expected = outcome(face, x, mode)
+                    expected = outcome(make, x, mode)
                     LOOPS.switch_on(True)
-                    assert outcome(face, x, mode) == expected
+                    assert outcome(make, x, mode) == expected
                 finally:
                     LOOPS.switch_on(before)
 

@@ -14,9 +14,9 @@ from chainrule._src.rules.primitive import TABLE
 LARGE = 500_003
 UFUNCS = sorted(
     {
-        row.value
-        for row in TABLE.values()
-        if row.kind == "elementwise" and isinstance(row.value, np.ufunc) and getattr(np, row.value.__name__, None)
+        op.value
+        for op in TABLE.values()
+        if op.kind == "elementwise" and isinstance(op.value, np.ufunc) and getattr(np, op.value.__name__, None)
     },
     key=lambda ufunc: ufunc.__name__,
 )

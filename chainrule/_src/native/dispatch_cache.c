@@ -67,8 +67,8 @@ static int add_operand(CallKey *key, PyObject *x) {
         raw = SLOT(x, core.raw);
         if (raw == NULL || edge == NULL || (kind_of(raw) < 0 && (edge != Py_None || !is_constant(raw)))) return 0;
         if (view != NULL && view != Py_None) { /* views of 0-d arrays differ: see api.array.as_arrays */
-            PyObject *base = SLOT(view, core.view_base), *whole = base == NULL || Py_TYPE(base) != core.tensor ? NULL : SLOT(base, core.raw);
-            if (whole == NULL || !PyArray_CheckExact(whole) || PyArray_NDIM((PyArrayObject *)whole) == 0) return 0;
+            PyObject *base = SLOT(view, core.view_base), *base_array = base == NULL || Py_TYPE(base) != core.tensor ? NULL : SLOT(base, core.raw);
+            if (base_array == NULL || !PyArray_CheckExact(base_array) || PyArray_NDIM((PyArrayObject *)base_array) == 0) return 0;
         }
         key->recorded |= edge != Py_None;
         tensor = 1 + (edge != Py_None) + 2 * (view != NULL && view != Py_None);

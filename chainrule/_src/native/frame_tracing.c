@@ -17,8 +17,8 @@ static int is_suspended = 0;                /* whether the thread runs untraced 
 static _PyFrameEvalFunction original_evaluate = NULL;
 
 static int is_untraced(struct _PyInterpreterFrame *frame) {
-    void *found = NULL;
-    return _PyCode_GetExtra(((PyObject **)frame)[CODE_WORD], code_extra_index, &found) == 0 && found != NULL;
+    void *value = NULL;
+    return _PyCode_GetExtra(((PyObject **)frame)[CODE_WORD], code_extra_index, &value) == 0 && value != NULL;
 }
 
 static PyObject *evaluate_frame(PyThreadState *thread, struct _PyInterpreterFrame *frame, int throwing) {
@@ -36,10 +36,10 @@ static PyObject *evaluate_frame(PyThreadState *thread, struct _PyInterpreterFram
 }
 
 /* enable_untraced(enable): start or stop running marked code of this thread without tracing. Return whether that is possible here. */
-PyObject *enable_untraced(PyObject *module, PyObject *begin) {
+PyObject *enable_untraced(PyObject *module, PyObject *flag) {
     PyThreadState *thread = PyThreadState_Get();
     PyInterpreterState *interpreter = PyThreadState_GetInterpreter(thread);
-    int enable = PyObject_IsTrue(begin);
+    int enable = PyObject_IsTrue(flag);
     (void)module;
     if (enable < 0) return NULL;
     if (code_extra_index < 0) code_extra_index = _PyEval_RequestCodeExtraIndex(NULL);
@@ -74,61 +74,61 @@ PyObject *mark_untraced(PyObject *module, PyObject *code) {
 
 static PyObject *f_trace_name = NULL;
 
-static int on_trace_event(PyObject *begin, PyFrameObject *frame, int event, PyObject *arg) {
-    PyObject *found, *result = NULL, *offset;
-    int at;
+static int on_trace_event(PyObject *callback, PyFrameObject *frame, int event, PyObject *arg) {
+    PyObject *f_trace, *result = NULL, *offset;
+    int lasti;
     (void)arg;
     if (event == PyTrace_CALL) {
-        Py_INCREF(begin); /* the call may replace the trace function */
-        result = PyObject_CallOneArg(begin, (PyObject *)frame);
-        Py_DECREF(begin);
+        Py_INCREF(callback); /* the call may replace the trace function */
+        result = PyObject_CallOneArg(callback, (PyObject *)frame);
+        Py_DECREF(callback);
         Py_XDECREF(result);
         if (result == NULL) PyEval_SetTrace(NULL, NULL);
         return result == NULL ? -1 : 0;
     }
     if (event != PyTrace_OPCODE && event != PyTrace_RETURN) return 0;
-    found = PyObject_GetAttr((PyObject *)frame, f_trace_name);
-    if (found == NULL) return -1;
-    if (!PyTuple_CheckExact(found) || PyTuple_GET_SIZE(found) != 3 || !PyByteArray_CheckExact(PyTuple_GET_ITEM(found, 0)) ||
-        !PyByteArray_CheckExact(PyTuple_GET_ITEM(found, 1)) || PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 1)) != 1) {
-        Py_DECREF(found);
+    f_trace = PyObject_GetAttr((PyObject *)frame, f_trace_name);
+    if (f_trace == NULL) return -1;
+    if (!PyTuple_CheckExact(f_trace) || PyTuple_GET_SIZE(f_trace) != 3 || !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, 0)) ||
+        !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, 1)) || PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, 1)) != 1) {
+        Py_DECREF(f_trace);
         return 0;
     }
-    at = event == PyTrace_RETURN ? -1 : PyFrame_GetLasti(frame);
-    if (at >= 0 && !PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] && at / 2 < PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 0)) &&
-        !PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 0))[at / 2]) {
-        Py_DECREF(found);
+    lasti = event == PyTrace_RETURN ? -1 : PyFrame_GetLasti(frame);
+    if (lasti >= 0 && !PyByteArray_AS_STRING(PyTuple_GET_ITEM(f_trace, 1))[0] && lasti / 2 < PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, 0)) &&
+        !PyByteArray_AS_STRING(PyTuple_GET_ITEM(f_trace, 0))[lasti / 2]) {
+        Py_DECREF(f_trace);
         return 0;
     }
-    offset = PyLong_FromLong(at);
-    if (offset != NULL) result = PyObject_CallOneArg(PyTuple_GET_ITEM(found, 2), offset);
+    offset = PyLong_FromLong(lasti);
+    if (offset != NULL) result = PyObject_CallOneArg(PyTuple_GET_ITEM(f_trace, 2), offset);
     Py_XDECREF(offset);
-    if (result != NULL && PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 1)) == 1) PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] = result == Py_True;
+    if (result != NULL && PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, 1)) == 1) PyByteArray_AS_STRING(PyTuple_GET_ITEM(f_trace, 1))[0] = result == Py_True;
     Py_XDECREF(result);
-    Py_DECREF(found);
+    Py_DECREF(f_trace);
     return result == NULL ? -1 : 0; /* do not stop tracing: instructions that run while the frame ends are traced as well */
 }
 
 /* trace_frames(callback): call a function with each frame of this thread that begins, until sys.settrace(None). Return whether that is possible. */
-PyObject *trace_frames(PyObject *module, PyObject *begin) {
+PyObject *trace_frames(PyObject *module, PyObject *callback) {
     (void)module;
     if (f_trace_name == NULL && (f_trace_name = PyUnicode_InternFromString("f_trace")) == NULL) return NULL;
-    PyEval_SetTrace(on_trace_event, begin);
+    PyEval_SetTrace(on_trace_event, callback);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_TRUE;
 }
 
 #else
 
-PyObject *trace_frames(PyObject *module, PyObject *begin) {
+PyObject *trace_frames(PyObject *module, PyObject *callback) {
     (void)module;
-    (void)begin;
+    (void)callback;
     Py_RETURN_FALSE;
 }
 
-PyObject *enable_untraced(PyObject *module, PyObject *begin) {
+PyObject *enable_untraced(PyObject *module, PyObject *flag) {
     (void)module;
-    (void)begin;
+    (void)flag;
     Py_RETURN_FALSE;
 }
 

@@ -203,11 +203,11 @@ static int is_source(PyObject *value, PyObject *data, int mode) {
 
 /* Fill an array with a number; 0 if NumPy would warn or raise, -1 error. */
 static int fill(PyArrayObject *data, PyObject *number) {
-    PyObject *one = array_of(number, kind_of((PyObject *)data));
+    PyObject *element = array_of(number, kind_of((PyObject *)data));
     size_t size = (size_t)PyArray_ITEMSIZE(data), n = (size_t)PyArray_SIZE(data), i;
-    if (one == NULL) return PyErr_Occurred() ? -1 : 0;
-    for (i = 0; i < n; i++) memcpy(PyArray_BYTES(data) + i * size, PyArray_DATA((PyArrayObject *)one), size);
-    Py_DECREF(one);
+    if (element == NULL) return PyErr_Occurred() ? -1 : 0;
+    for (i = 0; i < n; i++) memcpy(PyArray_BYTES(data) + i * size, PyArray_DATA((PyArrayObject *)element), size);
+    Py_DECREF(element);
     return 1;
 }
 

@@ -51,24 +51,24 @@ int read_exceptions(void) {
 
 /* Call a kernel for `count` rows that are `steps` bytes apart. Kernels may change their pointers. Programs have many short rows, so calls with
    two or three arguments keep the row pointers in registers. */
-static void call_rows(InnerLoop fn, void *data, const npy_intp *dims, const npy_intp *strides, npy_intp nargs, char *const *start, const npy_intp *steps, npy_intp count) {
+static void call_rows(InnerLoop fn, void *data, const npy_intp *dims, const npy_intp *strides, npy_intp nargs, char *const *start, const npy_intp *row_strides, npy_intp count) {
     char *args[MAX_ARGS];
     npy_intp i, k;
     if (nargs == 2) {
         char *x = start[0], *out = start[1];
-        for (i = 0; i < count; i++, x += steps[0], out += steps[1]) {
+        for (i = 0; i < count; i++, x += row_strides[0], out += row_strides[1]) {
             args[0] = x, args[1] = out;
             fn(args, dims, strides, data);
         }
     } else if (nargs == 3) {
         char *x = start[0], *y = start[1], *out = start[2];
-        for (i = 0; i < count; i++, x += steps[0], y += steps[1], out += steps[2]) {
+        for (i = 0; i < count; i++, x += row_strides[0], y += row_strides[1], out += row_strides[2]) {
             args[0] = x, args[1] = y, args[2] = out;
             fn(args, dims, strides, data);
         }
     } else {
         for (i = 0; i < count; i++) {
-            for (k = 0; k < nargs; k++) args[k] = start[k] + i * steps[k];
+            for (k = 0; k < nargs; k++) args[k] = start[k] + i * row_strides[k];
             fn(args, dims, strides, data);
         }
     }
@@ -182,19 +182,19 @@ static void run_member(const npy_intp *step, char **bases, char *scratch, npy_in
     void *data = (void *)step[MEMBER_DATA];
     npy_intp nargs = step[MEMBER_NARGS], k;
     const npy_intp *strides = step + MEMBER_HEAD, *arg = strides + nargs;
-    npy_intp steps[MAX_ARGS];
+    npy_intp row_strides[MAX_ARGS];
     char *pointers[MAX_ARGS];
     for (k = 0; k < nargs; k++) {
         char *base = arg[4 * k + BASE] == SCRATCH_BASE ? scratch : bases[arg[4 * k + BASE]];
         pointers[k] = base + arg[4 * k + OFFSET] + row * arg[4 * k + ADVANCE];
-        steps[k] = arg[4 * k + ROW_STRIDE];
+        row_strides[k] = arg[4 * k + ROW_STRIDE];
     }
     if (step[MEMBER_FLAT]) {
         npy_intp all = rows * n;
         fn(pointers, &all, strides, data);
         return;
     }
-    call_rows(fn, data, &n, strides, nargs, pointers, steps, rows);
+    call_rows(fn, data, &n, strides, nargs, pointers, row_strides, rows);
 }
 
 /* Run blocks [first, last) of a group. */

@@ -124,7 +124,7 @@ static int is_doubles(const Layout *layout, int ndim) {
 /* Check the items of `target->arrays`, argument indices or arrays of the input's layout, and fill `argument_index`. */
 static int bind_inputs(Target *target, int ndim) {
     Runner *runner = target->runner;
-    Py_ssize_t i, at;
+    Py_ssize_t i, argument;
     if (PyTuple_GET_SIZE(target->arrays) != runner->ninputs) {
         PyErr_SetString(PyExc_ValueError, "low_level takes one number or array for each input");
         return -1;
@@ -134,12 +134,12 @@ static int bind_inputs(Target *target, int ndim) {
         const Layout *layout = &runner->inputs[i];
         target->argument_index[i] = -1;
         if (PyLong_Check(item)) {
-            at = PyLong_AsSsize_t(item);
-            if (at < 0 || at >= target->narguments || !is_doubles(layout, ndim) || layout->written) {
+            argument = PyLong_AsSsize_t(item);
+            if (argument < 0 || argument >= target->narguments || !is_doubles(layout, ndim) || layout->written) {
                 PyErr_SetString(PyExc_ValueError, "low_level: an argument does not exist, is written to, or is not an array of doubles");
                 return -1;
             }
-            target->argument_index[i] = at;
+            target->argument_index[i] = argument;
             if (ndim == 1) target->nin = layout->shape[0];
         } else if (!has_layout(item, layout)) {
             PyErr_SetString(PyExc_ValueError, "low_level: an array does not have the layout of its input");

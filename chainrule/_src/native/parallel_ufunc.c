@@ -90,8 +90,8 @@ static int read_call_key(ParallelUfunc *self, PyObject *const *args, ParallelCal
     return PyArray_TYPE(second) == type && PyArray_ISCARRAY_RO(second) && PyArray_SAMESHAPE(first, second);
 }
 
-static PyObject *call_in_parallel(ParallelUfunc *self, PyArrayObject *like, ParallelCall *call) {
-    PyObject *out = PyArray_SimpleNew(PyArray_NDIM(like), PyArray_DIMS(like), PyArray_TYPE(like));
+static PyObject *call_in_parallel(ParallelUfunc *self, PyArrayObject *shape_of, ParallelCall *call) {
+    PyObject *out = PyArray_SimpleNew(PyArray_NDIM(shape_of), PyArray_DIMS(shape_of), PyArray_TYPE(shape_of));
     int exceptions;
     if (out == NULL) return NULL;
     call->args[call->nargs - 1] = PyArray_BYTES((PyArrayObject *)out);

@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
     long long seq;
-    Py_ssize_t at;
+    Py_ssize_t index;
 } ScheduledNode;
 
 typedef struct {
@@ -143,7 +143,7 @@ static int mark_useful(Graph *graph, PyObject *wanted) {
         entry->useful = wanted == NULL || entry->wanted;
     }
     for (i = 0; wanted != NULL && i < graph->nremaining; i++) {
-        Entry *entry = &graph->entries[graph->schedule[i].at];
+        Entry *entry = &graph->entries[graph->schedule[i].index];
         PyObject *edges = edges_of(entry->edge);
         for (k = 0; !entry->useful && k < PyTuple_GET_SIZE(edges); k++) {
             PyObject *below = PyTuple_GET_ITEM(edges, k);
@@ -270,7 +270,7 @@ static int starts_region(const Graph *graph, PyObject *g) {
     Py_ssize_t i, fewest = size >= SINGLE ? 1 : size >= SHORT ? 2 : graph->nremaining + 1;
     if (fewest > graph->nremaining) return 0;
     for (i = 1; i <= fewest; i++) {
-        PyObject *node = graph->entries[graph->schedule[graph->nremaining - i].at].edge;
+        PyObject *node = graph->entries[graph->schedule[graph->nremaining - i].index].edge;
         if (!is_node(node) || !is_elementwise(node)) return 0;
     }
     return 1;
@@ -411,7 +411,7 @@ static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
     Py_ssize_t i;
     int failed = pending == NULL || order == NULL;
     for (i = 0; i < graph->nremaining && !failed; i++) {
-        const Entry *entry = &graph->entries[graph->schedule[i].at];
+        const Entry *entry = &graph->entries[graph->schedule[i].index];
         failed = entry->useful && PyList_Append(order, entry->edge) < 0;
         if (!failed && entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
@@ -473,7 +473,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     before = begin_pass_error_state(1);
     for (i = 0; done == 0 && i < PyTuple_GET_SIZE(roots); i++) done = accumulate(&graph, &pass, PyTuple_GET_ITEM(roots, i), Py_NewRef(PyTuple_GET_ITEM(cotangents, i)));
     while (done == 0 && graph.nremaining > 0) {
-        Entry *entry = &graph.entries[graph.schedule[graph.nremaining - 1].at];
+        Entry *entry = &graph.entries[graph.schedule[graph.nremaining - 1].index];
         if (entry->g == NULL || !entry->useful) {
             graph.nremaining--;
             continue;

@@ -139,19 +139,19 @@ PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, SourceLoc
 #endif
 
 /* Whether an object consists of numbers, strings, slices and tuples of them, and so is in no cycle. */
-static int is_plain(PyObject *x, int depth) {
+static int is_acyclic(PyObject *x, int depth) {
     Py_ssize_t at = 0, i;
     PyObject *key, *value;
     if (!PyObject_IS_GC(x)) return 1;
     if (PyTuple_CheckExact(x) && depth < 3) {
         for (i = 0; i < PyTuple_GET_SIZE(x); i++) {
-            if (!is_plain(PyTuple_GET_ITEM(x, i), depth + 1)) return 0;
+            if (!is_acyclic(PyTuple_GET_ITEM(x, i), depth + 1)) return 0;
         }
         return 1;
     }
     if (PyDict_CheckExact(x) && depth < 3) {
         while (PyDict_Next(x, &at, &key, &value)) {
-            if (!is_plain(value, depth + 1)) return 0;
+            if (!is_acyclic(value, depth + 1)) return 0;
         }
         return 1;
     }
@@ -254,12 +254,12 @@ static PyObject *register_user_object(PyObject *module, PyObject *unused) {
 
 /* ---- nodes and tensors */
 
-/* Untrack a new node if all objects in it are plain. */
+/* Untrack a new node if no object in it can be part of a cycle. */
 static int untrack_node(PyObject *node) {
     PyObject *saved = SLOT(node, core.saved), *listed = SLOT(SLOT(node, core.prim), core.prim_listed);
-    int plain = SLOT(node, core.params) == core.no_params || is_plain(SLOT(node, core.params), 0);
+    int acyclic = SLOT(node, core.params) == core.no_params || is_acyclic(SLOT(node, core.params), 0);
     if (!UNTRACKS) return 0;
-    if (!plain || listed != Py_True || !is_plain(saved, 0)) return register_retrack();
+    if (!acyclic || listed != Py_True || !is_acyclic(saved, 0)) return register_retrack();
     untrack(SLOT(node, core.edges));
     untrack(saved);
     PyObject_GC_UnTrack(node);
