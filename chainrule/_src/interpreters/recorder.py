@@ -255,10 +255,9 @@ class Recorder(KnownArrays):
             raise
         except Exception as error:
             self.failed = type(error)
+            # an IndexError of one array depends on its shape only
             if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
-                self.data_dependent_error = (
-                    self.data_dependent_error or error
-                )  # an IndexError of one array depends on its shape only
+                self.data_dependent_error = self.data_dependent_error or error
             raise
 
     def _check_fp_exceptions(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:

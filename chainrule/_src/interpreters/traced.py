@@ -145,7 +145,7 @@ class Traced(ArrayLike):
         is_number = type(other) in (int, float)
         if self.dtype.kind in "fc" and (
             is_number or np.ndim(other)
-        ):  # for a 0-d exponent, NumPy's ufunc depends on its value
+        ):  # NumPy selects the ufunc by a 0-d exponent's value
             ufunc = _POWERS.get(other, np.power) if is_number else np.power
             operands = (self, other)[: ufunc.nin]
             arrays = arrays_in(operands)
