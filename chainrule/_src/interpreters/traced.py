@@ -143,9 +143,8 @@ class Traced(ArrayLike):
         if self.scalar and _is_scalar(other):
             return self.recorder.call(scalar_pow, "", (self, other), {})
         is_number = type(other) in (int, float)
-        if self.dtype.kind in "fc" and (
-            is_number or np.ndim(other)
-        ):  # NumPy selects the ufunc by a 0-d exponent's value
+        # NumPy selects the ufunc by the value of a 0-d exponent
+        if self.dtype.kind in "fc" and (is_number or np.ndim(other)):
             ufunc = _POWERS.get(other, np.power) if is_number else np.power
             operands = (self, other)[: ufunc.nin]
             arrays = arrays_in(operands)
@@ -190,9 +189,7 @@ class Traced(ArrayLike):
     @property
     def is_view(self) -> bool:
         base = self.var.array.base
-        return (
-            isinstance(base, ndarray) and base.dtype == self.dtype
-        )  # a base of bytes is a buffer with a chosen layout
+        return isinstance(base, ndarray) and base.dtype == self.dtype  # bases of bytes are buffers with a chosen layout
 
     @property
     def itemsize(self) -> int:
