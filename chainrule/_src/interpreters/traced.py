@@ -162,9 +162,9 @@ class Traced(ArrayLike):
     def as_array(self) -> Traced:
         return Traced(self.var, self.level, self.plain) if self.scalar else self
 
-    notes_holders = True
+    tracks_tensors = True
 
-    def held_by(self, tensor: Any) -> None:
+    def track_tensor(self, tensor: Any) -> None:
         if self.scalar:  # a tensor's data must be an array
             tensor._raw = self.as_array()
 

@@ -84,7 +84,7 @@ def treatment(**settings: object) -> object:
     return None if VARIABLE is None else _umath._make_extobj(**settings)
 
 
-def given() -> object:
+def users_error_state() -> object:
     """Return an object that identifies the user's error state: a different one in each block of ``np.errstate``."""
     if VARIABLE is None:
         return tuple(np.geterr().items())
@@ -106,15 +106,15 @@ def is_ours(prim: Primitive) -> bool:
 
 def at_users_line(function: AnyFunction, *args: object) -> Any:
     """Call a function. NumPy's warnings in it name the user's line."""
-    users_state = None if VARIABLE is None else VARIABLE.get()
-    package_state = None if VARIABLE is None else twin_of(users_state)
+    outer_state = None if VARIABLE is None else VARIABLE.get()
+    package_state = None if VARIABLE is None else twin_of(outer_state)
     if package_state is None:
         return function(*args)
     try:
         VARIABLE.set(package_state)
         return function(*args)
     finally:
-        VARIABLE.set(users_state)
+        VARIABLE.set(outer_state)
 
 
 def located(function: AnyFunction) -> AnyFunction:
