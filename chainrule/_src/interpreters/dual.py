@@ -49,7 +49,7 @@ class Dual(WithPrimal):
             return primal if primal.requires_grad else None
         return getattr(primal, "recorded", None)
 
-    def requiring(self, tensor: Any, value: bool) -> bool:
+    def set_requires_grad(self, tensor: Any, value: bool) -> bool:
         if self.level != FORWARD.level:
             return False
         primal = detached(self.primal) if isinstance(self.primal, Tensor) else wrap(self.primal)
@@ -62,9 +62,9 @@ class Dual(WithPrimal):
         hold(tensor, Dual(primal if value else primal._raw, self.tangent, self.level))
         return True
 
-    notes_holders = True
+    tracks_tensors = True
 
-    def held_by(self, tensor: Any) -> None:
+    def track_tensor(self, tensor: Any) -> None:
         if self.level == FORWARD.level:
             FORWARD.hold(tensor)
 

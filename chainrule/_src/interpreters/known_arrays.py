@@ -72,7 +72,7 @@ class KnownArrays:
         views: memory key of a view from outside -> its Var.
         bases: id of an array from outside of which parts are used -> its Var.
         parts: memory key of a view of a base -> its Var, the result of a call on the base's Var.
-        contents: the Vars of arrays from outside, with checksums of their contents.
+        checksums: the Vars of arrays from outside, with checksums of their contents.
         cells: id of a tensor -> a weak reference to it, and the Var of its memory.
         lifted: id of a tensor from outside -> its previous state.
         written: the tensors with memory in ``arrays`` that got new values.
@@ -80,7 +80,7 @@ class KnownArrays:
         sharing: id of the owner of memory -> weak references to the tensors, and arrays read by Python, on that memory.
         looked_at: the tensors whose ``.grad`` was read.
         starts: for each tensor from outside that requires grad, its Leaf, and whether the trace made that Leaf.
-        hooked: the edges of tensors from outside, before and during the trace, with their hooks before the trace.
+        hooks_before: the edges of tensors from outside, before and during the trace, with their hooks before the trace.
         lent: plain arrays that ``np.asarray`` returned for tensors, with their checksums and the tensors.
         boxed: id of a tensor -> the tensor, for Arrays that NumPy put into an object array.
         holders: these object arrays, with copies of them.
@@ -106,8 +106,8 @@ class KnownArrays:
         self.sharing: defaultdict[int, list[weakref.ref[Any]]] = defaultdict(list)
         self.looked_at: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
-        self.hooked: list[tuple[object, tuple[Any, ...]]] = []
-        self.contents: list[tuple[Var, int]] = []
+        self.hooks_before: list[tuple[object, tuple[Any, ...]]] = []
+        self.checksums: list[tuple[Var, int]] = []
         self.lent: list[tuple[NumpyArray, int, weakref.ref[Tensor]]] = []
         self.boxed: dict[int, Tensor] = {}
         self.holders: list[tuple[NumpyArray, Any]] = []
@@ -135,7 +135,7 @@ class KnownArrays:
         var = self.arrays[id(array)] = self.new(array)
         if key is not None:
             self.views[key] = var
-        self.contents.append((var, digest(array)))
+        self.checksums.append((var, digest(array)))
         return var
 
     def _make_root(self, var: Var) -> None:
@@ -184,16 +184,16 @@ class KnownArrays:
         self.boxed.clear()
         self.holders.clear()
         self.starts.clear()
-        self.hooked.clear()
+        self.hooks_before.clear()
 
     def end(self) -> None:
         """Drop the trace: values of the level may keep the recorder alive."""
-        self.calls, self.guards, self.arrays, self.contents, self.lent = [], [], {}, [], []
+        self.calls, self.guards, self.arrays, self.checksums, self.lent = [], [], {}, [], []
         self.views, self.bases, self.parts = {}, {}, {}
 
     def check_arrays(self) -> None:
         """Raise if code that is not recorded has written into an input of the program."""
-        for var, content in self.contents:
+        for var, content in self.checksums:
             if digest(var.array) != content:
                 raise Unrecordable(
                     f"an array of shape {var.shape} is written by code that is not recorded: make it an argument, or write "
@@ -238,7 +238,7 @@ class KnownArrays:
                 entry = self.lifted[id(each)] = Lifted(each, None)
                 each._raw = replay_view(base._raw, each._view.steps)
                 if type(each._edge) is Leaf:
-                    self.hooked.append((each._edge, hooks_of(each._edge)))
+                    self.hooks_before.append((each._edge, hooks_of(each._edge)))
                 elif each._edge is not None:
                     each._edge = entry.here = edge_through(base, each._view.steps)
 
@@ -251,19 +251,19 @@ class KnownArrays:
             raise Unrecordable("it uses a tensor both as an argument and from outside")
         fresh = type(edge) is not Leaf
         start = Leaf(tensor) if fresh else edge
-        self.hooked += {id(each): (each, hooks_of(each)) for each in (edge, start)}.values()
+        self.hooks_before += {id(each): (each, hooks_of(each)) for each in (edge, start)}.values()
         self.starts.append((tensor, start, fresh))
         return start
 
     def check_hooks(self) -> None:
         """Raise if hooks of tensors from outside were registered or removed."""
-        if any([hooks_of(edge) != hooks for edge, hooks in self.hooked]):
+        if any([hooks_of(edge) != hooks for edge, hooks in self.hooks_before]):
             raise Unrecordable("it registers a hook on a tensor from outside: register it once, before the call")
 
     def drop_hooks(self) -> None:
         """Remove the hooks that the trace registered on tensors from outside, because the function runs again eagerly."""
         edge: Any
-        for edge, before in self.hooked:
+        for edge, before in self.hooks_before:
             if hooks_of(edge) != before:
                 numbers = {key for key, _ in before}
                 for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):

@@ -52,11 +52,11 @@ class Recorder(KnownArrays):
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: the kinds for which a part of the function changes ``np.errstate``, so that it may detect them.
         refusal: why the function cannot be recorded; None so far.
-        raised: an exception that depends on values, raised by a NumPy call.
+        data_dependent_error: an exception that depends on values, raised by a NumPy call.
         failed: the type of the exception of the last NumPy call, also if it depends on shapes only.
         written_array: the tensor of the Array that is being written into, by NumPy's rules.
         numpy_error: the exception of the NumPy function, if this package's implementation is tried instead.
-        unviewed: the name of a function whose result is a view in eager code but not in the trace.
+        lost_view: the name of a function whose result is a view in eager code but not in the trace.
         depth: the number of surrounding transformations that have no level.
         with_arrays: whether the arguments include Arrays.
         scalars: numbers of the Vars that are NumPy scalars in eager code.
@@ -70,11 +70,11 @@ class Recorder(KnownArrays):
         self.ignored: set[str] = set()
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
-        self.raised: Exception | None = None
+        self.data_dependent_error: Exception | None = None
         self.failed: type | None = None
         self.numpy_error: Exception | None = None
         self.written_array: weakref.ref[Tensor] | None = None
-        self.unviewed = ""
+        self.lost_view = ""
         self._view_function: AnyFunction | None = None  # its result is a view in eager code
         self._around = ErrorState()
         self.depth = 0
@@ -121,7 +121,7 @@ class Recorder(KnownArrays):
             offset = key[0][0] - base.__array_interface__["data"][0]
             args = Traced(whole, self.level), offset, array.shape, array.strides
             var = self.parts[key] = self.note(lying_at, "", args, {}, (array,), False).var
-            self.contents.append((var, digest(array)))
+            self.checksums.append((var, digest(array)))
         return var
 
     def drop(self, begin: int) -> None:
@@ -171,15 +171,15 @@ class Recorder(KnownArrays):
         base = tensor if view is None else view.base
         if self.lent and any(ref() is base and sys.getrefcount(array) > _UNSHARED_COUNT for array, _, ref in self.lent):
             raise Unrecordable("it writes into an array after np.asarray returned its memory")
-        if self.unviewed:
+        if self.lost_view:
             raise Unrecordable(
-                f"it writes into arrays, and {self.unviewed} returns a view that is not recorded as a view"
+                f"it writes into arrays, and {self.lost_view} returns a view that is not recorded as a view"
             )
         cell = self.cells.get(id(base))
         if cell is not None and cell[0]() is base:
             if not cell[1].array.flags.writeable:
-                self.raised = ValueError("assignment destination is read-only")
-                raise self.raised
+                self.data_dependent_error = ValueError("assignment destination is read-only")
+                raise self.data_dependent_error
             self._make_root(cell[1])
             self.written[cell[1].number] = (base, cell[1])
         old = getattr(tensor, "_raw", None)
@@ -188,10 +188,10 @@ class Recorder(KnownArrays):
         return data
 
     def check_view(self, function: AnyFunction, result: object) -> None:
-        """Set ``unviewed`` if the result of the function is a view in eager code but not in the trace."""
+        """Set ``lost_view`` if the result of the function is a view in eager code but not in the trace."""
         expected, self._view_function = self._view_function, None
         if expected is function and isinstance(result, Tensor) and result._view is None:
-            self.unviewed = self.unviewed or f"np.{function.__name__}"
+            self.lost_view = self.lost_view or f"np.{function.__name__}"
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -255,8 +255,9 @@ class Recorder(KnownArrays):
             raise
         except Exception as error:
             self.failed = type(error)
+            # an IndexError of one array depends on its shape only
             if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
-                self.raised = self.raised or error  # an IndexError of one array depends on its shape only
+                self.data_dependent_error = self.data_dependent_error or error
             raise
 
     def _check_fp_exceptions(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
@@ -286,7 +287,7 @@ class Recorder(KnownArrays):
             trace = trace.tb_next
         alike = isinstance(error, (TypeError, AttributeError)) if self.failed is None else type(error) is self.failed
         if not alike and not modules.isdisjoint(_ARRAY_MODULES):
-            self.raised = self.raised or error
+            self.data_dependent_error = self.data_dependent_error or error
 
     def refuse_for_now(self, reason: str) -> None:
         """Do not record the function this time; a later call may be recorded."""
@@ -296,8 +297,8 @@ class Recorder(KnownArrays):
 
     def check_refused(self) -> None:
         """Raise if an operation cannot be recorded, even if the function caught its exception."""
-        if self.raised is not None:
-            self.refuse_for_now(f"it handles an exception ({type(self.raised).__name__})")
+        if self.data_dependent_error is not None:
+            self.refuse_for_now(f"it handles an exception ({type(self.data_dependent_error).__name__})")
         if self.refusal is not None:
             raise self.refusal
 
@@ -654,19 +655,18 @@ class Recorder(KnownArrays):
     def _record_calls(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
         """Run a primitive's value function on traced values. Return the result and the index of its first call, or None."""
         begin, outer = len(self.calls), self._row
-        refusal, raised = self.refusal, self.raised
+        refusal, outer_error = self.refusal, self.data_dependent_error
         self._row = outer or prim.name
         self._primitive_depth += 1
         try:
             out = prim.value(*operands, **params)
         except ByValue:
             raise
-        except (
-            Exception
-        ) as error:  # an error in the operands is raised again when the primitive is recorded as one call
+        except Exception as error:
+            # if the operands are wrong, recording the primitive as one call raises again
             self.drop(begin)
-            first = self.raised or error
-            self.refusal, self.raised = refusal, raised
+            first = self.data_dependent_error or error
+            self.refusal, self.data_dependent_error = refusal, outer_error
             if isinstance(first, np.linalg.LinAlgError):
                 raise first from None
             del first  # the frames of its traceback, this one included, refer to the operands

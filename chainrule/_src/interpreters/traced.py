@@ -143,9 +143,8 @@ class Traced(ArrayLike):
         if self.scalar and _is_scalar(other):
             return self.recorder.call(scalar_pow, "", (self, other), {})
         is_number = type(other) in (int, float)
-        if self.dtype.kind in "fc" and (
-            is_number or np.ndim(other)
-        ):  # for a 0-d exponent, NumPy's ufunc depends on its value
+        # NumPy selects the ufunc by the value of a 0-d exponent
+        if self.dtype.kind in "fc" and (is_number or np.ndim(other)):
             ufunc = _POWERS.get(other, np.power) if is_number else np.power
             operands = (self, other)[: ufunc.nin]
             arrays = arrays_in(operands)
@@ -163,9 +162,9 @@ class Traced(ArrayLike):
     def as_array(self) -> Traced:
         return Traced(self.var, self.level, self.plain) if self.scalar else self
 
-    notes_holders = True
+    tracks_tensors = True
 
-    def held_by(self, tensor: Any) -> None:
+    def track_tensor(self, tensor: Any) -> None:
         if self.scalar:  # a tensor's data must be an array
             tensor._raw = self.as_array()
 
@@ -190,9 +189,7 @@ class Traced(ArrayLike):
     @property
     def is_view(self) -> bool:
         base = self.var.array.base
-        return (
-            isinstance(base, ndarray) and base.dtype == self.dtype
-        )  # a base of bytes is a buffer with a chosen layout
+        return isinstance(base, ndarray) and base.dtype == self.dtype  # bases of bytes are buffers with a chosen layout
 
     @property
     def itemsize(self) -> int:

@@ -25,7 +25,7 @@ class ErrorState:
 
     def __init__(self) -> None:
         self.looked_at = False
-        self._errors = warned.given()
+        self._errors = warned.users_error_state()
         self._known: object = None  # a value of NumPy's context variable that is known to mean the initial error state
         self._modes = warned.modes()
         self._filters = warnings.filters
@@ -38,7 +38,7 @@ class ErrorState:
         current = None if warned.VARIABLE is None else warned.VARIABLE.get()
         if current is not None and current is self._known:
             return False
-        if warned.given() is not self._errors:
+        if warned.users_error_state() is not self._errors:
             return True
         self._known = current
         return False
@@ -48,7 +48,7 @@ class ErrorState:
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return set(), set(self._modes)
         modes = warned.modes()
-        if warned.given() is self._errors:
+        if warned.users_error_state() is self._errors:
             return set(), set()
         ignored = {kind for kind, mode in modes.items() if mode == "ignore"}
         initial = self._modes

@@ -81,10 +81,8 @@ def write_grads(
     with _ACCUMULATE:
         for leaf, g in leaves:
             tensor = leaf.tensor() if leaf.hooks is None and leaf.seq >= 0 else leaf.variable
-            if (
-                tensor is None or tensor._edge is None
-            ):  # an argument of a transformation; or requires_grad was set to False
-                continue
+            if tensor is None or tensor._edge is None:
+                continue  # an argument of a transformation, or requires_grad was set to False
             if leaf.hooks is not None:
                 hooked.append((leaf.hooks, tensor, g))
             old = tensor._grad

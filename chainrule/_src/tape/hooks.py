@@ -23,7 +23,7 @@ ndarray = np.ndarray
 def tensor_hooks(
     edge: Edge, g: AnyArray, hooks: Hooks, retained: list[tuple[Tensor, AnyArray]], create_graph: bool
 ) -> AnyArray:
-    """Run the hooks of the tensors at an edge. Then, if a tensor retains its gradient, add it to ``retained``."""
+    """Run the hooks of the tensors at an edge. Then, if a tensor retains its gradient, append it to ``retained``."""
     if hooks.tensor:
         with grad_mode(create_graph):
             for hook in list(hooks.tensor.values()):

@@ -514,15 +514,15 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         """Implement ``tape.inplace.with_numbers``: one of the two is a value of this type and level, the other may be lower."""
         raise NotImplementedError
 
-    def requiring(self, tensor: object, value: bool) -> bool:
+    def set_requires_grad(self, tensor: object, value: bool) -> bool:
         """Set ``requires_grad`` of a tensor with this data, and return True; False if the tensor must set it itself."""
         return False
 
     shown: Any = None  # the array that is printed for the value
 
-    notes_holders = False  # whether ``held_by`` must be called
+    tracks_tensors = False  # whether ``track_tensor`` must be called
 
-    def held_by(self, tensor: object) -> None:
+    def track_tensor(self, tensor: object) -> None:
         """Handle that a tensor gets this value as its data."""
 
     def described(self, suffixes: list[str]) -> str:

@@ -232,7 +232,7 @@ class Tensor(Methods):
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
-        if type(self._raw) is not ndarray and self._raw.requiring(self, bool(value)):
+        if type(self._raw) is not ndarray and self._raw.set_requires_grad(self, bool(value)):
             return
         if value:
             if self._edge is None:
@@ -714,8 +714,8 @@ def wrap(data: object, edge: Edge | None = None) -> Tensor:
         tensor._raw = data
     elif isinstance(data, ArrayLike):
         tensor._raw = data
-        if data.notes_holders:
-            data.held_by(tensor)
+        if data.tracks_tensors:
+            data.track_tensor(tensor)
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.note_holder(tensor, data)
     elif isinstance(data, np.generic):
@@ -734,8 +734,8 @@ def hold(tensor: Tensor, data: object) -> None:
         data = LOCAL.recorder.held(tensor, data)
         LOCAL.recorder.note_holder(tensor, data)
     tensor._raw = data
-    if isinstance(data, ArrayLike) and data.notes_holders:
-        data.held_by(tensor)
+    if isinstance(data, ArrayLike) and data.tracks_tensors:
+        data.track_tensor(tensor)
 
 
 def set_grad(tensor: Tensor, grad: Tensor | None) -> None:

@@ -30,7 +30,7 @@ _umath: Any = importlib.import_module("numpy._core.umath") if hasattr(np, "_core
 VARIABLE: Any = getattr(_umath, "_extobj_contextvar", None)
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 #: id of the user's error state -> that error state, and the one to set while this package computes
-_package_states: dict[int, tuple[object, object]] = {}
+_twins: dict[int, tuple[object, object]] = {}
 _registries: dict[str, Registry] = {}  # file -> warning registry, for files whose module is not loaded
 
 
@@ -60,12 +60,12 @@ class Writer:
 
 def twin_of(error_state: object) -> object:
     """Return the error state to set while this package computes, given the user's; None if the user's needs no change."""
-    entry = _package_states.get(id(error_state))
+    entry = _twins.get(id(error_state))
     if entry is None or entry[0] is not error_state:
         entry = (error_state, _state_with_writer(error_state))
-        if len(_package_states) >= 16:
-            _package_states.clear()
-        _package_states[id(error_state)] = entry
+        if len(_twins) >= 16:
+            _twins.clear()
+        _twins[id(error_state)] = entry
     return entry[1]
 
 
@@ -84,7 +84,7 @@ def treatment(**settings: object) -> object:
     return None if VARIABLE is None else _umath._make_extobj(**settings)
 
 
-def given() -> object:
+def users_error_state() -> object:
     """Return an object that identifies the user's error state: a different one in each block of ``np.errstate``."""
     if VARIABLE is None:
         return tuple(np.geterr().items())
@@ -106,15 +106,15 @@ def is_ours(prim: Primitive) -> bool:
 
 def at_users_line(function: AnyFunction, *args: object) -> Any:
     """Call a function. NumPy's warnings in it name the user's line."""
-    users_state = None if VARIABLE is None else VARIABLE.get()
-    package_state = None if VARIABLE is None else twin_of(users_state)
+    outer_state = None if VARIABLE is None else VARIABLE.get()
+    package_state = None if VARIABLE is None else twin_of(outer_state)
     if package_state is None:
         return function(*args)
     try:
         VARIABLE.set(package_state)
         return function(*args)
     finally:
-        VARIABLE.set(users_state)
+        VARIABLE.set(outer_state)
 
 
 def located(function: AnyFunction) -> AnyFunction:
