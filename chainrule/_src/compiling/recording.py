@@ -243,8 +243,8 @@ class Recording:
 
     def outputs(self) -> list[Var]:
         """Return the arrays that a replay computes: results, effects, then residuals of the backward pass."""
-        made = [x.var for x in (*self.results, *self.effects) if x.var is not None]
-        return made if self.backward is None else [*made, *self.backward.residuals]
+        outputs = [x.var for x in (*self.results, *self.effects) if x.var is not None]
+        return outputs if self.backward is None else [*outputs, *self.backward.residuals]
 
     def describe(self) -> str:
         """Return a short text that lists the input arrays."""
@@ -463,9 +463,9 @@ class _Arguments:
 
     def check_histories(self) -> None:
         """Raise if the function changed the history of an argument, or set the ``.grad`` of one without a history."""
-        known = {id(tensor) for _, tensor, _ in self.stand_ins}
+        with_history = {id(tensor) for _, tensor, _ in self.stand_ins}
         for tensor, edge in self._edges_before:
-            if tensor._edge is not edge or (tensor._grad is not None and id(tensor) not in known):
+            if tensor._edge is not edge or (tensor._grad is not None and id(tensor) not in with_history):
                 raise Unrecordable("it changes the history, requires_grad or .grad of an argument: return a new tensor")
 
     def restore(self) -> None:
@@ -522,11 +522,11 @@ def _var(recorder: Recorder, tensor: Tensor) -> Var:
 
 def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[LeafRef, Var | None]]:
     """Return the leaves whose ``.grad`` the function changed, with the Var of the new one or None."""
-    known = [
+    before_and_after = [
         (leaf, t, grad) for (leaf, _, grad), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)
     ]
-    known += [(LeafRef(t, -1), t, e.grad) for e in recorder.lifted.values() if (t := e.ref()) is not None]
-    changed = [(leaf, tensor._grad) for leaf, tensor, before in known if tensor._grad is not before]
+    before_and_after += [(LeafRef(t, -1), t, e.grad) for e in recorder.lifted.values() if (t := e.ref()) is not None]
+    changed = [(leaf, tensor._grad) for leaf, tensor, before in before_and_after if tensor._grad is not before]
     for _, start, fresh in recorder.starts:
         if fresh and start.added:
             raise Unrecordable("gradients flow through it to tensors that were computed before the call")
@@ -536,11 +536,13 @@ def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leaf
 def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[LeafRef]) -> list[State]:
     """Return the guards on arguments and captured tensors that have a history."""
     given = zip(arguments.histories, arguments.stand_ins, arguments.hooks, strict=True)
-    known = [(leaf, tensor, edge, grad, hooks) for (leaf, edge, grad), (_, tensor, _), hooks in given]
-    known += [(LeafRef(t, -1), t, e.edge is not None, e.grad, e.hooks) for e in lifted if (t := e.ref()) is not None]
+    candidates = [(leaf, tensor, edge, grad, hooks) for (leaf, edge, grad), (_, tensor, _), hooks in given]
+    candidates += [
+        (LeafRef(t, -1), t, e.edge is not None, e.grad, e.hooks) for e in lifted if (t := e.ref()) is not None
+    ]
     recorder.check_hooks()
     states = []
-    for leaf, tensor, edge, grad, hooks in known:
+    for leaf, tensor, edge, grad, hooks in candidates:
         matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
         states.append(State(leaf, edge, grad is not None if matters else None, hooks))
     return states
@@ -599,9 +601,9 @@ def _find_residuals(found: Recording, backward: Backward, calls: list[TracedCall
     """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
     backward.calls, backward.prints = calls, Prints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
-    known = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
+    available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
     used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
-    backward.residuals = [var for var in dict.fromkeys(used) if var not in known]
+    backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
 
 
 def _find_sources(
@@ -659,8 +661,8 @@ def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
 def _arrays_of(recorder: Recorder) -> list[NumpyArray]:
     """Return the arrays that a recorder refers to, one entry for each reference."""
     results = [var for call in recorder.calls for var in call.results]
-    lent = [array for array, _, _ in recorder.lent]
-    return [*[var.array for var in dict.fromkeys([*recorder.roots(), *results])], *lent]
+    lent_arrays = [array for array, _, _ in recorder.lent]
+    return [*[var.array for var in dict.fromkeys([*recorder.roots(), *results])], *lent_arrays]
 
 
 def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:

@@ -303,8 +303,8 @@ def _enter_context(reads: Calls, stack: Stack, i: Instruction) -> None:
     # a generator-based context manager
     of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
     in_python = is_python(x, "__enter__") and is_python(x, "__exit__")
-    known = is_lock(x) or in_python or type(x).__module__.startswith(("numpy", "chainrule"))
-    if of_library or not known:
+    is_known_manager = is_lock(x) or in_python or type(x).__module__.startswith(("numpy", "chainrule"))
+    if of_library or not is_known_manager:
         reads.refuse(f"it enters a {type(x).__name__}, and compile does not know what that changes")
 
 
