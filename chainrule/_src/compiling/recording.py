@@ -294,7 +294,7 @@ def record(
     inside = LOCAL.recorder is not None  # within another trace, which already watches the instructions
     recorder = Recorder() if recorder is None else recorder
     unwatched = frames.why_not()
-    reads = TypeWatch(recorder) if pure else StateWatch(recorder)
+    watch = TypeWatch(recorder) if pure else StateWatch(recorder)
     if not pure and unwatched:
         raise Unrecordable(
             f"compile cannot watch which Python state it reads: {unwatched}. `compile(f, pure=True)` promises that it reads "
@@ -304,18 +304,18 @@ def record(
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
-            found = _run(recorder, function, leaves, spec, arrays, name, reads, not (unwatched or inside))
+            found = _run(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
         except Refused:
-            reads.check()
+            watch.check()
             raise
-        reads.check()
+        watch.check()
         if LOCAL.mode is not mode or np.geterr() != errors_of_floats:
             raise Unrecordable(
                 "it changes a global mode (set_grad_enabled, np.seterr) and does not restore it: use `with`"
             )
-        found.references = References(reads.guards(found.constants))
+        found.references = References(watch.guards(found.constants))
         _check_overlaps(found, recorder, found.references.arrays)
-        if unseen.drawn(reads.unwatched, pure):
+        if unseen.drawn(watch.unwatched, pure):
             refusal = Unrecordable(
                 "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
@@ -325,11 +325,11 @@ def record(
     except BaseException:
         rewind(recorder.sources)
         recorder.drop_hooks()
-        if unseen.drawn(reads.unwatched, pure):
+        if unseen.drawn(watch.unwatched, pure):
             unseen.rewind()
         switch(mode)
         np.seterr(**errors_of_floats)
-        reads.undo()
+        watch.undo()
         raise
     recorder.end()
     return found
@@ -342,7 +342,7 @@ def _run(
     spec: TreeSpec,
     arrays: list[Any],
     name: str,
-    reads: StateWatch,
+    watch: StateWatch,
     watched: bool,
 ) -> Recording:
     found = Recording()
@@ -353,7 +353,7 @@ def _run(
             arguments = _Arguments(recorder, leaves, arrays)
             try:
                 args, kwargs = tree_unflatten(arguments.traced_leaves, spec)
-                result = reads.call(function, args, kwargs) if watched else function(*args, **kwargs)
+                result = watch.call(function, args, kwargs) if watched else function(*args, **kwargs)
                 _check_not_later(result)
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
@@ -362,7 +362,7 @@ def _run(
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
                 if not all(final.shape == var.shape and same_strides(final.array, var.array) for var, final in finals):
-                    raise Unrecordable("it changes the shape, or the order of the axes, of a tensor from outside")
+                    raise Unrecordable("it changes the shape, or the order of the axes, of a captured tensor")
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
                 grads = _changed_grads(recorder, arguments)
                 forward = len(recorder.calls)
@@ -372,7 +372,7 @@ def _run(
                 _restore_grads(recorder)
         lifted = list(recorder.lifted.values())
         if any(entry.moved for entry in lifted):
-            raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
+            raise Unrecordable("it changes the history, or requires_grad, of a captured tensor")
         recorder.check_arrays()
     found.ignored, found.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
     found.calls, found.guards, found.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
@@ -380,7 +380,7 @@ def _run(
     found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    _find_sources(found, recorder, arguments, lifted, reads)
+    _find_sources(found, recorder, arguments, lifted, watch)
     if found.backward is not None:
         _find_residuals(found, found.backward, recorder.calls[forward:])
     reassigned = {id(effect.tensor) for effect in assigned}
@@ -566,7 +566,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     if not live:
         return None
     if any(start.hooks is not None for _, start, _ in recorder.starts):
-        raise Unrecordable("it returns tensors that gradients can flow to, from leaves with hooks")
+        raise Unrecordable("it returns tensors whose gradients flow to leaves with hooks")
     read = len(recorder.guards)
     indices = {id(t): leaf for (leaf, _, _), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)}
     seeds = [Traced(recorder.new(np.ones(tensors[i]._raw.shape, tensors[i]._raw.dtype)), recorder.level) for i in live]
@@ -574,7 +574,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     starts = [start for _, start, _ in recorder.starts]
     grads = sweep(edges, seeds, starts, retain_graph=False, create_graph=False, accumulate=False, retain_grads=False)
     if len(recorder.guards) > read:
-        raise Unrecordable("its backward computation reads values")
+        raise Unrecordable("Python reads values in its backward pass")
     leaves = [indices.get(id(tensor)) or LeafRef(tensor, -1) for tensor, _, _ in recorder.starts]
     arrived = [None if g is None else recorder.traced(g).var for g in grads]
     return Backward(live, [seed.var for seed in seeds], leaves, arrived)
@@ -611,7 +611,7 @@ def _find_sources(
     recorder: Recorder,
     arguments: _Arguments,
     lifted: list[Lifted],
-    reads: Log,
+    watch: Log,
 ) -> None:
     """Set the source of each input array: an argument, a tensor, a ``.grad`` or a captured array.
 
@@ -632,10 +632,10 @@ def _find_sources(
             holders[entry.var] = TensorData(tensor) if leaf is None else GradOf(leaf)
     recorder.forget()
     returned = [result.content for result in found.results if isinstance(result.content, ndarray)]
-    references = [*_arrays_of(recorder), *reads.arrays(), *returned]
+    references = [*_arrays_of(recorder), *watch.arrays(), *returned]
     returned.clear()
     own = _own_arrays(references)
-    reads.forget_views(own)
+    watch.forget_views(own)
     found.results = [
         result._replace(kind="copy" if _is_memory_own(result.content, own) else "view")
         if id(result.content) in own
@@ -722,4 +722,4 @@ def _check_overlaps(found: Recording, recorder: Recorder, outside: list[NumpyArr
             if other is not target and any(np.may_share_memory(target.array, x) for x in recorder.memory_of(other)):
                 raise Unrecordable("it writes memory that two of its arrays share")
         if any(np.may_share_memory(target.array, x) for x in outside):
-            raise Unrecordable("it writes memory of a plain array of the program")
+            raise Unrecordable("it writes memory of a captured plain array")
