@@ -109,7 +109,7 @@ class Body:
         if recording.guards:
             raise Unrecordable("Python reads values in its body")
         if recording.writes or recording.effects or recording.drawn or recording.handled:
-            raise Unrecordable("its body has side effects")
+            raise Unrecordable("its body writes arrays, draws random numbers or handles floating-point exceptions")
         self.carried, self._mapped, self._first = carried, mapped, carried + mapped
         self.results, self.spec, self.count = recording.results, recording.spec, len(recording.results)
         self.lean = lean

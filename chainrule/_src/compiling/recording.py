@@ -304,7 +304,7 @@ def record(
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
-            found = _run(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
+            trace = _run(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
         except Refused:
             watch.check()
             raise
@@ -313,8 +313,8 @@ def record(
             raise Unrecordable(
                 "it changes a global mode (set_grad_enabled, np.seterr) and does not restore it: use `with`"
             )
-        found.references = References(watch.guards(found.constants))
-        _check_overlaps(found, recorder, found.references.arrays)
+        trace.references = References(watch.guards(trace.constants))
+        _check_overlaps(trace, recorder, trace.references.arrays)
         if unseen.drawn(watch.unwatched, pure):
             refusal = Unrecordable(
                 "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or "
@@ -332,7 +332,7 @@ def record(
         watch.undo()
         raise
     recorder.end()
-    return found
+    return trace
 
 
 def _run(
@@ -345,7 +345,7 @@ def _run(
     watch: StateWatch,
     watched: bool,
 ) -> Recording:
-    found = Recording()
+    trace = Recording()
     with LOCK, open_level("compile", Traced) as level:
         recorder.level = level
         level.recorder = recorder
@@ -358,15 +358,15 @@ def _run(
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
                 arguments.check_histories()
-                outputs, found.spec = tree_flatten(result)
-                found.results = [_result(recorder, x, name) for x in outputs]
+                outputs, trace.spec = tree_flatten(result)
+                trace.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
                 if not all(final.shape == var.shape and same_strides(final.array, var.array) for var, final in finals):
                     raise Unrecordable("it changes the shape, or the order of the axes, of a captured tensor")
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
                 grads = _changed_grads(recorder, arguments)
                 forward = len(recorder.calls)
-                found.backward = _backward(recorder, arguments, outputs)
+                trace.backward = _backward(recorder, arguments, outputs)
             finally:
                 arguments.restore()
                 _restore_grads(recorder)
@@ -374,21 +374,21 @@ def _run(
         if any(entry.moved for entry in lifted):
             raise Unrecordable("it changes the history, or requires_grad, of a captured tensor")
         recorder.check_arrays()
-    found.ignored, found.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
-    found.calls, found.guards, found.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
-    found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
-    found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
+    trace.ignored, trace.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
+    trace.calls, trace.guards, trace.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
+    trace.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
+    trace.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    _find_sources(found, recorder, arguments, lifted, watch)
-    if found.backward is not None:
-        _find_residuals(found, found.backward, recorder.calls[forward:])
+    _find_sources(trace, recorder, arguments, lifted, watch)
+    if trace.backward is not None:
+        _find_residuals(trace, trace.backward, recorder.calls[forward:])
     reassigned = {id(effect.tensor) for effect in assigned}
     own = {entry.var for entry in lifted if entry.var is not None and id(entry.ref()) in reassigned}
-    found.writes = [
-        (var, final) for var, final in finals if final is not var and var in found.sources and var not in own
+    trace.writes = [
+        (var, final) for var, final in finals if final is not var and var in trace.sources and var not in own
     ]
-    return found
+    return trace
 
 
 def _check_not_later(result: object) -> None:
@@ -597,17 +597,17 @@ def _takes_repeated(call: TracedCall) -> bool:
     return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
 
 
-def _find_residuals(found: Recording, backward: Backward, calls: list[TracedCall]) -> None:
+def _find_residuals(trace: Recording, backward: Backward, calls: list[TracedCall]) -> None:
     """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
     backward.calls, backward.prints = calls, Prints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
-    available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
+    available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(trace.constants)
     used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
     backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
 
 
 def _find_sources(
-    found: Recording,
+    trace: Recording,
     recorder: Recorder,
     arguments: _Arguments,
     lifted: list[Lifted],
@@ -623,7 +623,7 @@ def _find_sources(
         if tensor is not None and entry.grad is not None:
             by_grad[id(entry.grad)] = LeafRef(tensor, -1)
     for index, var in arguments.vars:
-        found.sources[var] = Argument(index)
+        trace.sources[var] = Argument(index)
     holders: dict[Var, Any] = dict(recorder.elements)
     for entry in lifted:
         tensor = entry.ref()
@@ -631,25 +631,25 @@ def _find_sources(
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = TensorData(tensor) if leaf is None else GradOf(leaf)
     recorder.forget()
-    returned = [result.content for result in found.results if isinstance(result.content, ndarray)]
+    returned = [result.content for result in trace.results if isinstance(result.content, ndarray)]
     references = [*_arrays_of(recorder), *watch.arrays(), *returned]
     returned.clear()
     own = _own_arrays(references)
     watch.forget_views(own)
-    found.results = [
+    trace.results = [
         result._replace(kind="copy" if _is_memory_own(result.content, own) else "view")
         if id(result.content) in own
         else result
-        for result in found.results
+        for result in trace.results
     ]
     for var in recorder.roots():
         source = holders.get(var)
         if source is not None:
-            found.sources[var] = source
+            trace.sources[var] = source
         elif _is_memory_own(var.array, own):
-            found.constants.append(var)
+            trace.constants.append(var)
         else:
-            found.sources[var] = Captured(var.array)
+            trace.sources[var] = Captured(var.array)
 
 
 def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
@@ -709,16 +709,16 @@ def _references_of_own_arrays() -> int:
 _REFERENCES = _references_of_own_arrays()
 
 
-def _check_overlaps(found: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:
+def _check_overlaps(trace: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:
     """Raise if memory that the function writes belongs to another array as well.
 
     Args:
         outside: captured plain arrays, which may have been read without being traced.
     """
-    for target, _ in found.writes:
+    for target, _ in trace.writes:
         if overlaps_itself(target.array):
             raise Unrecordable("it writes an array whose elements share memory")
-        for other in found.sources:
+        for other in trace.sources:
             if other is not target and any(np.may_share_memory(target.array, x) for x in recorder.memory_of(other)):
                 raise Unrecordable("it writes memory that two of its arrays share")
         if any(np.may_share_memory(target.array, x) for x in outside):
