@@ -30,16 +30,16 @@ class CallLoops:
     """The operands of a call, and its template under construction.
 
     Args:
-        given, made: the BufferViews of operands and results.
+        operands, results: the BufferViews of operands and results.
 
     Attributes:
         template: the template; reads, writes: the operands and results as operands of loops.
     """
 
-    def __init__(self, given: list[BufferView], made: list[BufferView]) -> None:
+    def __init__(self, operands: list[BufferView], results: list[BufferView]) -> None:
         self.template = Template()
-        self.reads = [Operand((READ, i), v.shape, v.strides, v.dtype) for i, v in enumerate(given)]
-        self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(made)]
+        self.reads = [Operand((READ, i), v.shape, v.strides, v.dtype) for i, v in enumerate(operands)]
+        self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(results)]
 
     def arguments(self, args: tuple[object, ...]) -> list[Any]:
         """Return arguments with Operands in place of Vars."""

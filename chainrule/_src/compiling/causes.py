@@ -70,10 +70,10 @@ def _argument(function: AnyFunction, spec: Any, leaf: int) -> str:
         names = [p.name for p in inspect.signature(function).parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
     except (TypeError, ValueError):
         names = []
-    for children, known in ((positional, names), (keywords, list(keywords.context or ()))):
+    for children, names_of_kind in ((positional, names), (keywords, list(keywords.context or ()))):
         for i, child in enumerate(children.children):
             if leaf < child.num_leaves:
-                return f"the argument {known[i]}" if i < len(known) else f"argument {i + 1}"
+                return f"the argument {names_of_kind[i]}" if i < len(names_of_kind) else f"argument {i + 1}"
             leaf -= child.num_leaves
     return "an argument"
 

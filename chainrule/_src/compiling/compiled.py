@@ -335,7 +335,7 @@ class Compiled:
         """Trace a call, into a new tree or as a branch of one, and return its result."""
         signature = call.signature
         try:
-            recording, _, new, made = self._new_trace(tree, call, kind)
+            recording, _, new, outputs = self._new_trace(tree, call, kind)
         except BadResult:
             raise
         except Unrecordable as reason:
@@ -355,7 +355,7 @@ class Compiled:
         _about_to_write([memory for memory, _ in new])
         for memory, values in new:
             memory[...] = values
-        return _finish(recording, made, call.leaves, call.eager_call)
+        return _finish(recording, outputs, call.leaves, call.eager_call)
 
     def _warn_of_python(self, path: list[Segment]) -> None:
         """Warn once if a line in a loop has a step that Python runs."""
@@ -393,12 +393,12 @@ class Compiled:
             ):  # garbage collections take half of the time of a trace
                 recording, path = self._add_to_tree(tree, call, kind)
                 new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
-                made = [var.array.copy("K") for var in recording.outputs()]
+                outputs = [var.array.copy("K") for var in recording.outputs()]
                 recording.forget()
             self._warn_of_python(path)
             self._evict(recording)
             kept = kind
-            return recording, path, new, made
+            return recording, path, new, outputs
         finally:
             self.budget.traced(self.budget.clock() - begin, kept)
 
@@ -481,7 +481,7 @@ class Compiled:
                     rewind(before)
                     return self._run_eagerly(call)
                 _about_to_write([values[number] for number in tree.writes])
-            made = last.plan.run([values[n] for n in last.inputs], report)
+            outputs = last.plan.run([values[n] for n in last.inputs], report)
         except Missing as missing:
             rewind(before)
             tree.hits = 0
@@ -490,7 +490,7 @@ class Compiled:
         except Exception:  # of a Python step, or a floating-point exception: the eager call raises it with its location
             rewind(before)
             return self._run_eagerly(call)
-        result = _finish(recording, made, call.leaves, call.eager_call)
+        result = _finish(recording, outputs, call.leaves, call.eager_call)
         budget.replayed(recording.speed, budget.clock() - call.begin, recording.count)
         if not recording.proven and recording.speed.is_faster(recording.count):
             recording.proven = True
@@ -778,14 +778,14 @@ def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[nda
     )
 
 
-def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], eager_call: Callable[[], Any]) -> Any:
+def _finish(recording: Recording, outputs: list[NumpyArray], leaves: list[Any], eager_call: Callable[[], Any]) -> Any:
     """Apply the effects of a replayed call and return the result of the function.
 
     Args:
-        made: the arrays of ``recording.outputs()``, which nothing else refers to.
+        outputs: the arrays of ``recording.outputs()``, which nothing else refers to.
         leaves: the leaves of the arguments.
     """
-    rest = iter(made)
+    rest = iter(outputs)
     results = [
         _as_returned(result.content if result.var is None else next(rest), result.kind) for result in recording.results
     ]

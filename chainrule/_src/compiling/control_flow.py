@@ -375,9 +375,9 @@ class _Loop:
             leaves = [(x.shape, x.dtype, x.strides, is_tensor) for x, is_tensor in (*carry, *xs)]
             setting = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
             form = form_of(self.function)
-            known = None if form is None else find(form, setting)
-            if known is not None:
-                return known
+            cached = None if form is None else find(form, setting)
+            if cached is not None:
+                return cached
         try:
             body, recording = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
         except Refused:
@@ -398,12 +398,12 @@ class _Loop:
             count = len(self.carry)
             return [_tensor(x) for x in tree_flatten(self._run_eagerly(leaves[:count], leaves[count:]))[0]]
 
-        made = run_body(body, operands, self.length, self.reverse, run_eagerly)
+        results = run_body(body, operands, self.length, self.reverse, run_eagerly)
         as_tensors = [isinstance(x, Tensor) for x in self.carry]
         as_tensors += [
             r.kind == "tensor" if r.var is not None else self.tensors for r in body.results[len(as_tensors) :]
         ]
-        return [t if as_tensor else _plain(t) for t, as_tensor in zip(made, as_tensors, strict=True)]
+        return [t if as_tensor else _plain(t) for t, as_tensor in zip(results, as_tensors, strict=True)]
 
     # -- while -------------------------------------------------------------------------------------------------------
 
@@ -414,20 +414,20 @@ class _Loop:
         value = self._tree([x.copy() if type(x) is ndarray else x for x in self.carry])
         linked: Leaves = []
         while True:
-            wanted, some = _condition_of(condition(value))
-            if not some:
+            batched, any_true = _condition_of(condition(value))
+            if not any_true:
                 break
             leaves = tree_flatten(self.iteration(value, None)[0])[0]
-            if wanted is not None:  # examples of vmap
+            if batched is not None:  # examples of vmap
                 before = tree_flatten(value)[0]
-                leaves = [_select(wanted, new, old) for new, old in zip(leaves, before, strict=True)]
+                leaves = [_select(batched, new, old) for new, old in zip(leaves, before, strict=True)]
             linked = [x for x in leaves if _has_history(x)] or linked
             last, leaves = leaves, [_cut(x) for x in leaves]
             value = self._tree(leaves)
         if not linked:
             return value
-        made = Irreversible.apply(len(last), *[_tensor(x) for x in (*last, *linked)])
-        return self._tree([_in_form_of(t, x) for t, x in zip(made, last, strict=True)])
+        results = Irreversible.apply(len(last), *[_tensor(x) for x in (*last, *linked)])
+        return self._tree([_in_form_of(t, x) for t, x in zip(results, last, strict=True)])
 
 
 class Irreversible(Function):
@@ -566,6 +566,6 @@ def _condition_of(answer: AnyArray | bool) -> tuple[Any, bool]:
     return answer, bool(inside.any())
 
 
-def _select(wanted: Array, new: Array, old: AnyArray) -> AnyArray:
+def _select(condition: Array, new: Array, old: AnyArray) -> AnyArray:
     """Return the new values where the condition is true, and the old ones elsewhere."""
-    return np.where(wanted, new, old)
+    return np.where(condition, new, old)

@@ -82,9 +82,9 @@ def plan_of(recording: Recording) -> ExecutionPlan:
     """Return the plan of the backward pass. Its inputs are the cotangents, then the residuals."""
     backward = recording.backward
     assert backward is not None
-    made = [var for var in backward.grads if var is not None]
+    grads = [var for var in backward.grads if var is not None]
     return ExecutionPlan(
-        Program([*backward.cotangents, *backward.residuals], recording.constants, backward.calls, made, [])
+        Program([*backward.cotangents, *backward.residuals], recording.constants, backward.calls, grads, [])
     )
 
 

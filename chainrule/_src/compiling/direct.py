@@ -79,14 +79,14 @@ class Direct:
     def call(self, args: tuple[object, ...]) -> Any:
         """Return the result of the function, or None if the arguments or their layouts do not fit or a guard fails."""
         arrays = self._arrays(args)
-        made = None if arrays is None else self._code(arrays, self._reporting)
-        if made is None:
+        outputs = None if arrays is None else self._code(arrays, self._reporting)
+        if outputs is None:
             return None
         for i in self._scalars:
-            made[i] = made[i][()]
+            outputs[i] = outputs[i][()]
         if self._single:
-            return made[0]
-        return tuple(made) if self._tuple else tree_unflatten(made, self.spec)
+            return outputs[0]
+        return tuple(outputs) if self._tuple else tree_unflatten(outputs, self.spec)
 
     def into(self, args: tuple[object, ...], out: list[NumpyArray]) -> bool:
         """Write the results into arrays; return False if arguments or arrays do not fit."""

@@ -79,8 +79,8 @@ class Memories:
 
     def __init__(self, steps: list[PlanStep]) -> None:
         self._buffers: dict[int, Buffer] = {}
-        read = Counter([place for step in steps if step.template for place in _matrices(step)])
-        self._shared_matrices = {place for place, count in read.items() if count > 1}
+        read = Counter([matrix for step in steps if step.template for matrix in _matrices(step)])
+        self._shared_matrices = {matrix for matrix, count in read.items() if count > 1}
 
     def chosen(self, loop: Loop, reads: list[BufferView], works: list[Work]) -> Loop:
         """Return the loop of a step to run: the variant with shared factors, or the loop itself.

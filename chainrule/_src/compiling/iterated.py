@@ -49,7 +49,7 @@ class _LoweredIteration(Lowering):
     """The lowering of one iteration, in which every output has a buffer of its own, in C order."""
 
     def _take_outputs(self, values: list[BufferView]) -> list[BufferView]:
-        made: list[BufferView] = []
+        outputs: list[BufferView] = []
         for value in values:
             own, buffer = value, value.buffer
             whole = not value.offset and buffer.nbytes == span(value.shape, value.strides, value.dtype.itemsize)[1]
@@ -57,8 +57,8 @@ class _LoweredIteration(Lowering):
                 own = self._new(OUTPUT, value.shape, c_strides(value), value.dtype)
                 self._copy(value, own)
             self._make_output(own)
-            made.append(own)
-        return made
+            outputs.append(own)
+        return outputs
 
 
 class Iteration:
@@ -227,8 +227,8 @@ class _Expansion:
         location = moved(root_of(location), moves, (step, 0, 0) if step else None, self._depth)
         return BufferView(0, location, start, value.shape, stack.strides[1:], value.dtype)
 
-    def _relocated(self, work: Work, made: set[Buffer]) -> Work:
-        """Return a kernel call of the iteration with the locations of this loop; new buffers are added to ``made``."""
+    def _relocated(self, work: Work, new_buffers: set[Buffer]) -> Work:
+        """Return a kernel call of the iteration with the locations of this loop; new buffers are added to ``new_buffers``."""
         args = []
         for location, offset, number in work.args:
             if location is None or location.kind == CONSTANT:
@@ -236,9 +236,9 @@ class _Expansion:
                 continue
             if location not in self._locations:
                 self._locations[location] = Buffer(ARENA, location.nbytes), 0
-                made.add(self._locations[location][0])
-            known, start = self._locations[location]
-            args.append((known, start + offset, None))
+                new_buffers.add(self._locations[location][0])
+            new_location, start = self._locations[location]
+            args.append((new_location, start + offset, None))
         return Work(work.loop, args)
 
 
@@ -350,11 +350,11 @@ class LoopOfProgram:
             run = self._runners[key] = self._compiled_runner(arrays, order)
         return run(arrays, report)
 
-    def _made(self, order: Order) -> list[Any]:
+    def _empty_results(self, order: Order) -> list[Any]:
         """Return new arrays for the results."""
-        made = [np.empty(self._outputs[k].shape, self._outputs[k].dtype) for k in order.finals]
+        finals = [np.empty(self._outputs[k].shape, self._outputs[k].dtype) for k in order.finals]
         stacked = [*[self._outputs[k] for k in order.stacks], *[self._inputs[k] for k in order.saved]]
-        return made + [np.empty((order.length, *x.shape), x.dtype) for x in stacked]
+        return finals + [np.empty((order.length, *x.shape), x.dtype) for x in stacked]
 
     def _run_plan(self, arrays: list[Any], order: Order, report: Any) -> list[Any]:
         """Run the loop with the plan of an iteration."""
@@ -362,18 +362,18 @@ class LoopOfProgram:
         given = [np.zeros(x.shape, x.dtype) if k is None else arrays[k] for k, x in zip(order.given, like, strict=True)]
         slices = [k is not None and carried <= at < mapped for at, k in enumerate(order.given)]
         given = [x if moves else laid_by(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
-        results = self._made(order)
+        results = self._empty_results(order)
         stacks = results[len(order.finals) :]
         for i in range(order.length - 1, -1, -1) if order.reverse else range(order.length):
             now = [
                 laid_by(x[i, ...], y.strides) if moves else x for x, y, moves in zip(given, like, slices, strict=True)
             ]
-            made = self._plan.run(now, report)
+            outputs = self._plan.run(now, report)
             for stack, array in zip(
-                stacks, [*[made[k] for k in order.stacks], *[given[k] for k in order.saved]], strict=True
+                stacks, [*[outputs[k] for k in order.stacks], *[given[k] for k in order.saved]], strict=True
             ):
                 stack[i] = array
-            given[:carried] = [laid_by(x, y.strides) for x, y in zip(made[:carried], like, strict=False)]
+            given[:carried] = [laid_by(x, y.strides) for x, y in zip(outputs[:carried], like, strict=False)]
         for result, k in zip(results, order.finals, strict=False):
             result[...] = given[k]
         return results
@@ -381,9 +381,9 @@ class LoopOfProgram:
     def _compiled_runner(self, arrays: Sequence[NumpyArray], order: Order) -> Any:
         """Compile the loop to native code for arrays of these layouts."""
         inputs = [Var(-1, x) for x in arrays]
-        made = [Var(-1, x) for x in self._made(order)]
-        call = new_call(scan_in_c, "", tuple(inputs), tuple(made))
-        program = Program(inputs, [], [call], made, [])
+        results = [Var(-1, x) for x in self._empty_results(order)]
+        call = new_call(scan_in_c, "", tuple(inputs), tuple(results))
+        program = Program(inputs, [], [call], results, [])
         lowering = Lowering(program, Simplified(program), _SingleLoopLowerer(self, order))
         if lowering.steps[0].template is None:
             raise Unlowered

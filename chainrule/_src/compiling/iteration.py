@@ -94,7 +94,7 @@ def sorted_axes(strides: list[list[int]], ndim: int) -> list[int]:
     """
     order = list(range(ndim - 1, -1, -1))
     for i in range(1, ndim):
-        axis, place = order[i], i
+        axis, position = order[i], i
         for j in range(i - 1, -1, -1):
             decided, swap = False, False
             for operand_strides in strides:
@@ -108,8 +108,8 @@ def sorted_axes(strides: list[list[int]], ndim: int) -> list[int]:
             if decided:
                 if not swap:
                     break
-                place = j
-        order.insert(place, order.pop(i))
+                position = j
+        order.insert(position, order.pop(i))
     return order
 
 

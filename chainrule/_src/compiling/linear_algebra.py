@@ -39,12 +39,12 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDT
 def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand], checked: bool) -> None:
     """Add a call of a gufunc in the dtype that NumPy computes in."""
     ufunc, dtypes, found = _gufunc(name, reads)
-    given = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
-    made = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
-    along_cores(loops, name, core_names(ufunc), found, given, made, checked)
-    if name in ("solve", "solve1", "inv", "det", "slogdet") and len(loops.template.loops) and given[0] is reads[0]:
-        add_shared(loops, name, given, made)
-    for x, out in zip(made, writes, strict=True):
+    inputs = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
+    outputs = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
+    along_cores(loops, name, core_names(ufunc), found, inputs, outputs, checked)
+    if name in ("solve", "solve1", "inv", "det", "slogdet") and len(loops.template.loops) and inputs[0] is reads[0]:
+        add_shared(loops, name, inputs, outputs)
+    for x, out in zip(outputs, writes, strict=True):
         if x is not out:
             loops.copy(x, out)
 
@@ -129,10 +129,10 @@ def qr(loops: CallLoops, call: TracedCall) -> None:
         ufunc, dtypes, found = _gufunc(
             "qr_complete" if mode == "complete" and m > n else "qr_reduced", [vectors, scales]
         )
-        made = _like(loops, loops.writes[0], dtypes[2])
-        along_cores(loops, "qr", core_names(ufunc), found, [vectors, scales], [made], True)
-        if made is not loops.writes[0]:
-            loops.copy(made, loops.writes[0])
+        q = _like(loops, loops.writes[0], dtypes[2])
+        along_cores(loops, "qr", core_names(ufunc), found, [vectors, scales], [q], True)
+        if q is not loops.writes[0]:
+            loops.copy(q, loops.writes[0])
     out = loops.writes[-1]
     r = _like(loops, out, dtypes[0])
     top = Operand(vectors.slot, out.layout.shape, vectors.layout.strides, vectors.dtype)

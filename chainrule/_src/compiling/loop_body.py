@@ -109,7 +109,7 @@ class Body:
         if recording.guards:
             raise Unrecordable("Python reads values in its body")
         if recording.writes or recording.effects or recording.drawn or recording.handled:
-            raise Unrecordable("its body has side effects")
+            raise Unrecordable("its body writes arrays, draws random numbers or handles floating-point exceptions")
         self.carried, self._mapped, self._first = carried, mapped, carried + mapped
         self.results, self.spec, self.count = recording.results, recording.spec, len(recording.results)
         self.lean = lean
@@ -124,14 +124,14 @@ class Body:
         ]
         self._operands = [*given, *[var for var, _ in sources]]
         constants = [*recording.constants]
-        made = [r.var or _constant(r.content, constants) for r in recording.results]
-        self.iteration = [(var.shape, var.dtype) for var in made]
+        results = [r.var or _constant(r.content, constants) for r in recording.results]
+        self.iteration = [(var.shape, var.dtype) for var in results]
         self.live: list[int] = []
         self.reached: list[int] = []
         self._kept: list[Var] = []
         self._kept_carries: list[int] = []  # the carried leaves that are saved at the begin of each iteration
         back = None if recording.backward is None else self._backward_program(recording, recording.backward)
-        program = Program(self._operands, constants, recording.calls, made + self._kept, [])
+        program = Program(self._operands, constants, recording.calls, results + self._kept, [])
         self._forward = LoopOfProgram(program, carried, mapped)
         if back is not None:
             self._back = LoopOfProgram(*back)
@@ -248,9 +248,9 @@ def _constant(content: TensorLike, constants: list[Var]) -> Var:
 
 def _sum(x: Var, y: Var, calls: list[TracedCall]) -> Var:
     """Add a call of ``x + y`` to a program."""
-    made = Var(-1, np.add(x.array, y.array))
-    calls.append(new_call(np.add, "__call__", (x, y), (made,)))
-    return made
+    total = Var(-1, np.add(x.array, y.array))
+    calls.append(new_call(np.add, "__call__", (x, y), (total,)))
+    return total
 
 
 def _residuals_of_body(
@@ -356,13 +356,13 @@ class Scan(Function):
 
     @staticmethod
     def forward(ctx: Any, body: Body, length: int, reverse: bool, run_eagerly: AnyFunction, *operands: Tensor) -> Any:
-        made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
+        results = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
         ctx.body, ctx.length, ctx.reverse, ctx.run_eagerly = body, length, reverse, run_eagerly
-        constant = [y for k, y in enumerate(made) if k >= body.carried and k not in body.live]
+        constant = [y for k, y in enumerate(results) if k >= body.carried and k not in body.live]
         ctx.mark_non_differentiable(*constant)
-        ctx.save_for_backward(*made[body.count :], *operands)
+        ctx.save_for_backward(*results[body.count :], *operands)
         ctx.set_materialize_grads(False)
-        return made
+        return results
 
     @staticmethod
     def backward(ctx: Any, *gs: object) -> Any:
@@ -378,8 +378,8 @@ class Scan(Function):
             given = [g for g in gs if g is not None]
             params = {"body": body, "present": present, "length": ctx.length, "reverse": ctx.reverse}
             with contextlib.suppress(*NATIVE_ERRORS):
-                made = bind(pulled_back, [*given, *saved], params)
-                for at, g in zip(body.reached, made, strict=True):
+                gradients = bind(pulled_back, [*given, *saved], params)
+                for at, g in zip(body.reached, gradients, strict=True):
                     grads[4 + at] = g
                 return tuple(grads)
         with grad_mode(True):  # the gradient has to be differentiable, or native code failed
@@ -402,7 +402,7 @@ def run_body(
 ) -> tuple[Any, ...]:
     """Run a loop as one operation, and return its results as tensors."""
     if body.differentiable and records():
-        made = Scan.apply(body, length, reverse, run_eagerly, *operands)
+        results = Scan.apply(body, length, reverse, run_eagerly, *operands)
     else:
-        made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
-    return made[: body.count]
+        results = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
+    return results[: body.count]

@@ -141,21 +141,21 @@ class LoopedLowering(Lowering):
 
     # -- locations of arrays -----------------------------------------------------------------------------------------
 
-    def _result(self, var: Var, made: ResultLayout) -> BufferView:
+    def _result(self, var: Var, spec: ResultLayout) -> BufferView:
         slot = self._trace.slots[var]
         if self._found.member[slot] < 0:
-            return super()._result(var, made)
+            return super()._result(var, spec)
         buffer, offset = self._location(slot)
         self._count += 1
-        return BufferView(self._count, buffer, offset, made.shape, made.strides, made.dtype, made.layout)
+        return BufferView(self._count, buffer, offset, spec.shape, spec.strides, spec.dtype, spec.layout)
 
     def _value(self, var: Var) -> BufferView:
         value = self.values.get(var)
         if value is None:
-            known = self._simplified.same.get(var, var)
-            value = self.values.get(known)
-            if value is None and known not in self._simplified.constants:
-                value = self._value_of_iteration(known)
+            original = self._simplified.same.get(var, var)
+            value = self.values.get(original)
+            if value is None and original not in self._simplified.constants:
+                value = self._value_of_iteration(original)
             if value is None:
                 return super()._value(var)
             self.values[var] = value

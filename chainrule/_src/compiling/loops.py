@@ -167,11 +167,11 @@ _LOOPS: dict[Any, Any] = {}
 def ufunc_loop(ufunc: np.ufunc, types: Sequence[object]) -> tuple[tuple[NumpyDType, ...], tuple[int, int]]:
     """Return the dtypes that a ufunc computes in, and its loop for them."""
     key = (ufunc, *types)
-    known = _LOOPS.get(key)
-    if known is None:
+    cached = _LOOPS.get(key)
+    if cached is None:
         dtypes = resolved_dtypes(ufunc, (*types, *[None] * ufunc.nout), False)
-        known = _LOOPS[key] = dtypes, loop_of(ufunc, dtypes)
-    return known
+        cached = _LOOPS[key] = dtypes, loop_of(ufunc, dtypes)
+    return cached
 
 
 def resolved_dtypes(ufunc: np.ufunc, types: tuple[Any, ...], reduction: bool) -> tuple[NumpyDType, ...]:
@@ -222,20 +222,20 @@ def initial_of(ufunc: np.ufunc, dtype: NumpyDType) -> NumpyArray | None:
     return np.asarray(ufunc.identity, dtype) if ufunc.identity != -1 else np.asarray(ufunc.reduce(np.empty(0, dtype)))
 
 
-def known(names: str) -> frozenset[Any]:
+def numpy_functions(names: str) -> frozenset[Any]:
     """Return the NumPy functions of these names that this version of NumPy has."""
     return frozenset(getattr(np, name) for name in names.split() if hasattr(np, name))
 
 
 #: ufuncs whose results are determined bit by bit for real numbers, and those for complex numbers. (maximum of 0.0 and -0.0 is not.)
 #: negative, isnan, isinf, isfinite and signbit are left out: some versions of NumPy are wrong for outputs that are not contiguous
-EXACT = known(
+EXACT = numpy_functions(
     """
     add subtract multiply divide true_divide positive absolute fabs sqrt square reciprocal sign copysign
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor bitwise_and bitwise_or
     bitwise_xor invert floor ceil trunc rint conjugate floor_divide
     """
 )
-_EXACT_COMPLEX = known("add subtract positive conjugate equal not_equal")
+_EXACT_COMPLEX = numpy_functions("add subtract positive conjugate equal not_equal")
 #: gufuncs whose loops need only their operands
-GENERALIZED = known("matmul vecdot matvec vecmat")
+GENERALIZED = numpy_functions("matmul vecdot matvec vecmat")

@@ -136,8 +136,8 @@ class LoopLowerer:
         ):
             return None
         arrays = [var.array for var in call.results]
-        made = [BufferView(0, Buffer(ARENA, 0), 0, x.shape, x.strides, x.dtype) for x in arrays]
-        loops = CallLoops(reads, made)
+        results = [BufferView(0, Buffer(ARENA, 0), 0, x.shape, x.strides, x.dtype) for x in arrays]
+        loops = CallLoops(reads, results)
         try:
             if gathers.reads_positions(call):
                 gathers.by_positions(loops, call, reads)
@@ -145,7 +145,7 @@ class LoopLowerer:
                 add(loops, call)
         except Unlowered:
             return None
-        return loops.template, [ResultLayout(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
+        return loops.template, [ResultLayout(x.shape, x.strides, x.dtype, self._layout(x)) for x in results]
 
 
 def _is_number(dtype: NumpyDType) -> bool:

@@ -175,16 +175,16 @@ class Numbers:
         self._known: dict[Any, int] = {}  # by identity, and by content
 
     def offset(self, number: NumpyArray) -> int:
-        known = self._known.get(id(number))
-        if known is None:
+        offset = self._known.get(id(number))
+        if offset is None:
             key = number.dtype.str, number.tobytes()
-            known = self._known.get(key)
-            if known is None:
+            offset = self._known.get(key)
+            if offset is None:
                 self._content += bytes(-len(self._content) % 32)
-                known = self._known[key] = len(self._content)
+                offset = self._known[key] = len(self._content)
                 self._content += key[1]
-            self._known[id(number)] = known
-        return known
+            self._known[id(number)] = offset
+        return offset
 
     def array(self) -> NumpyArray:
         """Return an aligned array of their bytes."""
@@ -277,25 +277,25 @@ class Words:
         moves: list[tuple[int, int, int, int]] = []
         added = []
         for location in item.moving:
-            way = location.moves[: depth + 1]
-            move = way[depth] if len(way) > depth else None
+            moves_here = location.moves[: depth + 1]
+            move = moves_here[depth] if len(moves_here) > depth else None
             base, _ = self._start(location.root)
-            if move is None or (base, way) in self._moving:
+            if move is None or (base, moves_here) in self._moving:
                 continue
-            around = way[:depth]
+            around = moves_here[:depth]
             while around and around[-1] is None:
                 around = around[:-1]
             step, ring, at = move
             moves.append((self._moving[base, around] if around else base, step, ring, at))
-            self._moving[base, way] = first + len(moves) - 1
-            added.append((base, way))
+            self._moving[base, moves_here] = first + len(moves) - 1
+            added.append((base, moves_here))
         self._count += len(moves)
         code: list[int] = []
         for inner in item.items:
             self._write(code, inner)
         self._count = first
-        for known in added:
-            del self._moving[known]
+        for key in added:
+            del self._moving[key]
         return words.loop_body_step([code], item.count, moves, first)
 
     def _group(self, group: LoopGroup) -> list[int]:
@@ -418,9 +418,9 @@ class Native:
         given = [value.buffer for value in lowering.inputs]
         used = dict.fromkeys([buffer for segment in self.segments for buffer in segment.buffers()])
         constants = [buffer for buffer in used if buffer.kind == CONSTANT]
-        made = [value.buffer for value in lowering.owners]
+        outputs = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
-        return Words(segments, given, constants, made, self.private, False)
+        return Words(segments, given, constants, outputs, self.private, False)
 
     def runner(self) -> Runner:
         """Return a runner of the whole plan."""
@@ -546,8 +546,8 @@ class NativePlan:
         self._reporting: tuple[Any, Any] = (None, _Reporting(None))
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
-        known, reporting = self._reporting
-        if report is not known:
+        last_report, reporting = self._reporting
+        if report is not last_report:
             reporting = _Reporting(report)
             self._reporting = report, reporting
         outputs = self._runner(arrays, reporting)

@@ -54,8 +54,8 @@ def _options(loops: CallLoops, call: TracedCall) -> tuple[int, int]:
 def _along(loops: CallLoops, axis: int) -> tuple[Operand, Operand, Operand]:
     """Return the operand and the result with an axis last, and the result or a temporary that is contiguous along this axis."""
     x, out = _last(loops.reads[0], axis), _last(loops.writes[0], axis)
-    made = out if out.layout.strides[-1] == out.dtype.itemsize else _memory(loops, out)
-    return _dense(loops, x), out, made
+    target = out if out.layout.strides[-1] == out.dtype.itemsize else _memory(loops, out)
+    return _dense(loops, x), out, target
 
 
 def _last(x: Operand, axis: int) -> Operand:

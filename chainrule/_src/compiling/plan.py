@@ -58,10 +58,10 @@ class ExecutionPlan:
         self.loops: list[tuple[PlanStep, PlanStep, int]] = []
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         try:
-            made = native and self._make_native(program, simplified)
+            is_native = native and self._make_native(program, simplified)
         except Failed:  # a native step failed in the check run
-            made = False
-        if not made:
+            is_native = False
+        if not is_native:
             self._make_python(program, simplified)
 
     def run(self, arrays: list[NumpyArray], report: Report | None = None) -> list[NumpyArray]:
@@ -155,5 +155,5 @@ def _recorded(lowering: Lowering) -> dict[BufferView, NumpyArray]:
     return {value: var.array for var, value in lowering.values.items()}
 
 
-def _all_same(found: list[NumpyArray], wanted: list[NumpyArray]) -> bool:
-    return all([same_bits(x, y) for x, y in zip(found, wanted, strict=True)])
+def _all_same(found: list[NumpyArray], expected: list[NumpyArray]) -> bool:
+    return all([same_bits(x, y) for x, y in zip(found, expected, strict=True)])

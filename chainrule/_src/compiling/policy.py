@@ -192,7 +192,7 @@ class TraceBudget:
             total, shortest, count = self._kinds.get(kind, (0.0, inf, 0))
             self._kinds[kind] = total + seconds, min(shortest, seconds), count + 1
             if len(self._kinds) > KINDS:
-                self._kinds = {k: known for k, known in self._kinds.items() if known[0] * KINDS > self.eager}
+                self._kinds = {k: kind for k, kind in self._kinds.items() if kind[0] * KINDS > self.eager}
         return seconds
 
     def end_call(self) -> None:
@@ -206,12 +206,12 @@ class TraceBudget:
             seconds,
         )  # the lesser of two: the other may have been interrupted
         speed.replay, speed.replays = min(speed.replay, seconds), speed.replays + 1
-        known = speed.is_known
-        if known:
+        eager_is_known = speed.is_known
+        if eager_is_known:
             self._numpy_call = min(self._numpy_call, speed.eager / max(calls, 1))
         else:
             speed.unproven += max(seconds - calls * NUMPY_CALL, 0.0)
-        eager = speed.eager if known else calls * (self._numpy_call if self._numpy_call < inf else NUMPY_CALL)
+        eager = speed.eager if eager_is_known else calls * (self._numpy_call if self._numpy_call < inf else NUMPY_CALL)
         self._buy(max(seconds - eager, 0.0))
         self.lookups = max(self.lookups + seconds - eager, 0.0)  # savings of replays pay for failed lookups
         self._streak, self._streak_seconds = 0, 0.0

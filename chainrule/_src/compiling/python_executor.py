@@ -169,7 +169,7 @@ class Workspace:
             self._put(self.results, i, value)
         self._inputs = [self._slots.get(value, []) for value in executor.inputs]
         self._owners = [self._slots.get(value, []) for value in executor.owners]
-        self._changing = [place for slots in self._slots.values() for place in slots]
+        self._changing = [slot for slots in self._slots.values() for slot in slots]
 
     def run(self, calls: list[Any]) -> None:
         for function, args, kwargs, sink in calls:
@@ -177,12 +177,12 @@ class Workspace:
             if sink is not None:
                 sink(result)
 
-    def fill(self, arrays: list[NumpyArray], made: list[NumpyArray]) -> None:
+    def fill(self, arrays: list[NumpyArray], new_outputs: list[NumpyArray]) -> None:
         """Write the arrays of a run into their argument slots."""
         for array, slots in zip(arrays, self._inputs, strict=True):
             for container, key in slots:
                 container[key] = array
-        for array, slots in zip(made, self._owners, strict=True):
+        for array, slots in zip(new_outputs, self._owners, strict=True):
             for container, key in slots:
                 container[key] = array
 
@@ -215,15 +215,15 @@ class Workspace:
             sink = _Sink(step, [self._slots.setdefault(value, []) for value in step.writes], self._memory)
         return function, args, kwargs, sink
 
-    def _returns(self, known: list[NumpyArray], reads: list[BufferView]) -> AnyFunction:
+    def _returns(self, results: list[NumpyArray], reads: list[BufferView]) -> AnyFunction:
         """Return a function that compares its arguments with the recorded ones and returns the recorded results."""
         assert self._recorded is not None
-        wanted = [self._recorded.get(value) for value in reads]
+        expected = [self._recorded.get(value) for value in reads]
 
         def recorded(*given: NumpyArray) -> Any:
-            pairs = zip(given, wanted, strict=True)
+            pairs = zip(given, expected, strict=True)
             self.inputs_match = self.inputs_match and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
-            return tuple(known)
+            return tuple(results)
 
         return recorded
 

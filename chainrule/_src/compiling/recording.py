@@ -243,8 +243,8 @@ class Recording:
 
     def outputs(self) -> list[Var]:
         """Return the arrays that a replay computes: results, effects, then residuals of the backward pass."""
-        made = [x.var for x in (*self.results, *self.effects) if x.var is not None]
-        return made if self.backward is None else [*made, *self.backward.residuals]
+        outputs = [x.var for x in (*self.results, *self.effects) if x.var is not None]
+        return outputs if self.backward is None else [*outputs, *self.backward.residuals]
 
     def describe(self) -> str:
         """Return a short text that lists the input arrays."""
@@ -294,7 +294,7 @@ def record(
     inside = LOCAL.recorder is not None  # within another trace, which already watches the instructions
     recorder = Recorder() if recorder is None else recorder
     unwatched = frames.why_not()
-    reads = TypeWatch(recorder) if pure else StateWatch(recorder)
+    watch = TypeWatch(recorder) if pure else StateWatch(recorder)
     if not pure and unwatched:
         raise Unrecordable(
             f"compile cannot watch which Python state it reads: {unwatched}. `compile(f, pure=True)` promises that it reads "
@@ -304,18 +304,18 @@ def record(
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
-            found = _run(recorder, function, leaves, spec, arrays, name, reads, not (unwatched or inside))
+            trace = _run(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
         except Refused:
-            reads.check()
+            watch.check()
             raise
-        reads.check()
+        watch.check()
         if LOCAL.mode is not mode or np.geterr() != errors_of_floats:
             raise Unrecordable(
                 "it changes a global mode (set_grad_enabled, np.seterr) and does not restore it: use `with`"
             )
-        found.references = References(reads.guards(found.constants))
-        _check_overlaps(found, recorder, found.references.arrays)
-        if unseen.drawn(reads.unwatched, pure):
+        trace.references = References(watch.guards(trace.constants))
+        _check_overlaps(trace, recorder, trace.references.arrays)
+        if unseen.drawn(watch.unwatched, pure):
             refusal = Unrecordable(
                 "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
@@ -325,14 +325,14 @@ def record(
     except BaseException:
         rewind(recorder.sources)
         recorder.drop_hooks()
-        if unseen.drawn(reads.unwatched, pure):
+        if unseen.drawn(watch.unwatched, pure):
             unseen.rewind()
         switch(mode)
         np.seterr(**errors_of_floats)
-        reads.undo()
+        watch.undo()
         raise
     recorder.end()
-    return found
+    return trace
 
 
 def _run(
@@ -342,10 +342,10 @@ def _run(
     spec: TreeSpec,
     arrays: list[Any],
     name: str,
-    reads: StateWatch,
+    watch: StateWatch,
     watched: bool,
 ) -> Recording:
-    found = Recording()
+    trace = Recording()
     with LOCK, open_level("compile", Traced) as level:
         recorder.level = level
         level.recorder = recorder
@@ -353,42 +353,42 @@ def _run(
             arguments = _Arguments(recorder, leaves, arrays)
             try:
                 args, kwargs = tree_unflatten(arguments.traced_leaves, spec)
-                result = reads.call(function, args, kwargs) if watched else function(*args, **kwargs)
+                result = watch.call(function, args, kwargs) if watched else function(*args, **kwargs)
                 _check_not_later(result)
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
                 arguments.check_histories()
-                outputs, found.spec = tree_flatten(result)
-                found.results = [_result(recorder, x, name) for x in outputs]
+                outputs, trace.spec = tree_flatten(result)
+                trace.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
                 if not all(final.shape == var.shape and same_strides(final.array, var.array) for var, final in finals):
-                    raise Unrecordable("it changes the shape, or the order of the axes, of a tensor from outside")
+                    raise Unrecordable("it changes the shape, or the order of the axes, of a captured tensor")
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
                 grads = _changed_grads(recorder, arguments)
                 forward = len(recorder.calls)
-                found.backward = _backward(recorder, arguments, outputs)
+                trace.backward = _backward(recorder, arguments, outputs)
             finally:
                 arguments.restore()
                 _restore_grads(recorder)
         lifted = list(recorder.lifted.values())
         if any(entry.moved for entry in lifted):
-            raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
+            raise Unrecordable("it changes the history, or requires_grad, of a captured tensor")
         recorder.check_arrays()
-    found.ignored, found.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
-    found.calls, found.guards, found.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
-    found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
-    found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
+    trace.ignored, trace.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
+    trace.calls, trace.guards, trace.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
+    trace.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
+    trace.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    _find_sources(found, recorder, arguments, lifted, reads)
-    if found.backward is not None:
-        _find_residuals(found, found.backward, recorder.calls[forward:])
+    _find_sources(trace, recorder, arguments, lifted, watch)
+    if trace.backward is not None:
+        _find_residuals(trace, trace.backward, recorder.calls[forward:])
     reassigned = {id(effect.tensor) for effect in assigned}
     own = {entry.var for entry in lifted if entry.var is not None and id(entry.ref()) in reassigned}
-    found.writes = [
-        (var, final) for var, final in finals if final is not var and var in found.sources and var not in own
+    trace.writes = [
+        (var, final) for var, final in finals if final is not var and var in trace.sources and var not in own
     ]
-    return found
+    return trace
 
 
 def _check_not_later(result: object) -> None:
@@ -463,9 +463,9 @@ class _Arguments:
 
     def check_histories(self) -> None:
         """Raise if the function changed the history of an argument, or set the ``.grad`` of one without a history."""
-        known = {id(tensor) for _, tensor, _ in self.stand_ins}
+        with_history = {id(tensor) for _, tensor, _ in self.stand_ins}
         for tensor, edge in self._edges_before:
-            if tensor._edge is not edge or (tensor._grad is not None and id(tensor) not in known):
+            if tensor._edge is not edge or (tensor._grad is not None and id(tensor) not in with_history):
                 raise Unrecordable("it changes the history, requires_grad or .grad of an argument: return a new tensor")
 
     def restore(self) -> None:
@@ -522,11 +522,11 @@ def _var(recorder: Recorder, tensor: Tensor) -> Var:
 
 def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[LeafRef, Var | None]]:
     """Return the leaves whose ``.grad`` the function changed, with the Var of the new one or None."""
-    known = [
+    before_and_after = [
         (leaf, t, grad) for (leaf, _, grad), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)
     ]
-    known += [(LeafRef(t, -1), t, e.grad) for e in recorder.lifted.values() if (t := e.ref()) is not None]
-    changed = [(leaf, tensor._grad) for leaf, tensor, before in known if tensor._grad is not before]
+    before_and_after += [(LeafRef(t, -1), t, e.grad) for e in recorder.lifted.values() if (t := e.ref()) is not None]
+    changed = [(leaf, tensor._grad) for leaf, tensor, before in before_and_after if tensor._grad is not before]
     for _, start, fresh in recorder.starts:
         if fresh and start.added:
             raise Unrecordable("gradients flow through it to tensors that were computed before the call")
@@ -536,11 +536,13 @@ def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leaf
 def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[LeafRef]) -> list[State]:
     """Return the guards on arguments and captured tensors that have a history."""
     given = zip(arguments.histories, arguments.stand_ins, arguments.hooks, strict=True)
-    known = [(leaf, tensor, edge, grad, hooks) for (leaf, edge, grad), (_, tensor, _), hooks in given]
-    known += [(LeafRef(t, -1), t, e.edge is not None, e.grad, e.hooks) for e in lifted if (t := e.ref()) is not None]
+    candidates = [(leaf, tensor, edge, grad, hooks) for (leaf, edge, grad), (_, tensor, _), hooks in given]
+    candidates += [
+        (LeafRef(t, -1), t, e.edge is not None, e.grad, e.hooks) for e in lifted if (t := e.ref()) is not None
+    ]
     recorder.check_hooks()
     states = []
-    for leaf, tensor, edge, grad, hooks in known:
+    for leaf, tensor, edge, grad, hooks in candidates:
         matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
         states.append(State(leaf, edge, grad is not None if matters else None, hooks))
     return states
@@ -564,7 +566,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     if not live:
         return None
     if any(start.hooks is not None for _, start, _ in recorder.starts):
-        raise Unrecordable("it returns tensors that gradients can flow to, from leaves with hooks")
+        raise Unrecordable("it returns tensors whose gradients flow to leaves with hooks")
     read = len(recorder.guards)
     indices = {id(t): leaf for (leaf, _, _), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)}
     seeds = [Traced(recorder.new(np.ones(tensors[i]._raw.shape, tensors[i]._raw.dtype)), recorder.level) for i in live]
@@ -572,7 +574,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     starts = [start for _, start, _ in recorder.starts]
     grads = sweep(edges, seeds, starts, retain_graph=False, create_graph=False, accumulate=False, retain_grads=False)
     if len(recorder.guards) > read:
-        raise Unrecordable("its backward computation reads values")
+        raise Unrecordable("Python reads values in its backward pass")
     leaves = [indices.get(id(tensor)) or LeafRef(tensor, -1) for tensor, _, _ in recorder.starts]
     arrived = [None if g is None else recorder.traced(g).var for g in grads]
     return Backward(live, [seed.var for seed in seeds], leaves, arrived)
@@ -595,21 +597,21 @@ def _takes_repeated(call: TracedCall) -> bool:
     return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
 
 
-def _find_residuals(found: Recording, backward: Backward, calls: list[TracedCall]) -> None:
+def _find_residuals(trace: Recording, backward: Backward, calls: list[TracedCall]) -> None:
     """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
     backward.calls, backward.prints = calls, Prints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
-    known = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
+    available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(trace.constants)
     used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
-    backward.residuals = [var for var in dict.fromkeys(used) if var not in known]
+    backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
 
 
 def _find_sources(
-    found: Recording,
+    trace: Recording,
     recorder: Recorder,
     arguments: _Arguments,
     lifted: list[Lifted],
-    reads: Log,
+    watch: Log,
 ) -> None:
     """Set the source of each input array: an argument, a tensor, a ``.grad`` or a captured array.
 
@@ -621,7 +623,7 @@ def _find_sources(
         if tensor is not None and entry.grad is not None:
             by_grad[id(entry.grad)] = LeafRef(tensor, -1)
     for index, var in arguments.vars:
-        found.sources[var] = Argument(index)
+        trace.sources[var] = Argument(index)
     holders: dict[Var, Any] = dict(recorder.elements)
     for entry in lifted:
         tensor = entry.ref()
@@ -629,25 +631,25 @@ def _find_sources(
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = TensorData(tensor) if leaf is None else GradOf(leaf)
     recorder.forget()
-    returned = [result.content for result in found.results if isinstance(result.content, ndarray)]
-    references = [*_arrays_of(recorder), *reads.arrays(), *returned]
+    returned = [result.content for result in trace.results if isinstance(result.content, ndarray)]
+    references = [*_arrays_of(recorder), *watch.arrays(), *returned]
     returned.clear()
     own = _own_arrays(references)
-    reads.forget_views(own)
-    found.results = [
+    watch.forget_views(own)
+    trace.results = [
         result._replace(kind="copy" if _is_memory_own(result.content, own) else "view")
         if id(result.content) in own
         else result
-        for result in found.results
+        for result in trace.results
     ]
     for var in recorder.roots():
         source = holders.get(var)
         if source is not None:
-            found.sources[var] = source
+            trace.sources[var] = source
         elif _is_memory_own(var.array, own):
-            found.constants.append(var)
+            trace.constants.append(var)
         else:
-            found.sources[var] = Captured(var.array)
+            trace.sources[var] = Captured(var.array)
 
 
 def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
@@ -659,8 +661,8 @@ def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
 def _arrays_of(recorder: Recorder) -> list[NumpyArray]:
     """Return the arrays that a recorder refers to, one entry for each reference."""
     results = [var for call in recorder.calls for var in call.results]
-    lent = [array for array, _, _ in recorder.lent]
-    return [*[var.array for var in dict.fromkeys([*recorder.roots(), *results])], *lent]
+    lent_arrays = [array for array, _, _ in recorder.lent]
+    return [*[var.array for var in dict.fromkeys([*recorder.roots(), *results])], *lent_arrays]
 
 
 def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:
@@ -707,17 +709,17 @@ def _references_of_own_arrays() -> int:
 _REFERENCES = _references_of_own_arrays()
 
 
-def _check_overlaps(found: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:
+def _check_overlaps(trace: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:
     """Raise if memory that the function writes belongs to another array as well.
 
     Args:
         outside: captured plain arrays, which may have been read without being traced.
     """
-    for target, _ in found.writes:
+    for target, _ in trace.writes:
         if overlaps_itself(target.array):
             raise Unrecordable("it writes an array whose elements share memory")
-        for other in found.sources:
+        for other in trace.sources:
             if other is not target and any(np.may_share_memory(target.array, x) for x in recorder.memory_of(other)):
                 raise Unrecordable("it writes memory that two of its arrays share")
         if any(np.may_share_memory(target.array, x) for x in outside):
-            raise Unrecordable("it writes memory of a plain array of the program")
+            raise Unrecordable("it writes memory of a captured plain array")

@@ -51,8 +51,8 @@ def reduction(loops: CallLoops, ufunc: np.ufunc, given: Params, axis: int | None
         given: the arguments of ``ufunc.reduce`` by name.
         axis: the default axis.
     """
-    known = {"array", "axis", "dtype", "keepdims", "initial"}
-    if len(loops.reads) != 1 or not set(given) <= known or given.get("dtype") is not None:
+    supported = {"array", "axis", "dtype", "keepdims", "initial"}
+    if len(loops.reads) != 1 or not set(given) <= supported or given.get("dtype") is not None:
         raise Unlowered
     (x,), (out,) = loops.reads, loops.writes
     reduced = _normal_axes(given.get("axis", axis), len(x.layout.shape))

@@ -54,15 +54,15 @@ class RegionProgram:
 
     def __call__(self, arrays: Arrays) -> Arrays | None:
         """Return the cotangents; None if Python has to run the rules, because of a floating-point warning."""
-        met: list[int] = []
-        made = self._runner(arrays[0].shape)(arrays, met.append)
-        if made is None or (
-            met and met[0] & sum([_FLAGS[kind] for kind, way in np.geterr().items() if way != "ignore"])
+        flags: list[int] = []
+        outputs = self._runner(arrays[0].shape)(arrays, flags.append)
+        if outputs is None or (
+            flags and flags[0] & sum([_FLAGS[kind] for kind, way in np.geterr().items() if way != "ignore"])
         ):
             return None
-        if len(made) < len(self._outputs):  # two edges get the same cotangent
-            return [made[i].copy() if i in self._outputs[:k] else made[i] for k, i in enumerate(self._outputs)]
-        return [made[i] for i in self._outputs]
+        if len(outputs) < len(self._outputs):  # two edges get the same cotangent
+            return [outputs[i].copy() if i in self._outputs[:k] else outputs[i] for k, i in enumerate(self._outputs)]
+        return [outputs[i] for i in self._outputs]
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 -- shared by all programs, which are few
     def _runner(self, shape: tuple[int, ...]) -> Runner:
@@ -71,11 +71,11 @@ class RegionProgram:
         code[GROUP_ROWS] = size = math.prod(shape)
         if size >= regions.SINGLE:
             _share_ufuncs()
-        inputs, made = [
+        inputs, outputs = [
             [(shape, dtype, np.empty(shape, dtype).strides) for dtype in dtypes]
             for dtypes in (self._inputs, self._made)
         ]
-        return Runner(code, 0, inputs, self._constants, made)
+        return Runner(code, 0, inputs, self._constants, outputs)
 
 
 def program(region: Region) -> RegionProgram | None:

@@ -94,8 +94,8 @@ class FunctionForm:
         number = self._numbers.setdefault(id(x), len(self.arrays))
         if number == len(self.arrays):
             self.arrays.append(x)
-        place = None if edge is None else self._edges.setdefault(id(edge), len(self._edges))
-        history = (type(edge), getattr(edge, "hooks", None) is None, place) if has_tensor else ()
+        edge_number = None if edge is None else self._edges.setdefault(id(edge), len(self._edges))
+        history = (type(edge), getattr(edge, "hooks", None) is None, edge_number) if has_tensor else ()
         return type(x), number, raw.shape, raw.dtype, raw.strides, *history
 
     def _is(self, x: object) -> Any:
@@ -178,18 +178,18 @@ def form_of(function: AnyFunction) -> FunctionForm | None:
 def find(form: FunctionForm, setting: tuple[object, ...]) -> Body | None:
     """Return the cached body for a function of this form in the same setting, or None."""
     try:
-        known = _BODIES.get((setting, form.parts))
+        cached = _BODIES.get((setting, form.parts))
     except TypeError:  # a structure that has no hash
         return None
-    return None if known is None else known.body(form)
+    return None if cached is None else cached.body(form)
 
 
 def keep(form: FunctionForm, setting: object, body: Body, recording: Recording) -> None:
     """Cache a body if possible."""
     try:
-        known = RememberedBody(form, body, recording)
+        cached = RememberedBody(form, body, recording)
         if len(_BODIES) >= MOST:
             _BODIES.pop(next(iter(_BODIES)), None)
-        _BODIES[setting, form.parts] = known
+        _BODIES[setting, form.parts] = cached
     except (NotCacheable, TypeError):
         return

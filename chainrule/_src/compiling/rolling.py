@@ -209,16 +209,16 @@ class _RepeatFinder:
     def _number_locations(self) -> None:
         """Update the location numbers: buffers that became slots of a larger one have the number of that buffer."""
         numbers = dict(self._roots)
-        moved = np.arange(len(numbers) + 1)
+        current = np.arange(len(numbers) + 1)
         for root, number in self._roots.items():
             parent = root
             while parent.parent is not None:
                 parent = parent.parent
             if parent is not root:
-                moved[number] = numbers.setdefault(parent, len(numbers))
-        moved[-1] = _TABLED
-        self._location_numbers = moved[self._numbers] * (1 + self._moves.max(initial=0)) + self._moves
-        self._own = np.where(moved[self._numbers] == self._numbers, self._relative, self._location_numbers)
+                current[number] = numbers.setdefault(parent, len(numbers))
+        current[-1] = _TABLED
+        self._location_numbers = current[self._numbers] * (1 + self._moves.max(initial=0)) + self._moves
+        self._own = np.where(current[self._numbers] == self._numbers, self._relative, self._location_numbers)
 
     def _may_repeat(self, x: int | slice, y: NumpyArray | slice) -> Any:
         """Return whether kernel calls may be alike. False is certain."""
@@ -562,14 +562,14 @@ def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
 def _keys(works: list[Work]) -> list[int]:
     """Return a number for each kernel call, equal for equal kernels whatever their operands."""
     numbers: dict[Any, int] = {}
-    known: dict[int, int] = {}  # by identity
+    keys_by_loop: dict[int, int] = {}  # by identity
     keys = []
     for work in works:
         loop = work.loop
-        key = known.get(id(loop))
+        key = keys_by_loop.get(id(loop))
         if key is None:
             head, tail = loop.words
-            what = (*head, None, *tail, None, *loop.itemsizes, loop.outputs, loop.elementwise, loop.in_place)
-            key = known[id(loop)] = numbers.setdefault(what, len(numbers))
+            content = (*head, None, *tail, None, *loop.itemsizes, loop.outputs, loop.elementwise, loop.in_place)
+            key = keys_by_loop[id(loop)] = numbers.setdefault(content, len(numbers))
         keys.append(key)
     return keys

@@ -14,7 +14,7 @@ from chainrule._src import native
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
-from chainrule._src.compiling.loops import known
+from chainrule._src.compiling.loops import numpy_functions
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.recorded import AsArray, Program, RowCallable, TracedCall, Var
 
@@ -85,13 +85,13 @@ class Simplified:
             args = tuple([same.get(x, x) if type(x) is Var else self._frozen(x) for x in call.args])
             kwargs = self._frozen(call.kwargs) if call.kwargs else ()
             key = call.function, call.method, args, kwargs
-            known = seen.get(key)
+            results = seen.get(key)
         except TypeError:  # an argument that has no hash
             return False
-        if known is None:
+        if results is None:
             seen[key] = call.results
             return False
-        self.same.update(zip(call.results, known, strict=True))
+        self.same.update(zip(call.results, results, strict=True))
         self.merged += 1
         return True
 
@@ -209,7 +209,7 @@ CREATORS: frozenset[Any] = LIKE | {np.zeros, np.ones, np.full, np.arange, np.eye
 _NEVER_RAISING_MODULES = frozenset({"numpy.fft", "_operator", "chainrule._src.arrays.any_array"})
 #: NumPy functions that raise only for shapes and dtypes
 _NEVER_RAISING = (
-    known(
+    numpy_functions(
         """
     reshape ravel transpose swapaxes moveaxis squeeze expand_dims broadcast_to atleast_1d atleast_2d atleast_3d concatenate
     stack hstack vstack dstack column_stack where copy astype real imag conj diagonal diag tril triu trace flip roll tile

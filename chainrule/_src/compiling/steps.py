@@ -173,10 +173,10 @@ class Lowering:
     def _value(self, var: Var) -> BufferView:
         value = self.values.get(var)
         if value is None:
-            known = self._simplified.same.get(var, var)
-            value = self.values.get(known)
+            original = self._simplified.same.get(var, var)
+            value = self.values.get(original)
             if value is None:
-                value = self._constant(known)
+                value = self._constant(original)
             self.values[var] = value
         return value
 
@@ -216,9 +216,9 @@ class Lowering:
         for call, used in calls:
             self._add(call, used)
 
-    def _result(self, var: Var, made: ResultLayout) -> BufferView:
+    def _result(self, var: Var, layout: ResultLayout) -> BufferView:
         """Return a BufferView of a new buffer for an array that native code computes."""
-        return self._new(ARENA, made.shape, made.strides, made.dtype, made.layout)
+        return self._new(ARENA, layout.shape, layout.strides, layout.dtype, layout.layout)
 
     def _add(self, call: TracedCall, used: list[Var]) -> None:
         values = self.values
@@ -227,12 +227,12 @@ class Lowering:
             self._keep_apart(used, reads)
         if len(used) == 1 and call.function in VIEWS and self._add_view(call, used[0].array, reads):
             return
-        known = None if self._lowerer is None else self._lowerer.template_of(call, reads)
-        if known is None:
+        lowered = None if self._lowerer is None else self._lowerer.template_of(call, reads)
+        if lowered is None:
             self._add_call(call, reads)
             return
-        template, made = known
-        writes = [self._result(var, x) for var, x in zip(call.results, made, strict=True)]
+        template, layouts = lowered
+        writes = [self._result(var, x) for var, x in zip(call.results, layouts, strict=True)]
         values.update(zip(call.results, writes, strict=True))
         self.steps.append(PlanStep(call, _in_native_code, (), {}, reads, writes, template=template))
 
@@ -294,10 +294,10 @@ class Lowering:
 
     def _take_outputs(self, values: list[BufferView]) -> list[BufferView]:
         """Return a BufferView of an output buffer for each output: the value's own buffer if possible, else a copy."""
-        taken: dict[BufferView, BufferView] = {}
+        outputs: dict[BufferView, BufferView] = {}
         buffers: set[Buffer] = set()
         for value in values:
-            if value in taken:
+            if value in outputs:
                 continue
             buffer, itemsize = value.buffer, value.dtype.itemsize
             whole = (
@@ -310,13 +310,13 @@ class Lowering:
                 and buffer not in buffers
             ):
                 self._make_output(value)
-                taken[value] = value
+                outputs[value] = value
             else:
-                taken[value] = copy = self._fresh(value, OUTPUT)
+                outputs[value] = copy = self._fresh(value, OUTPUT)
                 self._make_output(copy)
                 self._copy(value, copy)
             buffers.add(buffer)
-        return [taken[value] for value in values]
+        return [outputs[value] for value in values]
 
     def _make_output(self, value: BufferView) -> None:
         """Make the buffer of a value an output, which each run allocates."""
@@ -429,8 +429,8 @@ def written_form(
         return _reduction(
             REDUCTIONS[function], args, {"axis": None, **_renamed(kwargs)} if len(args) < 2 else _renamed(kwargs)
         )
-    known = _OUTPUT_FORMS.get(function)
-    return None if known is None else known(args, kwargs)
+    form = _OUTPUT_FORMS.get(function)
+    return None if form is None else form(args, kwargs)
 
 
 def _reduction(function: np.ufunc, args: tuple[object, ...], kwargs: Params) -> Any:

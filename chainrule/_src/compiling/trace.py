@@ -114,9 +114,9 @@ class TraceArrays:
         self.dense = np.array([_is_dense(*key) for key in self._layouts], bool)
         self.producer, self.column = np.full(count, -1, np.int64), np.zeros(count, np.int64)
         for column in range(self.results.shape[1]):
-            made = self.results[:, column]
-            calls = np.flatnonzero(made >= 0)
-            self.producer[made[calls]], self.column[made[calls]] = calls, column
+            results = self.results[:, column]
+            calls = np.flatnonzero(results >= 0)
+            self.producer[results[calls]], self.column[results[calls]] = calls, column
         self.last = np.full(count, -1, np.int64)
         self.last[self.root[self.operands]] = np.repeat(np.arange(len(self.position)), np.diff(self.starts))
 
@@ -138,10 +138,10 @@ class TraceArrays:
         """Return the slot of a Var; a Var that no call computes is a constant."""
         slot = self.slots.get(var)
         if slot is None:
-            known = self._same.get(var, var)
-            slot = self.slots.get(known)
+            original = self._same.get(var, var)
+            slot = self.slots.get(original)
             if slot is None:
-                slot = self._new(known, CONSTANT)
+                slot = self._new(original, CONSTANT)
             self.slots[var] = slot
         return slot
 
@@ -185,8 +185,8 @@ class TraceArrays:
                 self.templates.append(found)
                 self._templates[signature, values] = found
         elif (signature, values) not in self._templates:
-            found, known = self._template(call, used), self.templates[signature]
-            if found is None or known is None or not _differ_in_numbers_only(found, known):
+            found, other = self._template(call, used), self.templates[signature]
+            if found is None or other is None or not _differ_in_numbers_only(found, other):
                 signature = self._unknown()
             else:
                 self._templates[signature, values] = found
@@ -237,8 +237,8 @@ class TraceArrays:
         return self._general_key(call, operands, results, numbers)
 
     def _general_key(self, call: TracedCall, operands: list[int], results: list[int], numbers: list[object]) -> Any:
-        known = self._lowerer.function_key(call)
-        if known is None:
+        function_key = self._lowerer.function_key(call)
+        if function_key is None:
             return None
         slots = iter(operands)
         by_content = self._lowerer.reads_content(call)
@@ -261,7 +261,13 @@ class TraceArrays:
             return (kind, x)
 
         try:
-            key = known, call.method, part(call.args), part(call.kwargs), tuple([self._layout[s] for s in results])
+            key = (
+                function_key,
+                call.method,
+                part(call.args),
+                part(call.kwargs),
+                tuple([self._layout[s] for s in results]),
+            )
             hash(key)
         except (TypeError, StopIteration):  # an argument that has no hash
             return None

@@ -274,9 +274,9 @@ class Tree:
         segment = self.root
         kind = hash(id(self.references))
         while segment.guard is not None:
-            made = segment.plan.run([values[n] for n in segment.inputs], report)
-            key = made[segment.outputs.index(segment.guard.var.number)].tobytes()
-            values.update(zip(segment.outputs, made, strict=True))
+            outputs = segment.plan.run([values[n] for n in segment.inputs], report)
+            key = outputs[segment.outputs.index(segment.guard.var.number)].tobytes()
+            values.update(zip(segment.outputs, outputs, strict=True))
             for number, strides in segment.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
@@ -322,16 +322,16 @@ def _number_alike(recording: Recording, sources: dict[int, object]) -> None:
     """
     every = [*recording.sources, *recording.constants, *[var for call in recording.calls for var in call.results]]
     numbered = {var.number: var for var in every}
-    wanted = {
+    new_numbers = {
         var: next(
             (-number for number, other in sources.items() if _same_source(other, source)), _unused(var.number, sources)
         )
         for var, source in recording.sources.items()
         if not _same_source(sources.get(-var.number), source)
     }
-    for var, number in wanted.items():
+    for var, number in new_numbers.items():
         other = numbered.get(number)
-        if other is not None and other not in wanted:
+        if other is not None and other not in new_numbers:
             other.number += _OFFSET
         var.number = number
 
@@ -431,14 +431,14 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
         used |= set(outputs)
         segment.needs = frozenset((used | after) - defined - constants.keys() - sources)
         if segment.plan is None or outputs != segment.outputs:
-            taken = [*arguments, *sorted(used - defined - constants.keys() - set(arguments))]
-            segment.inputs = [-n if n in sources else n for n in taken]
+            input_numbers = [*arguments, *sorted(used - defined - constants.keys() - set(arguments))]
+            segment.inputs = [-n if n in sources else n for n in input_numbers]
             segment.outputs = outputs
             if new.guard is not None:
                 segment.strides = [(n, variables[n].array.strides) for n in outputs if variables[n].shape]
             segment.plan = ExecutionPlan(
                 Program(
-                    [variables[n] for n in taken],
+                    [variables[n] for n in input_numbers],
                     [constants[n] for n in sorted(used & constants.keys())],
                     calls,
                     [variables[n] for n in outputs],
@@ -464,9 +464,9 @@ def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCa
     missing = [var.number for call in segment.calls for var in operands(call) if var.number not in own]
     if segment.recording is not None:
         missing += [var.number for var in segment.recording.outputs() if var.number not in own]
-    taken: dict[int, TracedCall] = {}
+    repeated: dict[int, TracedCall] = {}
     for number in missing:
-        if number in views and number not in taken:
-            taken[number] = views[number]
+        if number in views and number not in repeated:
+            repeated[number] = views[number]
             missing += [var.number for var in operands(views[number])]
-    return [*[taken[number] for number in sorted(taken)], *segment.calls]
+    return [*[repeated[number] for number in sorted(repeated)], *segment.calls]

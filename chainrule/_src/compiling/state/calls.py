@@ -194,9 +194,9 @@ class Calls(Methods):
 
     def _note_getter_call(self, stack: Stack, function: Any, args: Sequence[Any]) -> None:
         if isa(function, operator.methodcaller) and args:
-            made: Any = function.__reduce__()
-            name, *given = made[1] if made[0] is operator.methodcaller else made[0].args
-            keywords = {} if made[0] is operator.methodcaller else made[0].keywords
+            reduced: Any = function.__reduce__()
+            name, *given = reduced[1] if reduced[0] is operator.methodcaller else reduced[0].args
+            keywords = {} if reduced[0] is operator.methodcaller else reduced[0].keywords
             self.guard_attribute(args[0], name)
             method = self.stored_attribute(args[0], name)
             if method is not MISSING:
@@ -366,8 +366,8 @@ class Calls(Methods):
         self.note_written(targets)
         inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
         kind = type(function)
-        ours = kind.__module__.partition(".")[0] == "chainrule" and not has_numbers(kind)
-        if not ours and kind.__name__ not in _STATELESS and not isa(function, FUNCTIONS):
+        is_chainrule = kind.__module__.partition(".")[0] == "chainrule" and not has_numbers(kind)
+        if not is_chainrule and kind.__name__ not in _STATELESS and not isa(function, FUNCTIONS):
             inner.append(function)
         self.note_operands(stack, [*inner, *args, *keywords.values()], each=self.note_passed_to_library)
 

@@ -213,9 +213,9 @@ def _traced(
     def begin(frame: FrameType, event: str = "call", arg: object = None) -> Any:
         if event != "call":
             return None
-        wanted = enter(frame)
-        if not wanted:
-            if wanted is None and loops is not None:
+        watch_frame = enter(frame)
+        if not watch_frame:
+            if watch_frame is None and loops is not None:
                 loops.mark_untraced(frame.f_code)
             return None
         code = frame.f_code
@@ -293,10 +293,10 @@ def _monitored(
         if threading.get_ident() != thread:
             return None
         frame = sys._getframe(1 if code is sys._getframe(1).f_code else 2)
-        wanted = enter(frame)
-        if wanted is None:
+        watch_frame = enter(frame)
+        if watch_frame is None:
             return monitoring.DISABLE
-        if wanted:
+        if watch_frame:
             stacks[id(frame)] = frame, Stack(frame)
             if code not in codes:
                 codes.add(code)
@@ -310,20 +310,20 @@ def _monitored(
         if threading.get_ident() != thread:
             return None
         frame = sys._getframe(1)
-        known = stacks.get(id(frame))
-        if known is not None and known[1] is not None:
+        entry = stacks.get(id(frame))
+        if entry is not None and entry[1] is not None:
             instruction = instructions(code)[offset]
             if instruction.height is not None:
-                known[1].height = instruction.height
-                look(known[1], instruction)
+                entry[1].height = instruction.height
+                look(entry[1], instruction)
         return None
 
     def end(code: CodeType, offset: int, *_: object) -> None:
         if threading.get_ident() == thread:
-            known = stacks.pop(id(sys._getframe(1)), None)
-            if known is not None and known[1] is not None:
-                leave(known[1])
-                known[1].end()
+            entry = stacks.pop(id(sys._getframe(1)), None)
+            if entry is not None and entry[1] is not None:
+                leave(entry[1])
+                entry[1].end()
         return None
 
     monitoring.use_tool_id(tool, "chainrule")
@@ -385,8 +385,8 @@ def why_not() -> str:
             seen.append((stack.top(), i.value))
 
     watched(lambda: _sample(things, 1), enter, look, lambda stack: None)
-    wanted = [(things, 0), (things, 1), (Stack, "top")]
+    expected = [(things, 0), (things, 1), (Stack, "top")]
     found = [pair for pair in seen if pair[0] is things or pair[0] is Stack]
-    if [(id(a), b) for a, b in found[:3]] != [(id(a), b) for a, b in wanted] or _sample not in functions:
+    if [(id(a), b) for a, b in found[:3]] != [(id(a), b) for a, b in expected] or _sample not in functions:
         return f"instructions of Python {sys.version.split()[0]} have other operands than expected"
     return ""

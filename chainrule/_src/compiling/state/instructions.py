@@ -45,22 +45,22 @@ _IN_PLACE_METHODS = (
 )  # fmt: skip
 
 
-def _load_global(reads: Calls, stack: Stack, i: Instruction) -> bool:
-    if reads.guard_item(stack.frame.f_globals, i.value) is MISSING:
-        reads.guard_item(stack.frame.f_builtins, i.value)
+def _load_global(log: Calls, stack: Stack, i: Instruction) -> bool:
+    if log.guard_item(stack.frame.f_globals, i.value) is MISSING:
+        log.guard_item(stack.frame.f_builtins, i.value)
     return True
 
 
-def _load_name(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _load_name(log: Calls, stack: Stack, i: Instruction) -> None:
     names = stack.frame.f_locals
     if names is not stack.frame.f_globals:
         if not isa(names, dict):  # a mapping passed to eval()
-            reads.note_operand(names, [])
+            log.note_operand(names, [])
         else:
-            reads.guard_element(names, i.value)
+            log.guard_element(names, i.value)
             if i.value in names:
                 return
-    _load_global(reads, stack, i)
+    _load_global(log, stack, i)
 
 
 def _free_cell(stack: Stack, i: Instruction) -> Any:
@@ -71,98 +71,96 @@ def _free_cell(stack: Stack, i: Instruction) -> Any:
     return stack.cell(code.co_freevars.index(i.value))
 
 
-def _load_deref(reads: Calls, stack: Stack, i: Instruction) -> bool:
+def _load_deref(log: Calls, stack: Stack, i: Instruction) -> bool:
     cell = _free_cell(stack, i)
     if cell is not None:
-        reads.guard(GuardKind.CELL, cell, None, cell_content(cell))
+        log.guard(GuardKind.CELL, cell, None, cell_content(cell))
     return True
 
 
-def _load_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.guard_attribute(stack.top(), i.value)
+def _load_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.guard_attribute(stack.top(), i.value)
 
 
-def _subscript(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
-    reads.check_type(x, lambda stands_for: stands_for is not float)
+    log.check_type(x, lambda stands_for: stands_for is not float)
     if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
         return
-    reads.guard_class_use(x)
-    reads.guard_class_use(key)
+    log.guard_class_use(x)
+    log.guard_class_use(key)
     if type(x) is ndarray:
         if not isa(key, OURS):
-            _subscript_array(reads, stack, x, key)
+            _subscript_array(log, stack, x, key)
     elif isa(x, (dict, list, collections.deque, types.MappingProxyType)):
         if type(key) in IMMUTABLE or not isa(x, (list, collections.deque)):
-            reads.guard_element(x, key)
+            log.guard_element(x, key)
         else:
-            reads.note_operands(stack, [x, key])
+            log.note_operands(stack, [x, key])
     elif isa(x, type):
-        reads.note_special_method(None, "__class_getitem__", key, owner=x)
-    elif not reads.guard_mutable_content(x):
-        reads.note_operands(stack, [key] if isa(x, (*CONSTANT, tuple)) else [x, key])
+        log.note_special_method(None, "__class_getitem__", key, owner=x)
+    elif not log.guard_mutable_content(x):
+        log.note_operands(stack, [key] if isa(x, (*CONSTANT, tuple)) else [x, key])
 
 
-def _subscript_array(reads: Calls, stack: Stack, x: Any, key: object) -> None:
+def _subscript_array(log: Calls, stack: Stack, x: Any, key: object) -> None:
     whole = key if type(key) is tuple else (key,)
     if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
-        guards = reads.thing_of(x).guards
+        guards = log.thing_of(x).guards
         if sum(type(name) is tuple and name[0] == "element" for name in guards) < _ELEMENTS:
             at = functools.partial(array_value, key=whole)
             with_value = at(x)
             if with_value is not MISSING:
-                reads.check_not_written(x)
-                reads.guard(GuardKind.CHECK, x, at, with_value, ("element", whole))
+                log.check_not_written(x)
+                log.guard(GuardKind.CHECK, x, at, with_value, ("element", whole))
             return
-    reads.note_operands(stack, [x, key])
+    log.note_operands(stack, [x, key])
 
 
 def _operands(count: int) -> Handler:
-    def look(reads: Calls, stack: Stack, i: Instruction) -> None:
-        reads.note_operands(stack, [stack.top(k) for k in range(count, 0, -1)])
+    def look(log: Calls, stack: Stack, i: Instruction) -> None:
+        log.note_operands(stack, [stack.top(k) for k in range(count, 0, -1)])
 
     return look
 
 
-def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _binary(log: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
     if i.arg == _SUBSCRIPT:
-        _subscript(reads, stack, i)
+        _subscript(log, stack, i)
         return
     if isa(x, str) and not isa(y, str):
-        reads.note_text([y], text_method(x))
+        log.note_text([y], text_method(x))
     if are_plain((x, y)):
         return
-    if i.arg >= _IN_PLACE and reads.note_special_method(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
+    if i.arg >= _IN_PLACE and log.note_special_method(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
         return
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
     if i.arg >= _IN_PLACE and isa(x, BUFFERS):
-        reads.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
+        log.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
     if writes and not isa(x, OURS):
-        reads.note_container_change(x)
-    reads.note_operands(stack, [x, y])
+        log.note_container_change(x)
+    log.note_operands(stack, [x, y])
 
 
-def _compare_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _compare_identity(log: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
     if x is not y and isa(x, VALUES) and isa(y, VALUES):
         frame = stack.frame
         if not is_constant_module(module_of_code(frame.f_code, frame.f_globals)):
-            reads.refuse(
-                "it checks whether two of its values are the same object (is), which may differ in another call"
-            )
+            log.refuse("it checks whether two of its values are the same object (is), which may differ in another call")
 
 
-def _return_or_yield(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _return_or_yield(log: Calls, stack: Stack, i: Instruction) -> None:
     """Note a value that a function or generator returns or yields to C code or a library."""
-    if not reads.receivers:
+    if not log.receivers:
         return
     outer = stack.frame.f_back
-    while outer is not None and id(outer) not in reads.receivers and _is_foreign(outer):
+    while outer is not None and id(outer) not in log.receivers and _is_foreign(outer):
         outer = outer.f_back
-    receiver_stack = reads.receivers.get(id(outer))
+    receiver_stack = log.receivers.get(id(outer))
     x = stack.top()
     if receiver_stack is not None and receiver_stack.frame is outer and type(x) not in IMMUTABLE and not isa(x, OURS):
         receiver_stack.pending.receive(x, receiver_stack.pending.arrays)
@@ -172,68 +170,68 @@ def _is_foreign(frame: types.FrameType) -> bool:
     return module_of_code(frame.f_code, frame.f_globals).startswith(("numpy.", "scipy.", "pandas."))
 
 
-def _push_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _push_exception(log: Calls, stack: Stack, i: Instruction) -> None:
     if isa(stack.top(), RecursionError):
-        reads.refuse("it handles a RecursionError, which depends on the depth of the caller")
-    reads.recorder.handles(stack.top())
+        log.refuse("it handles a RecursionError, which depends on the depth of the caller")
+    log.recorder.handles(stack.top())
 
 
-def _test_truth(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _test_truth(log: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    reads.guard_class_use(x)
+    log.guard_class_use(x)
     if isa(x, CONTAINERS):
-        reads.guard_length(x)
+        log.guard_length(x)
     elif type(x) is ndarray:
-        reads.guard_array_values(x)
+        log.guard_array_values(x)
     elif type(x) not in IMMUTABLE:
-        reads.note_operand(x, [])
+        log.note_operand(x, [])
 
 
-def _build_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.note_operands(stack, [stack.top(k) for k in range(i.arg, 0, -1)])
+def _build_slice(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.note_operands(stack, [stack.top(k) for k in range(i.arg, 0, -1)])
 
 
-def _iterate(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _iterate(log: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    reads.note_iteration(x)
+    log.note_iteration(x)
     if not is_iterator(x):
-        reads.expect(result_is_new=i.name == "GET_ITER", receive=reads.note_consumed)
+        log.expect(result_is_new=i.name == "GET_ITER", receive=log.note_consumed)
 
 
-def _store_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.note_attribute_write(stack.top(), i.value, *([stack.top(2)] if i.name == "STORE_ATTR" else []))
+def _store_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.note_attribute_write(stack.top(), i.value, *([stack.top(2)] if i.name == "STORE_ATTR" else []))
 
 
-def _store_item(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.guard_class_use(stack.top())
-    reads.note_item_write(stack.top(2), stack.top(), stack.top(3))
+def _store_item(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.guard_class_use(stack.top())
+    log.note_item_write(stack.top(2), stack.top(), stack.top(3))
 
 
-def _delete_item(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _delete_item(log: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
-    reads.guard_class_use(key)
-    if not reads.note_special_method(x, "__delitem__", key):
-        reads.note_container_change(x)
+    log.guard_class_use(key)
+    if not log.note_special_method(x, "__delitem__", key):
+        log.note_container_change(x)
 
 
-def _store_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.note_item_write(stack.top(3), slice(stack.top(2), stack.top()), stack.top(4))
+def _store_slice(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.note_item_write(stack.top(3), slice(stack.top(2), stack.top()), stack.top(4))
 
 
-def _store_global(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _store_global(log: Calls, stack: Stack, i: Instruction) -> None:
     if i.name.endswith("GLOBAL") or stack.frame.f_locals is stack.frame.f_globals:
-        reads.note_name_change(stack.frame.f_globals, i.value)
+        log.note_name_change(stack.frame.f_globals, i.value)
     elif i.name == "STORE_NAME":  # in a class body: the class looks up __set_name__ of its attributes
-        reads.guard_class_use(stack.top())
+        log.guard_class_use(stack.top())
 
 
-def _store_free(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _store_free(log: Calls, stack: Stack, i: Instruction) -> None:
     cell = _free_cell(stack, i)
     if cell is not None:
-        reads.note_cell_change(cell)
+        log.note_cell_change(cell)
 
 
-def _call(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _call(log: Calls, stack: Stack, i: Instruction) -> None:
     if i.name == "CALL" and CALLS_TWICE:
         return
     extra = i.name == "CALL_KW"
@@ -248,84 +246,84 @@ def _call(reads: Calls, stack: Stack, i: Instruction) -> None:
     if not Stack.is_null(receiver):
         args = [receiver, *args]
     positional = args[: len(args) - len(names)]
-    reads.note_call(stack, function, positional, dict(zip(names, args[len(positional) :], strict=True)))
+    log.note_call(stack, function, positional, dict(zip(names, args[len(positional) :], strict=True)))
 
 
-def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:
     keywords = stack.top() if i.arg & 1 or _KEYWORDS_ALWAYS else {}
     depth = 1 + (i.arg & 1 or _KEYWORDS_ALWAYS)
     keywords = {} if Stack.is_null(keywords) else keywords
     given = stack.top(depth)
     function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
     if isa(keywords, dict) and keywords:
-        reads.guard_elements(keywords)
+        log.guard_elements(keywords)
     if isa(given, CONTAINERS):
-        reads.guard_elements(given)
-        reads.note_call(stack, function, list(elements(given)), dict(keywords))
+        log.guard_elements(given)
+        log.note_call(stack, function, list(elements(given)), dict(keywords))
     else:
-        reads.note_operands(stack, [given, *keywords.values()])
+        log.note_operands(stack, [given, *keywords.values()])
         if is_watched(function) or isa(function, type):
-            reads.note_call(stack, function, [], dict(keywords))
+            log.note_call(stack, function, [], dict(keywords))
         else:
-            reads.note_possible_call(function)
+            log.note_possible_call(function)
 
 
-def _format(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _format(log: Calls, stack: Stack, i: Instruction) -> None:
     deeper = i.name == "FORMAT_WITH_SPEC" or (i.name == "FORMAT_VALUE" and i.arg & 4)
     x = stack.top(2 if deeper else 1)
     conversion = (
         (i.arg & 3 if i.name == "FORMAT_VALUE" else i.arg) if i.name in ("FORMAT_VALUE", "CONVERT_VALUE") else 0
     )
-    reads.note_text([x], "__repr__" if conversion > 1 else "__str__")
+    log.note_text([x], "__repr__" if conversion > 1 else "__str__")
     if deeper and isa(spec := stack.top(), str):
-        reads.check_format_spec(spec)
-    reads.note_operands(stack, [x])
+        log.check_format_spec(spec)
+    log.note_operands(stack, [x])
 
 
-def _import_name(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _import_name(log: Calls, stack: Stack, i: Instruction) -> None:
     names, level = stack.frame.f_globals, stack.top(2)
     name = i.value
     if level:
         base = (names.get("__package__") or "").split(".")
         name = ".".join([*base[: len(base) - level + 1], *([name] if name else [])])
     if name not in sys.modules:
-        reads.refuse("it imports a module that is not loaded yet", later=True)
-    reads.guard_item(stack.frame.f_builtins, "__import__")
-    reads.guard_item(sys.modules, name)
+        log.refuse("it imports a module that is not loaded yet", later=True)
+    log.guard_item(stack.frame.f_builtins, "__import__")
+    log.guard_item(sys.modules, name)
     if not stack.top():  # ``import a.b`` gives a
-        reads.guard_item(sys.modules, name.partition(".")[0])
+        log.guard_item(sys.modules, name.partition(".")[0])
 
 
-def _enter_context(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _enter_context(log: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    reads.guard_type(x)
+    log.guard_type(x)
     frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
     # a generator-based context manager
     of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
     in_python = is_python(x, "__enter__") and is_python(x, "__exit__")
-    known = is_lock(x) or in_python or type(x).__module__.startswith(("numpy", "chainrule"))
-    if of_library or not known:
-        reads.refuse(f"it enters a {type(x).__name__}, and compile does not know what that changes")
+    is_known_manager = is_lock(x) or in_python or type(x).__module__.startswith(("numpy", "chainrule"))
+    if of_library or not is_known_manager:
+        log.refuse(f"it enters a {type(x).__name__}, and compile does not know what that changes")
 
 
-def _match_class(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _match_class(log: Calls, stack: Stack, i: Instruction) -> None:
     x, cls, names = stack.top(3), stack.top(2), stack.top()
-    reads.guard_isinstance(x, cls)
+    log.guard_isinstance(x, cls)
     if i.arg:
-        reads.guard_attribute(cls, "__match_args__")
+        log.guard_attribute(cls, "__match_args__")
     if isinstance(x, cls):
         for name in (*getattr(cls, "__match_args__", ())[: i.arg], *names):
-            reads.guard_attribute(x, name)
+            log.guard_attribute(x, name)
 
 
-def _match_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.guard_class(type(stack.top(2)))
+def _match_exception(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.guard_class(type(stack.top(2)))
 
 
-def _match_collection(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _match_collection(log: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    if reads.guard_type(x):  # registering a class as a sequence changes its flags, but not its version
-        reads.guard_check(x, _flags, "flags")
+    if log.guard_type(x):  # registering a class as a sequence changes its flags, but not its version
+        log.guard_check(x, _flags, "flags")
 
 
 def _flags(x: object) -> int:
@@ -335,24 +333,24 @@ def _flags(x: object) -> int:
 def _use_objects(step: int) -> Handler:
     """Return a handler for objects that are raised, or that are elements of a new set or keys of a new dictionary."""
 
-    def look(reads: Calls, stack: Stack, i: Instruction) -> None:
+    def look(log: Calls, stack: Stack, i: Instruction) -> None:
         for k in range(step, step * i.arg + 1, step):
-            reads.guard_class_use(stack.top(k))
+            log.guard_class_use(stack.top(k))
 
     return look
 
 
 def _add_key(depth: int) -> Handler:
     """Return a handler for a key that is added to a set or dictionary of a comprehension."""
-    return lambda reads, stack, i: reads.guard_class_use(stack.top(depth))
+    return lambda log, stack, i: log.guard_class_use(stack.top(depth))
 
 
-def _super_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.guard_attribute(super(stack.top(2), stack.top()), i.value)
+def _super_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.guard_attribute(super(stack.top(2), stack.top()), i.value)
 
 
-def unknown(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.refuse(f"it runs the instruction {i.name}, and compile does not know what that reads")
+def unknown(log: Calls, stack: Stack, i: Instruction) -> None:
+    log.refuse(f"it runs the instruction {i.name}, and compile does not know what that reads")
 
 
 CALLS_TWICE = sys.version_info < (3, 12)  # PRECALL comes before CALL, and has all operands

@@ -263,8 +263,8 @@ def is_pure(function: Any) -> bool:
 
 def _is_listed(function: Any, names: Mapping[str, frozenset[str] | None]) -> bool:
     module = getattr(function, "__module__", None) or ""
-    known = names.get(module, frozenset())
-    return known is None or getattr(function, "__name__", "") in known
+    listed = names.get(module, frozenset())
+    return listed is None or getattr(function, "__name__", "") in listed
 
 
 def reads_contents(function: Any) -> bool:

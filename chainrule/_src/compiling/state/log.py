@@ -289,8 +289,8 @@ class Log:
     def guard_array(self, x: object, with_numbers: bool = False) -> bool:
         """Guard the layout of an array, and its numbers if asked; return whether the guard is new."""
         guards = self.thing_of(x).guards
-        known = guards.get(GuardKind.ARRAY)
-        if known is not None and known.key >= with_numbers:
+        guard = guards.get(GuardKind.ARRAY)
+        if guard is not None and guard.key >= with_numbers:
             return False
         guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
         return True
@@ -309,19 +309,19 @@ class Log:
             return []
         if id(cls) in self.made:
             return [content for base in bases_of(cls) for content in self.guard_class(base)]
-        known = self._classes.get(id(cls))
-        if known is None:
-            known = self._classes[id(cls)] = cls, ClassContent(cls)
+        entry = self._classes.get(id(cls))
+        if entry is None:
+            entry = self._classes[id(cls)] = cls, ClassContent(cls)
             self.guard_type(cls)
-        return [known[1]]
+        return [entry[1]]
 
     def note_made(self, x: Any) -> None:
         """Note that the function made an iterator, a random number generator or a class."""
         self.made[id(x)] = x
-        _, known = self._classes.pop(id(x), (x, None))
-        if known is not None:  # attributes that were read while the class was made are those of its bases
+        _, entry = self._classes.pop(id(x), (x, None))
+        if entry is not None:  # attributes that were read while the class was made are those of its bases
             for content in self.guard_class(x):
-                content.add(known)
+                content.add(entry)
 
     def note_change(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Note a change of an object that is about to happen, and the function that undoes it."""

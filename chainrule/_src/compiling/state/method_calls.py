@@ -122,8 +122,8 @@ class Methods(Reads):
         if type(each) is types.GeneratorType:
             self.expect(receive=functools.partial(self._note_generated, function))
         else:
-            known = isa(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
-            self.note_possible_call(function, [[x] for x in _elements_of(each)] if known else None)
+            is_container = isa(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
+            self.note_possible_call(function, [[x] for x in _elements_of(each)] if is_container else None)
         if makes_text(function):
             self.note_text([each])
 

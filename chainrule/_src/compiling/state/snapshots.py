@@ -78,7 +78,7 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
     if len(seen) > _PARTS:
         raise Unknown(f"{type(x).__name__} with very many parts")
     state: tuple[Any, ...] = (type(x),)
-    known = False
+    is_complete = False
     if is_opaque(type(x)) and not has_numbers(type(x)):
         raise Unknown(type(x).__name__)
     if is_named(type(x), "__call__") and not is_called(x):
@@ -92,24 +92,24 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         if plain.dtype.hasobject:
             raise Unknown("array of objects")
         state += content(plain)
-        known = True
+        is_complete = True
     elif isa(x, BUFFERS):
         state += (content_in_place(x),)
-        known = True
+        is_complete = True
     elif isa(x, CONTAINERS):
         state += tuple([_parts_of(part, seen, parts) for part in elements(x)])
-        known = True
+        is_complete = True
     inside = attributes_of(x)
     if type(inside) is dict:
         state += tuple([(name, _parts_of(inside[name], seen, parts)) for name in inside if not _is_cache(x, name)])
-        known = known or bool(type(x).__flags__ & HEAP_TYPE) or isa(x, types.SimpleNamespace)
+        is_complete = is_complete or bool(type(x).__flags__ & HEAP_TYPE) or isa(x, types.SimpleNamespace)
     members = [
         name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if isa(m, types.MemberDescriptorType)
     ]
     if members and type(x).__flags__ & HEAP_TYPE:
         state += tuple([(name, _parts_of(attribute_or_missing(x, name), seen, parts)) for name in members])
-        known = True
-    if not known and x is not MISSING:
+        is_complete = True
+    if not is_complete and x is not MISSING:
         raise Unknown(type(x).__name__)
     return state
 

@@ -94,11 +94,11 @@ class StateWatch(Calls):
         return name not in _SKIPPED and HANDLERS.get(name, unknown) is not None
 
     def _enter(self, frame: FrameType) -> bool | None:
-        wanted = self._wants(frame)
-        if wanted:
+        watch_frame = self._wants(frame)
+        if watch_frame:
             self._depth += 1
             self._deepest = max(self._depth, self._deepest)
-        return wanted
+        return watch_frame
 
     def _wants(self, frame: FrameType) -> bool | None:
         code = frame.f_code
