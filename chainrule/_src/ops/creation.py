@@ -220,7 +220,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return the numbers from ``start`` (0) up to, without, ``end``. Integers give int64, floats the default dtype."""
+    """Return the numbers from ``start`` (0) up to but excluding ``end``. Integers give int64, floats the default dtype."""
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start

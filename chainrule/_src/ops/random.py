@@ -263,7 +263,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random integers from ``low`` (0) up to, without, ``high``."""
+    """Return random integers from ``low`` (0) up to but excluding ``high``."""
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -315,7 +315,7 @@ def _like(name: str, what: str, function: AnyFunction) -> AnyFunction:
 
 rand_like = _like("rand_like", "uniform numbers", rand)
 randn_like = _like("randn_like", "standard normal numbers", randn)
-randint_like = _like("randint_like", "random integers from ``low`` (0) up to, without, ``high``,", randint)
+randint_like = _like("randint_like", "random integers from ``low`` (0) up to but excluding ``high``,", randint)
 
 
 def _wrap_sampled(numbers: AnyArray, *parameters: object) -> Tensor:
@@ -519,7 +519,7 @@ def bernoulli_(self: Tensor, p: TensorLike = 0.5, *, generator: Generator | None
 
 
 def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **named: object) -> Tensor:
-    """Fill the tensor in place with integers from ``from`` (0) up to, without, ``to`` (by default the dtype's exact range)."""
+    """Fill the tensor in place with integers from ``from`` (0) up to but excluding ``to`` (by default the dtype's exact range)."""
     low, high = (0, *bounds)[-2:] if bounds else (named.get("from", 0), named.get("to"))
     if high is None:
         if self.dtype.kind == "f":
