@@ -131,7 +131,7 @@ def angle(input: Any, *, out: Any = ...) -> Any:
 def any(input: TensorLike, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return whether any element is nonzero."""
 def arange(start: Any = ..., end: Any = ..., step: Any = ..., *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return the numbers from ``start`` (0) up to, without, ``end``. Integers give int64, floats the default dtype."""
+    """Return the numbers from ``start`` (0) up to but excluding ``end``. Integers give int64, floats the default dtype."""
 def arccos(input: Any, *, out: Any = ...) -> Any:
     """Return the inverse cosine, in radians."""
 def arccosh(input: Any, *, out: Any = ...) -> Any:
@@ -823,9 +823,9 @@ def rand(*size: ShapeLike, generator: Generator | None = ..., dtype: DTypeLike =
 def rand_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Return uniform numbers with another tensor's shape and dtype."""
 def randint(low: Any = ..., high: Any = ..., size: ShapeLike | None = ..., *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return random integers from ``low`` (0) up to, without, ``high``."""
+    """Return random integers from ``low`` (0) up to but excluding ``high``."""
 def randint_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
-    """Return random integers from ``low`` (0) up to, without, ``high``, with another tensor's shape and dtype."""
+    """Return random integers from ``low`` (0) up to but excluding ``high``, with another tensor's shape and dtype."""
 def randn(*size: ShapeLike, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return standard normal numbers (complex ones have a total variance of 1)."""
 def randn_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:

@@ -47,9 +47,9 @@ def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tens
 def gammaln(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log |Γ(x)|; infinite at 0 and the negative integers."""
 def hermite_polynomial_h(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """Return the Hermite polynomial of the physicists, H of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
+    """Return the physicists' Hermite polynomial, H of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def hermite_polynomial_he(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
-    """Return the Hermite polynomial of the probabilists, He of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
+    """Return the probabilists' Hermite polynomial, He of degree n, at x. Degrees may differ between elements; for negative degrees the result is 0."""
 def i0(input: Any, *, out: Any = ...) -> Any:
     """Return the modified Bessel function I₀(x)."""
 def i0e(input: Tensor, *, out: Tensor | None = ...) -> Tensor:

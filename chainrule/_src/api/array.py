@@ -417,7 +417,7 @@ def is_plain(x: Array) -> bool:
 def plain_or_stacked(x: Any) -> Any:
     """Convert an object array such as ``np.array([x[0], x[1]])`` to numbers: a tensor if it contains Arrays.
 
-    Anything else is returned as it is.
+    Anything else is returned unchanged.
     """
     if not is_objects(x):
         return x

@@ -65,7 +65,7 @@ def unary(prim: Primitive) -> Callable[..., Tensor]:
         result = general(prim, (input,), {})
         return result if out is None else store_out(out, result)
 
-    prim.function = operation(_named(call, prim), prim)
+    prim.function = operation(_set_metadata(call, prim), prim)
     return prim.function
 
 
@@ -84,7 +84,7 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
         result = general(prim, (input, other), {})
         return result if out is None else store_out(out, result)
 
-    prim.function = operation(_named(call, prim), prim)
+    prim.function = operation(_set_metadata(call, prim), prim)
     return prim.function
 
 
@@ -97,14 +97,14 @@ def nary(prim: Primitive, **forms: object) -> Callable[..., Tensor]:
     def call(*operands: Any, out: Any = None, **params: Any) -> Tensor:
         return store_out(out, general(prim, operands, params))
 
-    _named(call, prim)
+    _set_metadata(call, prim)
     if prim.parameters and "parameters" not in forms:
         return call
     prim.function = operation(call, prim, **forms)
     return prim.function
 
 
-def _named(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
+def _set_metadata(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = prim.name
     call.__doc__ = prim.doc
     call.__module__ = "chainrule"

@@ -68,7 +68,7 @@ def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> N
             if found is not None:
                 if found._edge is not None:
                     raise errors.tensor_of_tensors(found)
-                data = _unwrapped(data)
+                data = _unwrap_tensors(data)
         try:
             array = np.array(data)
         except ValueError as error:
@@ -99,10 +99,10 @@ def _check_fits(array: NumpyArray, dtype: NumpyDType) -> None:
             raise errors.number_overflows(array[unfit][0].item(), dtype)
 
 
-def _unwrapped(data: object) -> Any:
+def _unwrap_tensors(data: object) -> Any:
     if isinstance(data, Tensor):
         return data._array()
-    return [_unwrapped(item) for item in data] if isinstance(data, (list, tuple)) else data
+    return [_unwrap_tensors(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
 def _inferred(array: NumpyArray, data: object) -> NumpyDType | None:

@@ -162,7 +162,7 @@ def take_along_axis(x: Any, index: Any, axis: int) -> Any:
 # -- matrices ----------------------------------------------------------------------------------------------------------
 
 
-def _whole(function: AnyFunction, signature: str, dtypes: Any = lambda dtype: (dtype,)) -> Any:
+def _blockwise_matrices(function: AnyFunction, signature: str, dtypes: Any = lambda dtype: (dtype,)) -> Any:
     """Apply a NumPy function of the matrices in the last two axes: each matrix becomes one block; other axes stay chunked.
 
     Dask's own decompositions search pivots within a block only, and lose digits, or fail, where NumPy's do not.
@@ -173,7 +173,7 @@ def _whole(function: AnyFunction, signature: str, dtypes: Any = lambda dtype: (d
         arrays = [da.asarray(x) for x in operands]
         arrays = [x.rechunk({-k: -1 for k in range(1, len(axes) + 1)}) for x, axes in zip(arrays, needs)]
         before = max(x.ndim - len(axes) for x, axes in zip(arrays, needs))
-        arrays = [_cut_alike(x, len(axes), arrays[0], len(needs[0])) for x, axes in zip(arrays, needs)]
+        arrays = [_rechunk_like(x, len(axes), arrays[0], len(needs[0])) for x, axes in zip(arrays, needs)]
         dtype = np.result_type(*arrays, np.float32)
         meta = [np.empty((0,) * (before + sum(map(bool, axes))), of) for of, axes in zip(dtypes(dtype), gives)]
         sizes = {"p": min(arrays[0].shape[-2:])} if "p" in signature else None
@@ -183,21 +183,21 @@ def _whole(function: AnyFunction, signature: str, dtypes: Any = lambda dtype: (d
     return form
 
 
-def _cut_alike(x: Any, core: int, y: Any, core_of_y: int) -> Any:
+def _rechunk_like(x: Any, core: int, y: Any, core_of_y: int) -> Any:
     """Rechunk x like y along the axes before the last ``core``, where both have the same length."""
     pairs = zip(range(x.ndim - core - 1, -1, -1), range(y.ndim - core_of_y - 1, -1, -1))
     return x.rechunk({i: y.chunks[k] for i, k in pairs if x.shape[i] == y.shape[k]})
 
 
-def _real(dtype: Any) -> Any:
+def _real_dtype(dtype: Any) -> Any:
     return np.empty(0, dtype).real.dtype
 
 
 def solve(a: Any, b: Any) -> Any:
     """Compute ``np.linalg.solve`` in one block."""
     if np.ndim(b) == 1:
-        return _whole(_solve_vector, "(n,n),(n)->(n)")(a, b)
-    return _whole(np.linalg.solve, "(n,n),(n,k)->(n,k)")(a, b)
+        return _blockwise_matrices(_solve_vector, "(n,n),(n)->(n)")(a, b)
+    return _blockwise_matrices(np.linalg.solve, "(n,n),(n,k)->(n,k)")(a, b)
 
 
 def _solve_vector(a: Any, b: Any) -> Any:
@@ -209,7 +209,7 @@ def cholesky(a: Any) -> Any:
     alike = a.ndim == 2 and len({*a.chunks[0], *a.chunks[1]}) == 1
     if alike and a.numblocks != (1, 1) and a.dtype.kind == "f":
         return da.linalg.cholesky(a, lower=True)
-    return _whole(np.linalg.cholesky, "(n,n)->(n,n)")(a)
+    return _blockwise_matrices(np.linalg.cholesky, "(n,n)->(n,n)")(a)
 
 
 def svd(a: Any, full_matrices: bool = True) -> Any:
@@ -219,7 +219,7 @@ def svd(a: Any, full_matrices: bool = True) -> Any:
         raise NotImplementedError("full_matrices=True")
     if a.ndim == 2 and min(a.numblocks) == 1 < max(a.numblocks):
         return da.linalg.svd(a)
-    return _whole(_thin_svd, "(m,n)->(m,p),(p),(p,n)", lambda dtype: (dtype, _real(dtype), dtype))(a)
+    return _blockwise_matrices(_thin_svd, "(m,n)->(m,p),(p),(p,n)", lambda dtype: (dtype, _real_dtype(dtype), dtype))(a)
 
 
 def _thin_svd(a: Any) -> Any:
@@ -228,23 +228,27 @@ def _thin_svd(a: Any) -> Any:
 
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Compute ``np.linalg.eigh`` in one block."""
-    return _whole(np.linalg.eigh, "(n,n)->(n),(n,n)", lambda dtype: (_real(dtype), dtype))(a, UPLO=UPLO)
+    return _blockwise_matrices(np.linalg.eigh, "(n,n)->(n),(n,n)", lambda dtype: (_real_dtype(dtype), dtype))(
+        a, UPLO=UPLO
+    )
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Compute ``np.linalg.qr`` in one block: Dask's blockwise result has other signs."""
     if mode != "reduced":
         raise NotImplementedError(f"mode={mode!r}")
-    return _whole(np.linalg.qr, "(m,n)->(m,p),(p,n)", lambda dtype: (dtype, dtype))(a)
+    return _blockwise_matrices(np.linalg.qr, "(m,n)->(m,p),(p,n)", lambda dtype: (dtype, dtype))(a)
 
 
 _MATRICES = {
     np.linalg.cholesky: cholesky,
-    np.linalg.det: _whole(np.linalg.det, "(n,n)->()"),
+    np.linalg.det: _blockwise_matrices(np.linalg.det, "(n,n)->()"),
     np.linalg.eigh: eigh,
-    np.linalg.inv: _whole(np.linalg.inv, "(n,n)->(n,n)"),
+    np.linalg.inv: _blockwise_matrices(np.linalg.inv, "(n,n)->(n,n)"),
     np.linalg.qr: qr,
-    np.linalg.slogdet: _whole(np.linalg.slogdet, "(n,n)->(),()", lambda dtype: (dtype, _real(dtype))),
+    np.linalg.slogdet: _blockwise_matrices(
+        np.linalg.slogdet, "(n,n)->(),()", lambda dtype: (dtype, _real_dtype(dtype))
+    ),
     np.linalg.solve: solve,
     np.linalg.svd: svd,
 }
@@ -257,7 +261,7 @@ def embed(x: Any, *, shape: Any, index: tuple[object, ...]) -> Any:
     """Return chunked zeros of a shape, with x at a basic index: each block is one task that reads one block."""
     chunks = getattr(shape, "chunks", None) or tuple((n,) for n in shape)
     x, slices = _with_all_axes(x, shape, index)
-    taken = [_taken(*pair) for pair in zip(chunks, slices)]
+    taken = [_elements_per_chunk(*pair) for pair in zip(chunks, slices)]
     x = x.rechunk(tuple(tuple(len(part) for part in axis if part) or (0,) for axis in taken))
     sources = [np.cumsum([len(part) > 0 for part in axis]) - 1 for axis in taken]
     name = "embed-" + tokenize(x, chunks, slices)
@@ -268,13 +272,13 @@ def embed(x: Any, *, shape: Any, index: tuple[object, ...]) -> Any:
         if all(parts):
             source = [int(axis[i]) for axis, i in zip(sources, block)]
             where = tuple(slice(part.start, part.stop, part.step) for part in parts)
-            graph[name, *block] = (_placed, (x.name, *source), size, where)
+            graph[name, *block] = (_embed_block, (x.name, *source), size, where)
         else:
             graph[name, *block] = (np.zeros, size, x.dtype)
     return da.Array(HighLevelGraph.from_collections(name, graph, [x]), name, chunks, dtype=x.dtype)
 
 
-def _placed(block: AnyArray, shape: tuple[int, ...], where: tuple[slice, ...]) -> Any:
+def _embed_block(block: AnyArray, shape: tuple[int, ...], where: tuple[slice, ...]) -> Any:
     out = np.zeros(shape, block.dtype)
     out[where] = block
     return out
@@ -301,7 +305,7 @@ def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, 
     return x[tuple(back)], contained
 
 
-def _taken(chunks: tuple[int, ...], contained: range) -> list[range]:
+def _elements_per_chunk(chunks: tuple[int, ...], contained: range) -> list[range]:
     """Return for each chunk of an axis which of its elements are in ``held``."""
     taken = []
     begin = 0

@@ -66,29 +66,29 @@ def grouped(arrays: list[Any]) -> list[Any]:
     graph = dict(optimize(HighLevelGraph.merge(*[x.dask for x in arrays]), keys))
     if Task is None or not all(isinstance(node, GraphNode) for node in graph.values()):
         return arrays
-    found = _grouped(graph, set(flatten(keys)))
+    found = _fuse(graph, set(flatten(keys)))
     return [da.Array(found, result_key((x.name,))[0], x.chunks, meta=x._meta) for x in arrays]
 
 
-def _grouped(graph: TaskGraph, requested: set[Any]) -> TaskGraph:
+def _fuse(graph: TaskGraph, requested: set[Any]) -> TaskGraph:
     aliases = {key: node.target for key, node in graph.items() if isinstance(node, Alias) and key not in requested}
-    aliases = _resolved({key: target for key, target in aliases.items() if target in graph})
+    aliases = _resolve_aliases({key: target for key, target in aliases.items() if target in graph})
     if aliases:
         graph = {key: node.substitute(aliases) for key, node in graph.items() if key not in aliases}
-    order = _sorted(graph)
+    order = _topological_order(graph)
     users: dict[Any, list[Any]] = defaultdict(list)
     for key in order:
         for needed in graph[key].dependencies:
             users[needed].append(key)
-    position = _places(graph, order, users, {target: key for key, target in aliases.items()})
+    position = _block_positions(graph, order, users, {target: key for key, target in aliases.items()})
     stage = _stages(graph, order, users, position)
     members: dict[Hashable, list[Any]] = defaultdict(list)
     for key in order:
         members[position[key], stage[key]].append(key)
-    return _condensed(graph, members, users, requested)
+    return _group_graph(graph, members, users, requested)
 
 
-def _resolved(aliases: dict[Any, Any]) -> dict[Any, Any]:
+def _resolve_aliases(aliases: dict[Any, Any]) -> dict[Any, Any]:
     """Resolve chains of aliases: map each alias to its final target."""
     found = {}
     for key, target in aliases.items():
@@ -98,7 +98,7 @@ def _resolved(aliases: dict[Any, Any]) -> dict[Any, Any]:
     return found
 
 
-def _sorted(graph: TaskGraph) -> list[Any]:
+def _topological_order(graph: TaskGraph) -> list[Any]:
     """Return the keys in topological order."""
     waiting = {key: len([d for d in node.dependencies if d in graph]) for key, node in graph.items()}
     users: dict[Any, list[Any]] = defaultdict(list)
@@ -114,7 +114,7 @@ def _sorted(graph: TaskGraph) -> list[Any]:
     return order
 
 
-def _places(
+def _block_positions(
     graph: TaskGraph, order: list[Any], users: dict[Any, list[Any]], known_as: dict[Any, Any]
 ) -> dict[Any, Hashable]:
     """Return each task's block position: the block indices in its key, or in the key of the array that it was fused into.
@@ -146,7 +146,7 @@ def _stages(graph: TaskGraph, order: list[Any], users: Any, position: dict[Any, 
     return stage
 
 
-def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any, requested: set[Any]) -> TaskGraph:
+def _group_graph(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any, requested: set[Any]) -> TaskGraph:
     """Return the graph of groups and of the requested results, under new keys."""
     home = {key: group for group, keys in members.items() for key in keys}
     outputs = {

@@ -130,12 +130,12 @@ def call(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -
         if getattr(function, "__module__", "") != "numpy.linalg":
             return function(*args, **kwargs)
         if function is np.linalg.solve and args[1].ndim > 1:
-            args = _stacked_alike(*args)
+            args = _broadcast_stacks(*args)
         with importlib.import_module("cupyx").errstate(linalg="raise"):
             return function(*args, **kwargs)
 
 
-def _stacked_alike(a: Any, b: Any) -> tuple[Any, Any]:
+def _broadcast_stacks(a: Any, b: Any) -> tuple[Any, Any]:
     """Broadcast matrices and right-hand sides to one stack shape, because CuPy does not."""
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     broadcast = library().broadcast_to

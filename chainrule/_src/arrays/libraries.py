@@ -85,7 +85,7 @@ def _is_foreign(kind: type) -> bool:
 
 
 def is_container(kind: type) -> bool:
-    """Return whether a type's instances contain arrays of other libraries, and compute with ours if they contain them."""
+    """Return whether a type's instances are containers of arrays, such as xarray's, which may contain ours."""
     found = _CONTAINERS.get(kind)
     if found is None:
         found = _CONTAINERS[kind] = any(root_of(base) in CONTAINERS for base in kind.__mro__)

@@ -29,7 +29,7 @@ def _number(x: Any) -> Any:
     return np.asarray(x) if x.units.base_value == 1 and x.units.is_dimensionless else x.to_value("dimensionless")
 
 
-def _of_numbers(function: AnyFunction) -> AnyFunction:
+def _for_pure_numbers(function: AnyFunction) -> AnyFunction:
     """Wrap a function of pure numbers: unyt itself would drop units, and the derivative would have none."""
     return lambda *args, **kwargs: function(*map(_number, args), **kwargs)
 
@@ -102,7 +102,7 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", **options: object) -> A
     return np.pad(x, pad_width, mode, **options)
 
 
-def _kept_unit(function: AnyFunction) -> AnyFunction:
+def _with_unit(function: AnyFunction) -> AnyFunction:
     def form(x: Any, *args: tuple[object, ...], **kwargs: object) -> Any:
         plain = function(np.asarray(x), *args, **kwargs)
         return unyt.unyt_array(plain, x.units) if hasattr(x, "units") else plain
@@ -110,7 +110,7 @@ def _kept_unit(function: AnyFunction) -> AnyFunction:
     return form
 
 
-def _plain_like(function: AnyFunction) -> AnyFunction:
+def _without_unit(function: AnyFunction) -> AnyFunction:
     """Return zeros or ones without a unit: zero has any unit, and a factor of one has none."""
     return lambda x, *args, **kwargs: function(np.asarray(x), *args, **kwargs)
 
@@ -135,7 +135,7 @@ _KEEP_UNITS = {
 
 
 _OWN: dict[Any, AnyFunction] = {
-    **{function: _of_numbers(function) for function in _PURE},
+    **{function: _for_pure_numbers(function) for function in _PURE},
     **{function: _in_one_unit(function) for function in _OF_ONE_UNIT},
     np.multiply: _multiply,
     np.power: _power,
@@ -144,10 +144,10 @@ _OWN: dict[Any, AnyFunction] = {
     np.copy: lambda x, order="K", subok=False: x.copy(order),
     np.pad: _pad,
     np.clip: _clip,
-    np.broadcast_to: _kept_unit(np.broadcast_to),
-    np.nan_to_num: _kept_unit(np.nan_to_num),
-    np.zeros_like: _plain_like(np.zeros_like),
-    np.ones_like: _plain_like(np.ones_like),
+    np.broadcast_to: _with_unit(np.broadcast_to),
+    np.nan_to_num: _with_unit(np.nan_to_num),
+    np.zeros_like: _without_unit(np.zeros_like),
+    np.ones_like: _without_unit(np.ones_like),
 }
 
 

@@ -76,12 +76,12 @@ new = object.__new__
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def _beside_sparse(symbol: str, x: Any, A: Any) -> Any:
+def _sparse_operator(symbol: str, x: Any, A: Any) -> Any:
     """Call ``ops.sparse``, which is loaded with the first SciPy matrix."""
     return importlib.import_module("chainrule._src.ops.sparse").operator(symbol, x, A)
 
 
-others.SPARSE_OPERATOR = _beside_sparse
+others.SPARSE_OPERATOR = _sparse_operator
 
 
 # -- operators -------------------------------------------------------------------------------------------------------
@@ -177,13 +177,13 @@ def use_c_fast_paths() -> None:
         FAST[ufunc] = BY_UFUNC[ufunc, False] = with_fast_path(function, call, arrays=True, constants=True)
         if ufunc.nin == 2:  # with a number first, the operands are passed in reverse order
             exchanged = EXCHANGED.get(ufunc)
-            compute = functools.partial(_exchanged, call)
+            compute = functools.partial(_swap_operands, call)
             BY_UFUNC[ufunc, True] = with_fast_path(
                 exchanged or function, compute, arrays=True, swapped=exchanged is None
             )
 
 
-def _exchanged(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any) -> AnyArray:
+def _swap_operands(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any) -> AnyArray:
     return compute(y, x)
 
 
@@ -252,7 +252,7 @@ _SPECIAL_OPERATORS = frozenset(
 )
 
 
-def _power_around(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _with_bool_square(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Wrap ``**``: for booleans and an exponent of 2 NumPy calls ``np.square``, not ``np.power``."""
     return lambda x, y: (
         np.square(x)
@@ -267,7 +267,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
     )
     if ufunc is np.power:
-        compute = _power_around(compute)
+        compute = _with_bool_square(compute)
     operation = getattr(operator, {"and": "and_", "or": "or_"}.get(symbol, symbol))
     special = ufunc in _SPECIAL_OPERATORS
     assign: Any = getattr(operator, f"i{symbol}", None)
@@ -754,7 +754,7 @@ def astype(
     """Return the array in another dtype. Recorded if that is a floating or complex one."""
     target = np.dtype(dtype)
     if target.kind not in "biufc":
-        return _plain(self, f"astype({target.name!r})").astype(target)
+        return _concrete_array(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):
         raise errors.forbidden_cast(self.dtype, target, casting)
     order = resolved_order(self._tensor, order or "K")
@@ -805,7 +805,7 @@ def view(self: Array, dtype: DTypeLike = None, type: Any = None) -> Any:
     if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):
         if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:
             return self[...]
-        return _plain(self, "view()").view(
+        return _concrete_array(self, "view()").view(
             *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
         )
     if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):
@@ -824,7 +824,7 @@ def to_device(self: Array, device: DeviceLike, /, *, stream: object = None) -> A
     return self if str(tensor.device) == str(device) else array_of(tensor.to(device))
 
 
-def _plain(self: Array, what: str) -> ndarray:
+def _concrete_array(self: Array, what: str) -> ndarray:
     """Return the values, for methods whose results have no derivative."""
     if carries(self):
         raise errors.array_to_numpy(self, f"x.{what}")
@@ -847,14 +847,14 @@ def tolist(self: Array) -> list[complex]:
 
 def _bytes_method(name: str) -> AnyFunction:
     def method(self: Array, *args: object, **kwargs: object) -> Any:
-        return getattr(_plain(self, f"{name}()"), name)(*args, **kwargs)
+        return getattr(_concrete_array(self, f"{name}()"), name)(*args, **kwargs)
 
     method.__name__ = name
     method.__doc__ = f"Compute ``numpy.ndarray.{name}``, for an array that carries no derivative."
     return method
 
 
-def _refused(name: str, fix: str) -> AnyFunction:
+def _unsupported_method(name: str, fix: str) -> AnyFunction:
     def method(self: Array, *args: object, **kwargs: object) -> Any:
         raise NotImplementedError(f"x.{name}() is not available for an array that can carry derivatives: {fix}")
 
@@ -877,6 +877,6 @@ for _name, _fix in {
     "setfield": "write x = x.astype(dtype)",
     "setflags": "its memory belongs to the tape",
 }.items():
-    setattr(Array, _name, _refused(_name, _fix))
+    setattr(Array, _name, _unsupported_method(_name, _fix))
 for _name, _special in {"getitem": index_operation(rows.getitem, rows.index, _getitem), "setitem": _setitem}.items():
     setattr(Array, f"__{_name}__", _special)

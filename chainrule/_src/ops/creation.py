@@ -96,7 +96,7 @@ def frombuffer(
 ) -> Tensor:
     """Return a vector that shares the memory of an object with a buffer; read-only buffers such as bytes are copied."""
     array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
-    return _made(array if array.flags.writeable else array.copy(), requires_grad)
+    return _wrap_new(array if array.flags.writeable else array.copy(), requires_grad)
 
 
 @op(arrays=False)
@@ -106,7 +106,7 @@ def scalar_tensor(s: Any, *, dtype: DTypeLike = None, device: DeviceLike = None,
     return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 
-def _made(array: AnyArray, requires_grad: bool) -> Tensor:
+def _wrap_new(array: AnyArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if requires_grad:
         out.requires_grad = requires_grad
@@ -136,7 +136,7 @@ def _of_size(name: str, doc: str) -> Any:
     def function(
         *size: ShapeLike, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: object = None
     ) -> Tensor:
-        return _made(new_array(name, device, _sizes(name, size), _float_or(dtype)), requires_grad)
+        return _wrap_new(new_array(name, device, _sizes(name, size), _float_or(dtype)), requires_grad)
 
     return _declared(function, name, doc, arrays=False)
 
@@ -154,7 +154,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     if dtype is None:
         dtype = tensor(value.item() if isinstance(value, (np.generic, np.ndarray)) else value).dtype
     value = number_in(value, as_dtype(dtype))
-    return _made(new_array("full", device, _sizes("full", (size,)), value[()], value.dtype), requires_grad)
+    return _wrap_new(new_array("full", device, _sizes("full", (size,)), value[()], value.dtype), requires_grad)
 
 
 def _like(name: str, what: str) -> Any:
@@ -172,8 +172,8 @@ def _like(name: str, what: str) -> Any:
         shape, kind = tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)
         if type(x._raw) is Foreign and not x.is_cuda and device is None:
             function = np.ones_like if ones else np.zeros_like
-            return _made(function(x._raw, dtype=np.dtype(kind)), requires_grad)
-        return _made(new_array(name.removesuffix("_like"), device, shape, np.dtype(kind)), requires_grad)
+            return _wrap_new(function(x._raw, dtype=np.dtype(kind)), requires_grad)
+        return _wrap_new(new_array(name.removesuffix("_like"), device, shape, np.dtype(kind)), requires_grad)
 
     return _declared(like, name, f"Return {what} with another tensor's shape and dtype.")
 
@@ -193,8 +193,8 @@ def full_like(
     input = tensor_of("full_like", input)
     value = number_in(value, input.dtype if dtype is None else as_dtype(dtype))
     if type(input._raw) is Foreign and not input.is_cuda and device is None:
-        return _made(np.full_like(input._raw, value[()], dtype=value.dtype), requires_grad)
-    return _made(new_array("full", device, tuple(input.shape), value[()], value.dtype), requires_grad)
+        return _wrap_new(np.full_like(input._raw, value[()], dtype=value.dtype), requires_grad)
+    return _wrap_new(new_array("full", device, tuple(input.shape), value[()], value.dtype), requires_grad)
 
 
 @op(arrays=False)
@@ -202,7 +202,7 @@ def full_like(
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return the identity matrix (n rows, m columns)."""
     rows, columns = _sizes("eye", (n, n if m is None else m))
-    return _made(new_array("eye", device, rows, columns, 0, _float_or(dtype)), requires_grad)
+    return _wrap_new(new_array("eye", device, rows, columns, 0, _float_or(dtype)), requires_grad)
 
 
 def _number(x: AnyArray) -> Any:
@@ -220,7 +220,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return the numbers from ``start`` (0) up to, without, ``end``. Integers give int64, floats the default dtype."""
+    """Return the numbers from ``start`` (0) up to but excluding ``end``. Integers give int64, floats the default dtype."""
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start
@@ -242,7 +242,7 @@ def arange(
     n = int(np.ceil((end - start) / step))
     if kind.kind in "iu":  # PyTorch computes the count first, and then converts start and step to integers
         start, step = int(start), int(step)
-    return _made((start + step * new_array("arange", device, n)).astype(kind), requires_grad)
+    return _wrap_new((start + step * new_array("arange", device, n)).astype(kind), requires_grad)
 
 
 @op(arrays=False)
@@ -257,7 +257,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return ``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
-    return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
+    return _evenly_spaced(np.linspace, start, end, steps, dtype, requires_grad)
 
 
 @op(arrays=False)
@@ -273,7 +273,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return ``steps`` numbers from base**start to base**end, evenly spaced in the exponent."""
-    return _spaced(np.logspace, start, end, steps, dtype, requires_grad, base=base)
+    return _evenly_spaced(np.logspace, start, end, steps, dtype, requires_grad, base=base)
 
 
 def _whole_steps(start: int, end: int, steps: int) -> NumpyArray:
@@ -283,7 +283,7 @@ def _whole_steps(start: int, end: int, steps: int) -> NumpyArray:
     return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + step * i
 
 
-def _spaced(
+def _evenly_spaced(
     function: AnyFunction, start: Any, end: Any, steps: int, dtype: DTypeLike, requires_grad: bool, **options: Any
 ) -> Tensor:
     if not isinstance(steps, (int, np.integer)):
@@ -294,11 +294,11 @@ def _spaced(
     if dtype is not None and as_dtype(dtype).kind in "iu":
         powers = _whole_steps(int(start), int(end), steps)
         values = powers if function is np.linspace else np.power(float(options["base"]), powers)
-        return _made(values.astype(as_dtype(dtype)), requires_grad)
+        return _wrap_new(values.astype(as_dtype(dtype)), requires_grad)
     array = function(start, end, steps, **options)
     if dtype is None and array.dtype.kind == "c":
-        return _made(array.astype(get_default_complex_dtype()), requires_grad)
-    return _made(array.astype(_float_or(dtype)), requires_grad)
+        return _wrap_new(array.astype(get_default_complex_dtype()), requires_grad)
+    return _wrap_new(array.astype(_float_or(dtype)), requires_grad)
 
 
 @op(arrays=False)
@@ -320,7 +320,7 @@ def Variable(data: object, requires_grad: bool = False, volatile: object = None)
     """Return a leaf that shares a tensor's memory (PyTorch's old constructor of tensors that may require grad)."""
     if not isinstance(data, Tensor):
         raise errors.variable_data(data)
-    return _made(data._raw, requires_grad)
+    return _wrap_new(data._raw, requires_grad)
 
 
 def _typed(name: str, dtype: DTypeLike) -> AnyFunction:
@@ -368,7 +368,7 @@ def _new_of_size(name: str, what: str) -> Any:
         self: Tensor, *size: ShapeLike, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
         kind = np.dtype(self.dtype if dtype is None else as_dtype(dtype))
-        return _made(new_array(name.removeprefix("new_"), device, _sizes(name, size), kind), requires_grad)
+        return _wrap_new(new_array(name.removeprefix("new_"), device, _sizes(name, size), kind), requires_grad)
 
     return _declared(method, name, f"Return {what} with this tensor's dtype.", f"Tensor.{name}")
 

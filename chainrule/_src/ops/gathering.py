@@ -49,12 +49,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         picked = gather(shaping.reshape(input, -1), 0, index.reshape(-1))
         return moves.unsafe_view(picked, shape=tuple(index.shape))
     d = errors.check_dim("gather", dim, input.ndim)
-    x = _cut("gather", input, index, d)
+    x = _crop("gather", input, index, d)
     _bounds("gather", index, input.shape[d], d)
     return bind(rows.gather, (x, index), {"axis": d - input.ndim})
 
 
-def _cut(name: str, x: Tensor, index: AnyArray, d: int) -> Tensor:
+def _crop(name: str, x: Tensor, index: AnyArray, d: int) -> Tensor:
     """Crop x to the index's sizes along the other axes."""
     cut = []
     for k, (n, m) in enumerate(zip(x.shape, index.shape, strict=True)):

@@ -222,7 +222,7 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
     check_no_shuffle(self, index, value)
     items = read_index(index)
     _check_axes(items, self)
-    if type(self._edge) is Leaf and recording() and _takes_part(items):
+    if type(self._edge) is Leaf and recording() and _takes_view(items):
         raise errors.leaf_view_in_place("__setitem__")
     inplace.check_writable(self, "__setitem__")
     if any(isinstance(item, (ndarray, Tensor)) for item in items):
@@ -289,7 +289,7 @@ def check_no_shuffle(target: Tensor, index: object, value: object) -> None:
         raise errors.shuffled_in_place(shape_of(target._raw))
 
 
-def _takes_part(items: tuple[object, ...]) -> bool:
+def _takes_view(items: tuple[object, ...]) -> bool:
     """Return whether an index first takes a view of a part of the tensor."""
     return any(item is None or type(item) is int or (type(item) is slice and item != slice(None)) for item in items)
 

@@ -72,7 +72,7 @@ def repeat_interleave(
     tensor([0, 2, 2])
     """
     if repeats is None or input is None:
-        return _places_of_repeats(input if repeats is None else repeats, output_size)
+        return _indices_of_repeats(input if repeats is None else repeats, output_size)
     x = tensor_of("repeat_interleave", input)
     if dim is None:
         x, dim = reshape(x, -1), 0
@@ -91,7 +91,7 @@ def repeat_interleave(
     return index_select(x, d, placed(wrap(index), gpu_number(x)))
 
 
-def _places_of_repeats(repeats: object, output_size: object) -> Tensor:
+def _indices_of_repeats(repeats: object, output_size: object) -> Tensor:
     """Return 0 … n − 1, each repeated as often as the corresponding number says."""
     if not isinstance(repeats, Tensor):
         kind = type(repeats).__name__
@@ -204,7 +204,7 @@ def roll(input: Any, shifts: object, dims: Dims = None) -> Tensor:
     return bind(rows.roll, (x,), {"shift": shift, "axis": axes})
 
 
-def _list(function: str, tensors: object) -> list[Tensor]:
+def _tensor_list(function: str, tensors: object) -> list[Tensor]:
     if isinstance(tensors, (Tensor, ndarray)):
         raise TypeError(
             f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}: "
@@ -243,7 +243,7 @@ def cat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     Raises:
         RuntimeError: the shapes differ in another axis.
     """
-    xs = _list("cat", tensors)
+    xs = _tensor_list("cat", tensors)
     dim = dim if axis is None else axis
     shapes = [shape_of(x) for x in xs]
     full = xs
@@ -278,7 +278,7 @@ def stack(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     >>> cr.stack([cr.tensor(1.), cr.tensor(2.)])
     tensor([1., 2.])
     """
-    xs = _list("stack", tensors)
+    xs = _tensor_list("stack", tensors)
     dim = dim if axis is None else axis
     shape = shape_of(xs[0])
     for i, x in enumerate(xs):
@@ -291,7 +291,7 @@ def stack(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     return bind(rows.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
 
 
-def _some(name: str, tensors: Any) -> Any:
+def _checked_nonempty(name: str, tensors: Any) -> Any:
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tensors
@@ -300,14 +300,14 @@ def _some(name: str, tensors: Any) -> Any:
 @op(out=True)
 def hstack(tensors: object) -> Tensor:
     """Stack horizontally: concatenate along the second axis (vectors along the first)."""
-    xs = [atleast_1d(x) for x in _some("hstack", tensors)]
+    xs = [atleast_1d(x) for x in _checked_nonempty("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @op("vstack row_stack", out=True)
 def vstack(tensors: object) -> Tensor:
     """Stack vertically: concatenate along the first axis (vectors become rows)."""
-    return cat([atleast_2d(x) for x in _some("vstack", tensors)], 0)
+    return cat([atleast_2d(x) for x in _checked_nonempty("vstack", tensors)], 0)
 
 
 row_stack = vstack
@@ -316,26 +316,26 @@ row_stack = vstack
 @op(out=True)
 def dstack(tensors: object) -> Tensor:
     """Concatenate along the third axis."""
-    return cat([atleast_3d(x) for x in _some("dstack", tensors)], 2)
+    return cat([atleast_3d(x) for x in _checked_nonempty("dstack", tensors)], 2)
 
 
 @op(out=True)
 def column_stack(tensors: object) -> Tensor:
     """Stack vectors as columns of a matrix; concatenate matrices along the second axis."""
-    parts = [tensor_of("column_stack", x) for x in _some("column_stack", tensors)]
+    parts = [tensor_of("column_stack", x) for x in _checked_nonempty("column_stack", tensors)]
     return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in parts], 1)
 
 
 @op()
 def atleast_1d(*tensors: TensorLike) -> Tensor:
     """Convert numbers to vectors of length 1; return other tensors unchanged."""
-    return _each(tensors, lambda x: x if x.ndim else reshape(x, 1))
+    return _map_tensors(tensors, lambda x: x if x.ndim else reshape(x, 1))
 
 
 @op()
 def atleast_2d(*tensors: TensorLike) -> Any:
     """Convert numbers and vectors to matrices of one row; return other tensors unchanged."""
-    return _each(tensors, lambda x: x if x.ndim > 1 else unsqueeze(x, 0) if x.ndim else reshape(x, 1, 1))
+    return _map_tensors(tensors, lambda x: x if x.ndim > 1 else unsqueeze(x, 0) if x.ndim else reshape(x, 1, 1))
 
 
 @op()
@@ -347,10 +347,10 @@ def atleast_3d(*tensors: TensorLike) -> Tensor:
             return x
         return unsqueeze(x, -1) if x.ndim == 2 else reshape(x, 1, -1, 1)
 
-    return _each(tensors, widen)
+    return _map_tensors(tensors, widen)
 
 
-def _each(tensors: Any, function: AnyFunction) -> Any:
+def _map_tensors(tensors: Any, function: AnyFunction) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         return tuple(function(tensor_of("atleast", x)) for x in tensors[0])
     done = tuple(function(tensor_of("atleast", x)) for x in tensors)

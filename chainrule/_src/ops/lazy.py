@@ -91,7 +91,7 @@ def _lazy(x: Any) -> Any:
     return payload if hasattr(payload, "__dask_graph__") else None
 
 
-def _rebuilt(x: object, finish: AnyFunction) -> AnyFunction:
+def _rebuild_as(x: object, finish: AnyFunction) -> AnyFunction:
     """Return a function that converts Dask's result to x's type, Tensor or Array."""
 
     def rebuild(results: object, *args: object, **kwargs: object) -> AnyArray:
@@ -105,13 +105,13 @@ def _rebuilt(x: object, finish: AnyFunction) -> AnyFunction:
 def _postcompute(x: Any) -> Any:
     _check_cut(x._tensor if isinstance(x, Array) else x, "compute")
     finish, args = _lazy(x).__dask_postcompute__()
-    return _rebuilt(x, finish), args
+    return _rebuild_as(x, finish), args
 
 
 def _postpersist(x: Any) -> Any:
     _check_cut(x._tensor if isinstance(x, Array) else x, "persist")
     rebuild, args = _lazy(x).__dask_postpersist__()
-    return _rebuilt(x, rebuild), args
+    return _rebuild_as(x, rebuild), args
 
 
 def _token(x: Any) -> Any:

@@ -215,7 +215,7 @@ def sum_to_size(self: Tensor, *size: ShapeLike) -> Tensor:
 # -- copying variants of views ---------------------------------------------------------------------------------------
 
 
-def _copying(name: str, view: Any, sample: str = "") -> Any:
+def _declare_copy(name: str, view: Any, sample: str = "") -> Any:
     def one(input: TensorLike, *args: object, **kwargs: object) -> Tensor:
         return moves.clone(view(tensor_of(call.__name__, input), *args, **kwargs))
 
@@ -241,7 +241,7 @@ for _view in (
     splitting.split_with_sizes, shaping.squeeze, shaping.t, shaping.transpose, splitting.unbind, shaping.unfold,
     shaping.unsqueeze, shaping.view, view_as_complex, view_as_real,
 ):  # fmt: skip
-    _copying(_view.__name__, _view)
-_copying("alias", shaping.alias, "rand(2, 3)")
-_copying("detach", Tensor.detach, "rand(2, 3)")
-_copying("slice", _slice, "rand(4, 3), 0, 1, 3")
+    _declare_copy(_view.__name__, _view)
+_declare_copy("alias", shaping.alias, "rand(2, 3)")
+_declare_copy("detach", Tensor.detach, "rand(2, 3)")
+_declare_copy("slice", _slice, "rand(4, 3), 0, 1, 3")

@@ -79,11 +79,11 @@ def _reflected(function: AnyFunction, symbol: str) -> AnyFunction:
     return method
 
 
-def _divided_into(other: TensorLike, self: Tensor) -> Tensor:
+def _reflected_div(other: TensorLike, self: Tensor) -> Tensor:
     return ew.mul(ew.reciprocal(self), other)  # the operations that PyTorch computes and records
 
 
-def _assigned(name: str) -> AnyFunction:
+def _augmented_assignment(name: str) -> AnyFunction:
     def method(self: Tensor, other: TensorLike) -> Any:
         if not _is_operand(other) and not hasattr(other, "level"):
             return NotImplemented
@@ -99,8 +99,8 @@ attach(
     __mul__=binary(arithmetic.mul, operator="mul"),
     __rmul__=binary(arithmetic.mul, operator="rmul"),
     __truediv__=binary(arithmetic.div, operator="truediv"),
-    __rtruediv__=_reflected(_divided_into, "truediv"),
-    __rdiv__=_reflected(_divided_into, "truediv"),
+    __rtruediv__=_reflected(_reflected_div, "truediv"),
+    __rdiv__=_reflected(_reflected_div, "truediv"),
     __sub__=binary(arithmetic.sub, operator="sub"),
     __rsub__=binary(arithmetic.rsub, operator="rsub"),
     __neg__=ew.neg,
@@ -138,7 +138,7 @@ for _symbol, _name in {
     "mod": "remainder_", "and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_",
     "lshift": "bitwise_left_shift_", "rshift": "bitwise_right_shift_",
 }.items():  # fmt: skip
-    attach(**{f"__i{_symbol}__": with_fast_path(getattr(Tensor, _name), _assigned(_name))})
+    attach(**{f"__i{_symbol}__": with_fast_path(getattr(Tensor, _name), _augmented_assignment(_name))})
 
 # -- methods with the same name as a function ------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ attach(
 # -- in place --------------------------------------------------------------------------------------------------------
 
 
-def _copied(self: Tensor, src: AnyArray, non_blocking: bool = False) -> Tensor:
+def _copy_source(self: Tensor, src: AnyArray, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         src = wrap(as_array(src))
     value = cast(shaping.expand(placed(src, gpu_number(self)), *self.shape), self.dtype)
@@ -189,7 +189,7 @@ def _plain(self: Tensor, src: object) -> bool:
     return arrays and not recording() and LOCAL.recorder is None
 
 
-_fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("copy_", _copied)
+_fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("copy_", _copy_source)
 
 
 @op("Tensor.fill_")

@@ -64,14 +64,14 @@ def _size(a: AnyArray, axis: int | None = None) -> int:
 def _zeros_like(
     a: AnyArray, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: tuple[int, ...] | None = None
 ) -> AnyArray:
-    return _alike(np.zeros_like, a, dtype, order, shape)
+    return _constant_like(np.zeros_like, a, dtype, order, shape)
 
 
 @implements(np.ones_like)
 def _ones_like(
     a: AnyArray, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: tuple[int, ...] | None = None
 ) -> AnyArray:
-    return _alike(np.ones_like, a, dtype, order, shape)
+    return _constant_like(np.ones_like, a, dtype, order, shape)
 
 
 @implements(np.full_like)
@@ -81,7 +81,7 @@ def _full_like(
     if isinstance(fill_value, (Tensor, ArrayLike)):
         shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
         return np.copy(np.astype(np.broadcast_to(fill_value, shape), dtype))
-    return _alike(np.full_like, a, dtype, order, shape, fill_value)
+    return _constant_like(np.full_like, a, dtype, order, shape, fill_value)
 
 
 @implements(np.empty_like)
@@ -91,7 +91,7 @@ def _empty_like(
     return _zeros_like(prototype, dtype, order, shape=shape)
 
 
-def _alike(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: Any) -> Any:
+def _constant_like(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: Any) -> Any:
     """Return a constant array with a's dtype and shape by default; if a is of another library, so is the result."""
     raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
     if raw is None:
@@ -160,27 +160,27 @@ def _array(
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 
-def _made(function: AnyFunction) -> AnyFunction:
+def _wrapping(function: AnyFunction) -> AnyFunction:
     return lambda *args, **options: wrap(function(*args, **options))
 
 
 for _function in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.arange, np.tri):
-    implements(_function)(_made(_function))
+    implements(_function)(_wrapping(_function))
 
 
 @implements(np.array_repr)
 def _array_repr(arr: TensorLike, *args: Any, **kwargs: Any) -> str:
-    numbers = _shown(arr)
+    numbers = _printable(arr)
     return repr(arr) if numbers is None else np.array_repr(numbers, *args, **kwargs)
 
 
 @implements(np.array_str)
 def _array_str(a: Any, *args: Any, **kwargs: Any) -> str:
-    numbers = _shown(a)
+    numbers = _printable(a)
     return repr(a) if numbers is None else np.array_str(numbers, *args, **kwargs)
 
 
-def _shown(a: Any) -> Any:
+def _printable(a: Any) -> Any:
     """Return the plain array to print; None if the values are not a single array."""
     data = a._raw if isinstance(a, Tensor) else a
     return data.concrete() if isinstance(data, ArrayLike) else data

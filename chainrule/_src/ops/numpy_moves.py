@@ -204,9 +204,9 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     return in_dtype(bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
 
-implements(np.atleast_1d)(lambda *arys: joining._each(arys, lambda x: x if shape_of(x) else np.reshape(x, (1,))))
+implements(np.atleast_1d)(lambda *arys: joining._map_tensors(arys, lambda x: x if shape_of(x) else np.reshape(x, (1,))))
 implements(np.atleast_2d)(
-    lambda *arys: joining._each(arys, lambda x: x if len(shape_of(x)) > 1 else np.reshape(x, (1, -1)))
+    lambda *arys: joining._map_tensors(arys, lambda x: x if len(shape_of(x)) > 1 else np.reshape(x, (1, -1)))
 )
 
 
@@ -308,7 +308,7 @@ def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwa
     return array
 
 
-def _of_parts(function: AnyFunction) -> Any:
+def _statistic_padding(function: AnyFunction) -> Any:
     """Pad with a statistic of the first and last elements along an axis, or of all."""
 
     def pad(array: AnyArray, widths: tuple[tuple[int, int], ...], stat_length: IntoArray | None = None) -> AnyArray:
@@ -342,9 +342,9 @@ def _ramps(array: AnyArray, widths: tuple[tuple[int, int], ...], end_values: Int
 
 #: modes of np.pad that compute the padding from the elements
 _PADDING_MODES = {
-    "mean": _of_parts(np.mean),
-    "maximum": _of_parts(np.max),
-    "minimum": _of_parts(np.min),
+    "mean": _statistic_padding(np.mean),
+    "maximum": _statistic_padding(np.max),
+    "minimum": _statistic_padding(np.min),
     "linear_ramp": _ramps,
 }
 
@@ -523,11 +523,11 @@ def _extract(condition: AnyArray, arr: AnyArray) -> AnyArray:
 
 def plain(x: IntoArray) -> Any:
     """Return the values, for results without a derivative. Values that are not computed yet are an error."""
-    found = _numbers(x) if isinstance(x, Tensor) else np.asarray(x)
+    found = _payload_or_numpy(x) if isinstance(x, Tensor) else np.asarray(x)
     return found.inside if type(found) is Foreign else found
 
 
-def _numbers(x: Tensor) -> AnyArray:
+def _payload_or_numpy(x: Tensor) -> AnyArray:
     """Return the array of a tensor; an array of another library is returned as it is."""
     return x._raw if type(x._raw) is Foreign else x.detach().numpy()
 
@@ -536,8 +536,8 @@ def _implement_without_derivative(function: AnyFunction) -> None:
     """Implement a function with integer or boolean results: compute it on the values, and wrap the results."""
 
     def call(*args: object, **kwargs: object) -> Any:
-        args = tuple(_numbers(a) if isinstance(a, Tensor) else a for a in args)
-        kwargs = {name: _numbers(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
+        args = tuple(_payload_or_numpy(a) if isinstance(a, Tensor) else a for a in args)
+        kwargs = {name: _payload_or_numpy(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
         result = function(*args, **kwargs)
         return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
 

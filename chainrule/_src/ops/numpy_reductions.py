@@ -306,7 +306,7 @@ _any = implements(np.any)(_truth(reduction.any, False))
 _all = implements(np.all)(_truth(reduction.all, True))
 
 
-def _place(row: Primitive) -> AnyFunction:
+def _arg_reduction(row: Primitive) -> AnyFunction:
     def search(a: AnyArray, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> AnyArray:
         keep = is_keepdims(keepdims)
         flat, along = flattened(a, axis)
@@ -316,8 +316,8 @@ def _place(row: Primitive) -> AnyFunction:
     return search
 
 
-implements(np.argmax)(_place(reduction.argmax))
-implements(np.argmin)(_place(reduction.argmin))
+implements(np.argmax)(_arg_reduction(reduction.argmax))
+implements(np.argmin)(_arg_reduction(reduction.argmin))
 
 
 # -- ignoring NaN ----------------------------------------------------------------------------------------------------
@@ -472,7 +472,7 @@ def _median(
     a = to_mean_dtype(a)
     ordered, _ = sorted_first(a, checked_axes(axis, len(shape_of(a))))
     n = shape_of(ordered)[0]
-    result = _of_sorted(np.mean(ordered[(n - 1) // 2 : n // 2 + 1], axis=0), ordered, a, axis, keepdims)
+    result = _quantile_result(np.mean(ordered[(n - 1) // 2 : n // 2 + 1], axis=0), ordered, a, axis, keepdims)
     if not isinstance(axis, (int, np.integer)):
         return result
     axis = int(axis) % len(shape_of(a))
@@ -546,7 +546,7 @@ def _quantile(
         share = float(share) if weak else np.reshape(share, (*position.shape, *(1,) * len(rest)))
         below, above, start = [ordered[index.astype(np.intp)] for index in (low, high, near)]
         result = start + share * (above - below)
-    return _of_sorted(result, ordered, a, axis, keepdims)
+    return _quantile_result(result, ordered, a, axis, keepdims)
 
 
 def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any]:
@@ -558,7 +558,7 @@ def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any
     return low, high, np.where(above, high, low), np.where(above, share - 1, share)
 
 
-def _of_sorted(result: AnyArray, ordered: AnyArray, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
+def _quantile_result(result: AnyArray, ordered: AnyArray, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
     """Return a quantile of sorted elements; NaN sorts last, and any NaN makes the quantile NaN. Keep the axes if requested."""
     if holds_of(ordered[-1], _has_nan):
         result = np.where(np.isnan(ordered[-1]), ordered[-1], result)

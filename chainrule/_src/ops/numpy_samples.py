@@ -274,12 +274,12 @@ def _unique(
 ) -> Any:
     options: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": equal_nan}
     _, first, *more = np.unique(concrete_values(ar, "unique()"), return_index=True, axis=axis, **options)
-    found = _chosen(ar, first, axis)
+    found = _select(ar, first, axis)
     parts = [found, *([wrap(first)] if return_index else []), *map(wrap, more)]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def _chosen(x: AnyArray, index: AnyArray, axis: int | None = None) -> AnyArray:
+def _select(x: AnyArray, index: AnyArray, axis: int | None = None) -> AnyArray:
     """Return elements of the raveled x, or entries along an axis."""
     if axis is None:
         return take(np.reshape(as_arraylike(x), (-1,)), index)
@@ -295,7 +295,7 @@ def _unique_parts(function: AnyFunction) -> None:
     def call(x: AnyArray, /) -> Any:
         data = concrete_values(x, "unique()")
         parts = [wrap(part) for part in function(data)]
-        parts[0] = _chosen(x, np.unique(data, return_index=True, equal_nan=False)[1])
+        parts[0] = _select(x, np.unique(data, return_index=True, equal_nan=False)[1])
         return type(function(data))(*parts)
 
     implements(function)(call)
@@ -314,7 +314,7 @@ def _union1d(ar1: AnyArray, ar2: AnyArray) -> AnyArray:
 def _intersect1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False, return_indices: bool = False) -> Any:
     one, two = concrete_values(ar1, "np.intersect1d()"), concrete_values(ar2, "np.intersect1d()")
     _, first, second = np.intersect1d(one, two, assume_unique=assume_unique, return_indices=True)
-    found = cast(wrap_result(_chosen(ar1, first)), np.result_type(one, two))
+    found = cast(wrap_result(_select(ar1, first)), np.result_type(one, two))
     return (found, wrap(first), wrap(second)) if return_indices else found
 
 

@@ -106,11 +106,11 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     if axis is None:
         return return_types.mode(*of_0d(x))
     nonempty("mode", x, (axis,))
-    indices = on_numbers(x, functools.partial(_last_commonest, axis))
+    indices = on_numbers(x, functools.partial(_last_mode_index, axis))
     return return_types.mode(*select_values("mode", x, beside(x, indices), axis, keepdim))
 
 
-def _last_commonest(axis: int, array: Any) -> NumpyArray:
+def _last_mode_index(axis: int, array: Any) -> NumpyArray:
     """Return the last index of the most frequent value along an axis (counted from the end); the axis is kept."""
     array = np.moveaxis(array, axis, -1)
     flat = array.reshape(-1, array.shape[-1])
@@ -208,16 +208,16 @@ def logcumsumexp(input: TensorLike, dim: int) -> Tensor:
 @op(method=True, out=True)
 def cummax(input: TensorLike, dim: int) -> Any:
     """Return the running maximum along ``dim``, and its index (the last of equal ones)."""
-    return return_types.cummax(*_running("cummax", np.maximum, input, dim))
+    return return_types.cummax(*_cumulative_best("cummax", np.maximum, input, dim))
 
 
 @op(method=True, out=True)
 def cummin(input: TensorLike, dim: int) -> Any:
     """Return the running minimum along ``dim``, and its index (the last of equal ones)."""
-    return return_types.cummin(*_running("cummin", np.minimum, input, dim))
+    return return_types.cummin(*_cumulative_best("cummin", np.minimum, input, dim))
 
 
-def _running(name: str, better: np.ufunc, input: TensorLike, dim: int) -> tuple[Tensor, Tensor]:
+def _cumulative_best(name: str, better: np.ufunc, input: TensorLike, dim: int) -> tuple[Tensor, Tensor]:
     x = tensor_of(name, input, "biuf")
     axis = axis_of(name, dim, x.ndim)
     if axis is None:

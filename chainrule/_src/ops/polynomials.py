@@ -27,10 +27,10 @@ _POLYNOMIALS: dict[str, tuple[str, Callable[[Any], Any], Callable[[int, Any, Any
     "chebyshev_polynomial_v": ("Chebyshev polynomial of the third kind, V", lambda x: 2 * x - 1, _chebyshev),
     "chebyshev_polynomial_w": ("Chebyshev polynomial of the fourth kind, W", lambda x: 2 * x + 1, _chebyshev),
     "hermite_polynomial_h": (
-        "Hermite polynomial of the physicists, H", lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)
+        "physicists' Hermite polynomial, H", lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)
     ),
     "hermite_polynomial_he": (
-        "Hermite polynomial of the probabilists, He", lambda x: x * 1, lambda k, x, p, before: x * p - k * before
+        "probabilists' Hermite polynomial, He", lambda x: x * 1, lambda k, x, p, before: x * p - k * before
     ),
     "laguerre_polynomial_l": (
         "Laguerre polynomial L", lambda x: 1 - x, lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1)

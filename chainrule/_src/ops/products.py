@@ -162,7 +162,7 @@ def numpy_matmul(x: AnyArray, y: AnyArray) -> AnyArray:
 UFUNCS[np.matmul] = numpy_matmul
 
 
-def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str) -> Any:
+def _rank_checked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str) -> Any:
     def function(input: TensorLike, other: TensorLike) -> Tensor:
         x, y = _checked(name, input, other)
         for position, (z, rank) in enumerate(zip((x, y), ranks, strict=True)):
@@ -185,10 +185,12 @@ def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str)
     return op(method=True, out=True, also={second: "other"}, ordinary=ordinary)(function)
 
 
-mm = _ranked("mm", "mat2", (2, 2), "matrix|matrix", "Return the product of two matrices.")
-bmm = _ranked("bmm", "mat2", (3, 3), "3D tensor|3D tensor", "Return the matrix products of two stacks of matrices.")
-mv = _ranked("mv", "vec", (2, 1), "matrix|vector", "Return the product of a matrix and a vector.")
-dot = _ranked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "Return the inner product of two vectors.")
+mm = _rank_checked("mm", "mat2", (2, 2), "matrix|matrix", "Return the product of two matrices.")
+bmm = _rank_checked(
+    "bmm", "mat2", (3, 3), "3D tensor|3D tensor", "Return the matrix products of two stacks of matrices."
+)
+mv = _rank_checked("mv", "vec", (2, 1), "matrix|vector", "Return the product of a matrix and a vector.")
+dot = _rank_checked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "Return the inner product of two vectors.")
 
 
 @op(method=True, out=True)
@@ -255,7 +257,7 @@ def addmm(
     input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
     """Return beta·input + alpha·(mat1 @ mat2)."""
-    return _plus(input, mm(mat1, mat2), beta, alpha)
+    return _scaled_sum(input, mm(mat1, mat2), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2), rand(2, 3), rand(3)")
@@ -264,7 +266,7 @@ def addmv(
     input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
     """Return beta·input + alpha·(mat @ vec)."""
-    return _plus(input, mv(mat, vec), beta, alpha)
+    return _scaled_sum(input, mv(mat, vec), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), rand(2), rand(3)")
@@ -280,7 +282,7 @@ def addr(
     if pairs.dtype == np.bool_:
         pairs = ew.logical_and(pairs, bool(alpha))
         return ew.logical_or(ew.logical_and(input, True), pairs) if beta else pairs
-    return _plus(input, pairs, beta, alpha)
+    return _scaled_sum(input, pairs, beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(5, 2, 4), rand(5, 2, 3), rand(5, 3, 4)")
@@ -289,7 +291,7 @@ def baddbmm(
     input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
 ) -> Tensor:
     """Return beta·input + alpha·(batch1 @ batch2)."""
-    return _plus(input, bmm(batch1, batch2), beta, alpha)
+    return _scaled_sum(input, bmm(batch1, batch2), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(5, 2, 3), rand(5, 3, 4)")
@@ -299,10 +301,10 @@ def addbmm(
 ) -> Tensor:
     """Return beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     products = bmm(batch1, batch2)
-    return _plus(input, products.sum(0, dtype=products.dtype), beta, alpha)
+    return _scaled_sum(input, products.sum(0, dtype=products.dtype), beta, alpha)
 
 
-def _plus(x: Any, y: Tensor, beta: Any, alpha: Any) -> Tensor:
+def _scaled_sum(x: Any, y: Tensor, beta: Any, alpha: Any) -> Tensor:
     if shape_of(x) != (shape := shape_of(y)):
         x = expand(x, shape)  # input broadcasts to the shape of the product; the product does not broadcast
     if y.dtype.kind in "iu":

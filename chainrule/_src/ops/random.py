@@ -31,7 +31,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import placed, tensor_of, with_creation_keywords
-from chainrule._src.ops.creation import _made, _sizes
+from chainrule._src.ops.creation import _sizes, _wrap_new
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
@@ -205,7 +205,7 @@ def rand(
 ) -> Tensor:
     """Return uniform numbers in [0, 1); for complex dtypes, both parts are uniform."""
     kind = _real("rand", dtype, "fc")
-    return _made(_floats("random", _sizes("rand", size), kind, generator, device), requires_grad)
+    return _wrap_new(_floats("random", _sizes("rand", size), kind, generator, device), requires_grad)
 
 
 def _floats(
@@ -248,7 +248,7 @@ def randn(
 ) -> Tensor:
     """Return standard normal numbers (complex ones have a total variance of 1)."""
     kind = _real("randn", dtype, "fc")
-    return _made(_floats("standard_normal", _sizes("randn", size), kind, generator, device), requires_grad)
+    return _wrap_new(_floats("standard_normal", _sizes("randn", size), kind, generator, device), requires_grad)
 
 
 @op(arrays=False)
@@ -263,7 +263,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random integers from ``low`` (0) up to, without, ``high``."""
+    """Return random integers from ``low`` (0) up to but excluding ``high``."""
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -275,7 +275,7 @@ def randint(
     def draw(shape: tuple[int, ...]) -> NumpyArray:
         return unscalar(_source("integers", generator, device)(low, high, shape)).astype(kind)
 
-    return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
+    return _wrap_new(_drawn(_sizes("randint", (size,)), draw), requires_grad)
 
 
 @op(arrays=False)
@@ -297,7 +297,7 @@ def randperm(
             return _rng(generator).permutation(n).astype(kind)
         return _rng(generator).permuted(np.broadcast_to(np.arange(n), shape), axis=-1).astype(kind)
 
-    return _made(_drawn((n,), draw), requires_grad)
+    return _wrap_new(_drawn((n,), draw), requires_grad)
 
 
 def _like(name: str, what: str, function: AnyFunction) -> AnyFunction:
@@ -315,10 +315,10 @@ def _like(name: str, what: str, function: AnyFunction) -> AnyFunction:
 
 rand_like = _like("rand_like", "uniform numbers", rand)
 randn_like = _like("randn_like", "standard normal numbers", randn)
-randint_like = _like("randint_like", "random integers from ``low`` (0) up to, without, ``high``,", randint)
+randint_like = _like("randint_like", "random integers from ``low`` (0) up to but excluding ``high``,", randint)
 
 
-def _sampled(numbers: AnyArray, *parameters: object) -> Tensor:
+def _wrap_sampled(numbers: AnyArray, *parameters: object) -> Tensor:
     """Wrap drawn numbers. They have no derivative by the parameters, which get gradients of 0, as in PyTorch."""
     out = wrap(numbers) if not isinstance(numbers, Tensor) else numbers
     out = placed(out, next((gpu_number(x) for x in parameters if isinstance(x, Tensor)), None))
@@ -355,11 +355,11 @@ def normal(
     if size is not None:
         kind = _real("normal", dtype, "fc")
         noise = _floats("standard_normal", _sizes("normal", (size,)), kind, generator, device)
-        return _made(np.astype(noise * std + mean, kind), requires_grad)
+        return _wrap_new(np.astype(noise * std + mean, kind), requires_grad)
     kind = _real("normal", like.dtype, "fc")
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
     noise = wrap(_floats("standard_normal", shape, kind, generator, gpu_number(like)))
-    return _sampled(noise * _plain(std) + _plain(mean), mean, std)
+    return _wrap_sampled(noise * _plain(std) + _plain(mean), mean, std)
 
 
 def _has_negative(x: NumpyArray) -> NumpyArray:
@@ -409,11 +409,11 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     x = tensor_of("bernoulli", input, "f").detach()
     if STACK.levels:
         u = wrap(_drawn(tuple(x.shape), lambda shape: _rng(generator).random(shape).astype(x.dtype)))
-        return _sampled((u < x).to(x.dtype), input)
+        return _wrap_sampled((u < x).to(x.dtype), input)
     each = x._array()
     if not ((each >= 0) & (each <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: the elements are probabilities")
-    return _sampled((_rng(generator).random(each.shape) < each).astype(each.dtype), input)
+    return _wrap_sampled((_rng(generator).random(each.shape) < each).astype(each.dtype), input)
 
 
 @op(arrays=False)
@@ -426,7 +426,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
         return np.asarray(_rng(generator).poisson(rate), rate.dtype)
 
-    return _sampled(_drawn_from("poisson", draw, rates), input)
+    return _wrap_sampled(_drawn_from("poisson", draw, rates), input)
 
 
 @op(arrays=False)
@@ -439,7 +439,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         return np.asarray(_rng(generator).binomial(n.astype(np.int64), p), n.dtype)
 
     trials, share = tensor_of("binomial", count, "f"), tensor_of("binomial", prob, "f")
-    return _sampled(_drawn_from("binomial", draw, trials, share), count, prob)
+    return _wrap_sampled(_drawn_from("binomial", draw, trials, share), count, prob)
 
 
 @op(method=True, arrays=False)
@@ -519,7 +519,7 @@ def bernoulli_(self: Tensor, p: TensorLike = 0.5, *, generator: Generator | None
 
 
 def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **named: object) -> Tensor:
-    """Fill the tensor in place with integers from ``from`` (0) up to, without, ``to`` (by default the dtype's exact range)."""
+    """Fill the tensor in place with integers from ``from`` (0) up to but excluding ``to`` (by default the dtype's exact range)."""
     low, high = (0, *bounds)[-2:] if bounds else (named.get("from", 0), named.get("to"))
     if high is None:
         if self.dtype.kind == "f":

@@ -277,11 +277,11 @@ ROWS["polygamma"] = polygamma
 UFUNCS.setdefault(UFUNCS_OF_SCIPY["_zeta"], ROWS["zeta"])
 
 
-def _shared(names: list[str]) -> None:
+def _map_shared_ufuncs(names: list[str]) -> None:
     """Map SciPy's ufuncs that NumPy or chainrule also has to the primitives in ``TABLE``."""
     for name in names:
         if name in UFUNCS_OF_SCIPY:
             UFUNCS.setdefault(UFUNCS_OF_SCIPY[name], TABLE[name])
 
 
-_shared(["cbrt", "exp2", "expm1", "log1p", "xlogy"])
+_map_shared_ufuncs(["cbrt", "exp2", "expm1", "log1p", "xlogy"])

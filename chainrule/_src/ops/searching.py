@@ -59,7 +59,7 @@ def unique(
     options: Params = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
     found: Any = np.unique(x._concrete("unique()"), return_index=recorded, equal_nan=False, **options)
     values, *others = found if isinstance(found, tuple) else (found,)
-    result = _chosen(x, others.pop(0), dim) if recorded else beside(x, values)
+    result = _select(x, others.pop(0), dim) if recorded else beside(x, values)
     if return_inverse and dim is None:
         others[0] = others[0].reshape(input.shape)
     return (result, *map(wrap, others)) if others else result
@@ -79,7 +79,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
         )
 
 
-def _chosen(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
+def _select(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
     """Return the elements, or the entries along ``dim``, at indices."""
     return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))
 
@@ -107,7 +107,7 @@ def unique_consecutive(
     found = (
         beside(tensor, np.ascontiguousarray(parts[0]))
         if tensor._edge is None
-        else _chosen(tensor, np.flatnonzero(first), d)
+        else _select(tensor, np.flatnonzero(first), d)
     )
     return (found, *[beside(tensor, np.asarray(p, order="C")) for p in parts[1:]]) if len(parts) > 1 else found
 
@@ -138,7 +138,7 @@ def searchsorted(
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
-    if any(isinstance(x, Tensor) and not _one_array(x) for x in (sorted_sequence, input, sorter)):
+    if any(isinstance(x, Tensor) and not _is_single_array(x) for x in (sorted_sequence, input, sorter)):
         found = _count_before(sorted_sequence, input, right or side == "right", sorter)
         return found.to(np.int32) if out_int32 else found
     sequence = tensor_of("searchsorted", sorted_sequence)._concrete("searchsorted()")
@@ -150,7 +150,7 @@ def searchsorted(
     return beside(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64))
 
 
-def _one_array(x: Tensor) -> bool:
+def _is_single_array(x: Tensor) -> bool:
     return type(x._raw) is ndarray or x._raw.concrete() is not None
 
 
@@ -331,7 +331,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     ``assume_unique`` asserts that neither has duplicates, which may be faster.
     """
     x, test = (t if isinstance(t, Tensor) else wrap(as_array(t)) for t in (elements, test_elements))
-    if not (_one_array(x) and _one_array(test)):
+    if not (_is_single_array(x) and _is_single_array(test)):
         among = (x.unsqueeze(-1) == test.reshape(-1)).any(-1)
         return ~among if invert else among
     found = np.isin(x._array(), test._array(), assume_unique=assume_unique, invert=invert)

@@ -35,11 +35,11 @@ def batch_elementwise(
     ranks = [(p.ndim if type(p) is ndarray else len(shape_of(p))) - b for p, b in zip(payloads, batched, strict=True)]
     max_rank = max(ranks)
     return apply_primitive(
-        prim, payloads if min(ranks) == max_rank else _of_rank(max_rank, payloads, batched, ranks), params
+        prim, payloads if min(ranks) == max_rank else _pad_to_rank(max_rank, payloads, batched, ranks), params
     )
 
 
-def _of_rank(rank: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
+def _pad_to_rank(rank: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
     """Insert axes of length 1 after the batch axis of each batched payload whose rank is below ``most``."""
     return [insert_axes(p, rank - r) if b and r < rank else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
 
@@ -127,4 +127,4 @@ def batch_contraction(
         )
         if result is not None:
             return result
-    return contraction_value(prim.structure)(*_of_rank(max(ranks), payloads, batched, ranks))
+    return contraction_value(prim.structure)(*_pad_to_rank(max(ranks), payloads, batched, ranks))

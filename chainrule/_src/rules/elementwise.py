@@ -17,7 +17,7 @@ from chainrule._src.rules.tangents import elementwise_jvp
 ndarray = np.ndarray
 
 
-def _times(partial: complex) -> Rule:
+def _constant_vjp(partial: complex) -> Rule:
     """Return the VJP of an elementwise operation whose partial is a constant."""
     if partial == 1:
         return lambda g: g
@@ -43,7 +43,7 @@ def _elementwise_cells(
         elif isinstance(partial, unsupported):
             cells.append(refuse(prim, f"derivative with respect to {operand}", partial))
         else:
-            cells.append(None if partial is None else compile_rule(prim, _times(partial)))
+            cells.append(None if partial is None else compile_rule(prim, _constant_vjp(partial)))
     return cells
 
 
@@ -78,7 +78,7 @@ def _elementwise_pullback(
             return (x, y)
 
         return sums
-    if len(real) == 2 and not vjp and _crossed(prim):
+    if len(real) == 2 and not vjp and _is_product(prim):
 
         def crossed(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
             if node.in_avals is not None:
@@ -98,7 +98,7 @@ def _elementwise_pullback(
     return nary
 
 
-def _crossed(prim: Primitive) -> bool:
+def _is_product(prim: Primitive) -> bool:
     """Return whether each operand's partial is the other operand, as in a product."""
     x, y = prim.operands
     partials = [prim.partials.get(name) for name in (x, y)]
@@ -125,14 +125,14 @@ def elementwise(
     def declare(function: AnyFunction) -> Primitive:
         prim = Primitive(function, "elementwise", ufunc=ufunc, structure="diagonal", **options)
         cells = {"d": prim.for_each_operand(d), "vjp": prim.for_each_operand(vjp), "jvp": prim.for_each_operand(jvp)}
-        _fill(prim, **cells)
+        _set_rules(prim, **cells)
         prim.declared = (elementwise, function, {"ufunc": ufunc, **cells, **options})
         return register(prim)
 
     return declare
 
 
-def _fill(prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]) -> None:
+def _set_rules(prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]) -> None:
     rules: dict[str, Cell] = {
         name: vjp[name] if name in vjp else d[name] for name in prim.operands if name in d or name in vjp
     }
@@ -148,7 +148,7 @@ def _fill(prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: 
     if not rules:
         raise TableError(f"primitive {prim.name}: no derivative for any operand; write one, or unsupported('why')")
     prim.partials = {name: partial for name, partial in d.items() if name not in vjp}
-    prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
+    prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _constant_vjp(r)) for k, r in rules.items()})
     prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
     prim.jvp = elementwise_jvp(prim, d, vjp, jvp)
     prim.batch = batch_elementwise

@@ -66,7 +66,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
             cells.append(refuse(prim, f"derivative with respect to {operand}", rule))
         else:
             cell = compile_rule(prim, rule)
-            cells.append(cell if prim.listed or prim.variadic else _checked(prim, operand, cell))
+            cells.append(cell if prim.listed or prim.variadic else _with_shape_check(prim, operand, cell))
     if prim.variadic:
         (every,) = cells
 
@@ -102,7 +102,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
     return nary
 
 
-def _checked(prim: Primitive, operand: str, cell: AnyFunction) -> AnyFunction:
+def _with_shape_check(prim: Primitive, operand: str, cell: AnyFunction) -> AnyFunction:
     """Wrap a user's rule with a check that the gradient has a valid shape."""
     position = prim.operands.index(operand)
 
@@ -110,14 +110,14 @@ def _checked(prim: Primitive, operand: str, cell: AnyFunction) -> AnyFunction:
         grad: AnyArray = cell(node, g, saved)
         assert node.in_avals is not None
         have, want = tuple(shape_of(grad)), tuple(node.in_avals[position][0])
-        if have != want and not _fits(have, want) and not _fits(want, have):
+        if have != want and not _broadcasts_to(have, want) and not _broadcasts_to(want, have):
             raise errors.rule_shape(prim.name, f"VJP for {operand!r}", have, want, "that operand")
         return grad
 
     return rule
 
 
-def _fits(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+def _broadcasts_to(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Return whether an array of the first shape broadcasts to the second."""
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
@@ -277,7 +277,11 @@ def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> AnyFunction:
             if isinstance(rules[operand], unsupported):
                 return refuse(prim, f"JVP with respect to {operand}", rules[operand])()
             term = read(prim, rules[operand], {**env, "t": t})
-            if not prim.listed and len(prim.outputs) == 1 and not _fits(tuple(shape_of(term)), tuple(shape_of(out))):
+            if (
+                not prim.listed
+                and len(prim.outputs) == 1
+                and not _broadcasts_to(tuple(shape_of(term)), tuple(shape_of(out)))
+            ):
                 raise errors.rule_shape(prim.name, f"JVP for {operand!r}", shape_of(term), shape_of(out), "the result")
             terms.append(term)
         if not terms:

@@ -98,15 +98,15 @@ def partial_text(partial: Any) -> str | None:
     if not callable(partial):
         return {1: "g", -1: "-g", 0: "0 * g"}.get(partial, f"g * {partial!r}")
     found = expression_of(partial)
-    return None if found is None else _to_text(found, partial, lambda node: _scaled(node, ast.Name("g", ast.Load())))
+    return None if found is None else _to_text(found, partial, lambda node: _times_g(node, ast.Name("g", ast.Load())))
 
 
-def _scaled(node: ast.expr, g: ast.expr) -> ast.expr:
+def _times_g(node: ast.expr, g: ast.expr) -> ast.expr:
     """Return ``g * node``; in a product or quotient, g multiplies the leading factor."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return _scaled(node.operand, ast.UnaryOp(ast.USub(), g))
+        return _times_g(node.operand, ast.UnaryOp(ast.USub(), g))
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
-        return ast.BinOp(_scaled(node.left, g), node.op, node.right)
+        return ast.BinOp(_times_g(node.left, g), node.op, node.right)
     return g if isinstance(node, ast.Constant) and node.value == 1 else ast.BinOp(g, ast.Mult(), node)
 
 

@@ -107,7 +107,7 @@ def environment(prim: Primitive, operands: Sequence[TensorLike], out: Any, param
 
 def read(prim: Primitive, rule: Rule, env: Params) -> Any:
     names, n = _parameters(prim, code_of(rule))
-    values = [env[name] if name in env else _about(name, env) for name in names]
+    values = [env[name] if name in env else _shape_or_dtype(name, env) for name in names]
     if n == len(names):
         return rule(*values)
     return rule(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
@@ -119,7 +119,7 @@ def _parameters(prim: Primitive, code: CodeType) -> tuple[tuple[str, ...], int]:
     return prim.names_read(code), code.co_argcount
 
 
-def _about(name: str, env: Params) -> Any:
+def _shape_or_dtype(name: str, env: Params) -> Any:
     value = env[name[:-6]]
     return shape_of(value) if name.endswith("_shape") else value.dtype
 

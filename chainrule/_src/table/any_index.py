@@ -28,7 +28,7 @@ def is_array(item: object) -> bool:
     return hasattr(item, "dtype") and hasattr(item, "shape")
 
 
-def _plain(items: Items) -> bool:
+def _all_plain(items: Items) -> bool:
     return all(type(i) is ndarray or not is_array(i) for i in items)
 
 
@@ -43,7 +43,7 @@ def read(x: AnyArray, items: object) -> Any:
 
 def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
     """Return ``x[items]``, where some items are integer or boolean arrays; ``order`` as in the primitive ``index``."""
-    if _plain(items):
+    if _all_plain(items):
         return index(x, index=items, order=order)
     parts = _split_index(items, len(shape_of(x)))
     in_c_order = order == "C" and _in_c_order(x)
@@ -83,7 +83,7 @@ def _in_c_order(x: AnyArray) -> bool:
 
 def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
     """Return a copy of x with values written (or added) at ``x[items]``, where some items are arrays."""
-    if _plain(items):
+    if _all_plain(items):
         return index_put(x, values, index=items, accumulate=accumulate)
     parts = _split_index(items, len(shape_of(x)))
     region = _region(x, parts.basic)

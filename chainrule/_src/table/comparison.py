@@ -21,7 +21,7 @@ from chainrule._src.table.arithmetic import masked
 ndarray = np.ndarray
 
 
-def _share(g: AnyArray, tie: object, behind: object) -> AnyArray:
+def _tie_share(g: AnyArray, tie: object, behind: object) -> AnyArray:
     """Return an operand's share of the cotangent: half at a tie, none where ``behind`` holds."""
     g = masked(np.logical_not(behind), g)
     return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
@@ -30,7 +30,7 @@ def _share(g: AnyArray, tie: object, behind: object) -> AnyArray:
 @op(method=True, in_place=True)
 @elementwise(
     np.maximum,
-    vjp={"x": lambda g, x, y: _share(g, x == y, x < y), "y": lambda g, x, y: _share(g, x == y, y < x)},
+    vjp={"x": lambda g, x, y: _tie_share(g, x == y, x < y), "y": lambda g, x, y: _tie_share(g, x == y, y < x)},
     formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
     accepts="biuf",
 )
@@ -41,7 +41,7 @@ def maximum(x: AnyArray, y: AnyArray) -> None:
 @op(method=True, in_place=True)
 @elementwise(
     np.minimum,
-    vjp={"x": lambda g, x, y: _share(g, x == y, x > y), "y": lambda g, x, y: _share(g, x == y, y > x)},
+    vjp={"x": lambda g, x, y: _tie_share(g, x == y, x > y), "y": lambda g, x, y: _tie_share(g, x == y, y > x)},
     formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
     accepts="biuf",
 )
@@ -124,7 +124,7 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
     return np.where(condition, x, y)
 
 
-def _inside(x: AnyArray, low: Any, high: object) -> Any:
+def _in_bounds(x: AnyArray, low: Any, high: object) -> Any:
     inside = True
     if low is not None:
         inside = x >= low
@@ -134,7 +134,7 @@ def _inside(x: AnyArray, low: Any, high: object) -> Any:
 
 
 @elementwise(
-    vjp=lambda g, x, *, min, max: masked(_inside(x, min, max), g),
+    vjp=lambda g, x, *, min, max: masked(_in_bounds(x, min, max), g),
     formula="g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))",
     samples=[{"min": -0.6, "max": 1.1}, {"min": 0.2, "max": None}, {"min": None, "max": 0.4}],
     naming="ClampBackward1",

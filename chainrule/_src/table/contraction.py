@@ -38,7 +38,7 @@ def dot(x: AnyArray, y: AnyArray) -> None:
     """Return the inner product of two vectors."""
 
 
-def _flat(x: AnyArray) -> AnyArray:
+def _tall_matrix(x: AnyArray) -> AnyArray:
     """Reshape a stack of matrices to one tall matrix."""
     if type(x) is np.ndarray and x.size:
         return x.reshape(-1, x.shape[-1])
@@ -49,16 +49,18 @@ def _flat(x: AnyArray) -> AnyArray:
     return reshape(x, (rows, shape[-1]))
 
 
-def _tall(x: AnyArray, y: AnyArray) -> AnyArray:
+def _stack_matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     """Return x @ y for a stack x and one matrix y, computed as one large product."""
     if type(x) is np.ndarray and type(y) is np.ndarray and x.size:
         shape = x.shape
         return x.reshape(-1, shape[-1]).dot(y).reshape(*shape[:-1], y.shape[1])
     shape = (*shape_of(x)[:-1], shape_of(y)[-1])
-    return reshape(matrix_product(_flat(x), y), shape)
+    return reshape(matrix_product(_tall_matrix(x), y), shape)
 
 
-def _tall_batch(prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params) -> AnyArray:
+def _stack_matmul_batch(
+    prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     x, y = payloads
     if not batched[1]:
         return prim(x, y)
@@ -70,10 +72,13 @@ def _product(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 @opaque(
-    vjp={"x": lambda g, y: _tall(g, conjugate(y).mT), "y": lambda g, x: _product(conjugate(_flat(x)).mT, _flat(g))},
+    vjp={
+        "x": lambda g, y: _stack_matmul(g, conjugate(y).mT),
+        "y": lambda g, x: _product(conjugate(_tall_matrix(x)).mT, _tall_matrix(g)),
+    },
     multilinear=True,
     formula={"x": "g @ y.mT", "y": "x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])"},
-    batch=_tall_batch,
+    batch=_stack_matmul_batch,
     aliases={"y": "mat2"},
     naming="UnsafeViewBackward0",
     samples=[call((2, 3, 4), (4, 2)), call((2, 1, 3, 2), (2, 3))],
@@ -81,4 +86,4 @@ def _product(x: AnyArray, y: AnyArray) -> AnyArray:
 )
 def stack_mm(x: AnyArray, y: AnyArray) -> AnyArray:
     """Return the matrix products of a stack of matrices and one matrix, computed as one large product."""
-    return _tall(x, y)
+    return _stack_matmul(x, y)

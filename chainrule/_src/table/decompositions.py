@@ -41,7 +41,7 @@ def _diagonal(x: AnyArray) -> AnyArray:
     return np.diagonal(x, axis1=-2, axis2=-1)
 
 
-def _off(x: AnyArray) -> AnyArray:
+def _off_diagonal(x: AnyArray) -> AnyArray:
     """Set the diagonals of matrices to zero."""
     return x * (1 - eye(shape_of(x)[-1], x))
 
@@ -50,7 +50,7 @@ def _as_diagonal(w: AnyArray) -> AnyArray:
     return w[..., :, None] * eye(shape_of(w)[-1], w)
 
 
-def _like(x: AnyArray, y: AnyArray) -> AnyArray:
+def _cast_like(x: AnyArray, y: AnyArray) -> AnyArray:
     """Cast x to the dtype of y: a matrix product needs one dtype."""
     return x if x.dtype == y.dtype else x.astype(y.dtype)
 
@@ -59,15 +59,15 @@ def _eigh_vjp(g: tuple[AnyArray, ...], w: AnyArray, v: AnyArray) -> AnyArray:
     gw, gv = g
     if is_zero(gv):
         return hermitian((v * gw[..., None, :]) @ H(v))
-    inner = H(v) @ _like(gv, v)
+    inner = H(v) @ _cast_like(gv, v)
     if is_array(inner) and inner.dtype.kind == "c" and np.abs(_diagonal(inner).imag).max(initial=0) > 1e-2:
         raise errors.ill_defined_phase("linalg_eigh", "eigenvectors")
-    return hermitian(v @ (_off(inner / _gaps(w)) + _as_diagonal(gw)) @ H(v))
+    return hermitian(v @ (_off_diagonal(inner / _gaps(w)) + _as_diagonal(gw)) @ H(v))
 
 
 def _eigh_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     inner = H(v) @ hermitian(t) @ v
-    return np.real(_diagonal(inner)), v @ _off(inner / _gaps(w))
+    return np.real(_diagonal(inner)), v @ _off_diagonal(inner / _gaps(w))
 
 
 @opaque(
@@ -122,12 +122,12 @@ def _svd_vjp(
     gaps = _gaps(s * s)
     core = _as_diagonal(gs)
     columns, rows = s[..., None, :], s[..., :, None]
-    left = None if no_u else H(u) @ _like(gu, u)
-    right = None if no_v else vh @ H(_like(gvh, vh))
+    left = None if no_u else H(u) @ _cast_like(gu, u)
+    right = None if no_v else vh @ H(_cast_like(gvh, vh))
     if left is not None:
-        core = core + _off(_skew(left) / gaps * columns)
+        core = core + _off_diagonal(_skew(left) / gaps * columns)
     if right is not None:
-        core = core + _off(rows * (_skew(right) / gaps))
+        core = core + _off_diagonal(rows * (_skew(right) / gaps))
     if u.dtype.kind == "c":
         core = core + _as_diagonal(_phases(left, right, s))
     result = u @ core @ vh
@@ -158,7 +158,7 @@ def _svd_jvp(
     tv = t @ H(vh)
     inner = H(u) @ tv
     gaps = _gaps(s * s)
-    off_diagonal = _off(inner)
+    off_diagonal = _off_diagonal(inner)
     wide, tall = off_diagonal * columns, rows * off_diagonal
     du = (wide + H(wide)) / gaps
     dv = (tall + H(tall)) / gaps
@@ -231,7 +231,7 @@ def _qr_vjp(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use mode='reduced': "
             "the extra columns of Q are not determined."
         )
-    gq = _like(gq, q)
+    gq = _cast_like(gq, q)
     if m >= n:
         return _tall_vjp(gq, gr, q, r)
     first, rest = r[..., :m], r[..., m:]  # A = [A₁ A₂]: A₁ = q·first, and rest = qᴴ·A₂

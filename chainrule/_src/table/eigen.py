@@ -13,7 +13,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
-from chainrule._src.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off
+from chainrule._src.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off_diagonal
 from chainrule._src.table.linalg import H, is_zero, solve
 
 ndarray = np.ndarray
@@ -42,12 +42,12 @@ def _eig_vjp(g: tuple[AnyArray, ...], w: AnyArray, v: AnyArray, *, strict: bool)
         return solve(H(v), gw[..., :, None] * H(v))
     inner = H(v) @ settled(gv, v, strict)
     ratio = (inner - H(v) @ (v * np.real(_diagonal(inner))[..., None, :])) / np.conjugate(_gaps(w))
-    return solve(H(v), (_off(ratio) + _as_diagonal(gw)) @ H(v))
+    return solve(H(v), (_off_diagonal(ratio) + _as_diagonal(gw)) @ H(v))
 
 
 def _eig_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     inner = solve(v, t.astype(v.dtype) @ v)
-    dv = v @ _off(inner / _gaps(w))
+    dv = v @ _off_diagonal(inner / _gaps(w))
     at = _largest(v)
     along = np.real(np.sum(np.conjugate(v) * dv, axis=-2))
     turn = np.imag(np.sum(np.where(at, dv / np.where(at, v, 1), 0), axis=-2))

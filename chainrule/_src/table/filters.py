@@ -17,7 +17,7 @@ def _filter_backward(g: AnyArray, b: AnyArray, a: AnyArray) -> AnyArray:
     return np.flip(filtered(conjugate(b), conjugate(a), np.flip(g, -1)), -1)
 
 
-def _lagged(w: AnyArray, x: AnyArray, count: int) -> AnyArray:
+def _lagged_products(w: AnyArray, x: AnyArray, count: int) -> AnyArray:
     """Return the sums of w[t] conj(x[t - k]) over t and over leading axes, for each lag k < count."""
     n = w.shape[-1]
     return np.stack([np.sum(w[..., k:] * conjugate(x[..., : max(n - k, 0)])) for k in range(count)])
@@ -27,8 +27,8 @@ def _lagged(w: AnyArray, x: AnyArray, count: int) -> AnyArray:
 @opaque(
     shared={"w": lambda g, a: _filter_backward(g, np.ones(1, g.dtype), a)},
     vjp={
-        "b": lambda w, x, b_shape: _lagged(w, x, b_shape[0]),
-        "a": lambda w, out, a_shape: -_lagged(w, out, a_shape[0]),
+        "b": lambda w, x, b_shape: _lagged_products(w, x, b_shape[0]),
+        "a": lambda w, out, a_shape: -_lagged_products(w, out, a_shape[0]),
         "x": lambda w, b: _filter_backward(w, b, np.ones(1, w.dtype)),
     },
     jvp={

@@ -34,7 +34,7 @@ def _are_square(x: AnyArray, *others: object) -> bool:
     return x.shape[-1] == x.shape[-2] and VARIABLE is not None and _GUFUNCS is not None
 
 
-def _raising(gufunc: np.ufunc, *matrices: object) -> Any:
+def _call_raising(gufunc: np.ufunc, *matrices: object) -> Any:
     previous = VARIABLE.get()
     try:
         VARIABLE.set(_SINGULAR)
@@ -44,11 +44,11 @@ def _raising(gufunc: np.ufunc, *matrices: object) -> Any:
 
 
 def solve(x: AnyArray, y: AnyArray) -> AnyArray:
-    return _raising(_GUFUNCS.solve, x, y) if _are_square(x, y) else linalg.solve(x, y)
+    return _call_raising(_GUFUNCS.solve, x, y) if _are_square(x, y) else linalg.solve(x, y)
 
 
 def inv(x: AnyArray) -> AnyArray:
-    return _raising(_GUFUNCS.inv, x) if _are_square(x) else linalg.inv(x)
+    return _call_raising(_GUFUNCS.inv, x) if _are_square(x) else linalg.inv(x)
 
 
 def slogdet(x: AnyArray) -> Any:

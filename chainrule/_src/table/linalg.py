@@ -118,7 +118,7 @@ def _triangle(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
     return np.triu(x) if upper else np.tril(x)
 
 
-def _within(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
+def _mask_triangle(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
     """Set the elements outside of the selected triangle to zero."""
     return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
 
@@ -148,13 +148,15 @@ _TRIANGLES = [
 @opaque(
     vjp={
         "x": lambda g, x, out, *, upper, unitriangular: (
-            -_within(transposed_solution(x, g, upper, unitriangular) @ H(out), upper, unitriangular)
+            -_mask_triangle(transposed_solution(x, g, upper, unitriangular) @ H(out), upper, unitriangular)
         ),
         "y": lambda g, x, *, upper, unitriangular: transposed_solution(x, g, upper, unitriangular),
     },
     jvp={
         "x": lambda t, x, out, *, upper, unitriangular: (
-            -solve_triangular(x, _within(t, upper, unitriangular) @ out, upper=upper, unitriangular=unitriangular)
+            -solve_triangular(
+                x, _mask_triangle(t, upper, unitriangular) @ out, upper=upper, unitriangular=unitriangular
+            )
         ),
         "y": lambda t, x, **params: solve_triangular(x, t, **params),
     },
@@ -170,18 +172,18 @@ _TRIANGLES = [
 )
 def solve_triangular(x: AnyArray, y: AnyArray, *, upper: bool, unitriangular: bool) -> AnyArray | None:
     """Return the matrix X with T @ X = y, where T is the upper or lower triangle of x."""
-    return _substituted(_triangle(x, upper, unitriangular), y, upper)
+    return _triangular_solve(_triangle(x, upper, unitriangular), y, upper)
 
 
-def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:
+def _triangular_solve(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:
     """Return x⁻¹ @ y for triangular x, by recursive halving. NumPy's ``solve`` would spend most of its time in an LU."""
     n = x.shape[-1]
     if n <= _SMALL:
         return solve.value(x, y)
     above, below = slice(n // 2), slice(n // 2, None)
     first, second = (below, above) if upper else (above, below)
-    solved = _substituted(x[..., first, first], y[..., first, :], upper)
-    rest = _substituted(x[..., second, second], y[..., second, :] - x[..., second, first] @ solved, upper)
+    solved = _triangular_solve(x[..., first, first], y[..., first, :], upper)
+    rest = _triangular_solve(x[..., second, second], y[..., second, :] - x[..., second, first] @ solved, upper)
     return np.concatenate((rest, solved) if upper else (solved, rest), axis=-2)
 
 

@@ -37,7 +37,7 @@ ndarray = np.ndarray
 _NARROW = 8  # up to this width, columns are eliminated one by one
 
 
-def _swapped(x: Any, k: int, other: Any) -> None:
+def _swap_rows(x: Any, k: int, other: Any) -> None:
     """Exchange row k with row ``other`` of each matrix, in place."""
     every = np.arange(len(x))
     row = x[every, other]
@@ -76,7 +76,7 @@ def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
         column = x[:, k:, k]
         size = np.abs(column.real) + np.abs(column.imag) if x.dtype.kind == "c" else np.abs(column)
         pivots[:, k] = size.argmax(1) + k
-        _swapped(x, k, pivots[:, k])
+        _swap_rows(x, k, pivots[:, k])
         pivot = x[:, k, k, None]
         column = x[:, k + 1 :, k]
         np.divide(column, pivot, out=column, where=pivot != 0)
@@ -95,7 +95,7 @@ def order_of(pivots: AnyArray, rows: int) -> AnyArray:
             order[i] = row
     else:
         for k in range(flat.shape[1]):
-            _swapped(order, k, flat[:, k])
+            _swap_rows(order, k, flat[:, k])
     return order.reshape(*pivots.shape[:-1], rows)
 
 

@@ -166,13 +166,13 @@ def softshrink(x: object, *, lambd: object) -> AnyArray:
 # -- losses, element by element --------------------------------------------------------------------------------------
 
 
-def _limited(difference: object, delta: float) -> AnyArray:
+def _clip(difference: object, delta: float) -> AnyArray:
     """Limit the differences to ±delta; outside, the derivative is 0."""
     return np.where(np.absolute(difference) < delta, difference, delta * np.sign(difference))
 
 
 @elementwise(
-    d={"x": lambda x, y, *, delta: _limited(x - y, delta), "y": lambda x, y, *, delta: _limited(y - x, delta)},
+    d={"x": lambda x, y, *, delta: _clip(x - y, delta), "y": lambda x, y, *, delta: _clip(y - x, delta)},
     formula={"x": "g * np.clip(x - y, -delta, delta)", "y": "g * np.clip(y - x, -delta, delta)"},
     aliases={"y": "target"},
     samples=[{"delta": 0.83}],
@@ -269,14 +269,14 @@ def _picks_batch(
     return prim(x, index, coef, **params)
 
 
-def _picked(x: AnyArray, index: AnyArray) -> AnyArray:
+def _class_scores(x: AnyArray, index: AnyArray) -> AnyArray:
     """Return the score of its class for every row of scores."""
     if is_array(x) and is_array(index) and x.ndim == 2:
         return x[np.arange(x.shape[0]), index]
     return np.take_along_axis(x, index[..., None], axis=-1)[..., 0]
 
 
-def _per_row(g: AnyArray, coef: TensorLike, reduce: bool) -> AnyArray:
+def _row_cotangent(g: AnyArray, coef: TensorLike, reduce: bool) -> AnyArray:
     """Return the cotangent of each row's score of its class, with an axis for the scores."""
     return ((g[..., None] if reduce else g) * coef)[..., None]
 
@@ -296,7 +296,7 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
 @linear_row(
     transpose={
         "x": lambda g, index, coef, x_shape, *, reduce: (
-            one_hot(index, x_shape[-1]).astype(g.dtype) * _per_row(g, coef, reduce)
+            one_hot(index, x_shape[-1]).astype(g.dtype) * _row_cotangent(g, coef, reduce)
         )
     },
     formula={"x": f"one_hot(index, x_shape[-1]) * {_G_PICKED}"},
@@ -309,7 +309,7 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
 )
 def nll_loss(x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
     """Return coef·x[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
-    terms = (_picked(x, index) * coef).astype(x.dtype, copy=False)
+    terms = (_class_scores(x, index) * coef).astype(x.dtype, copy=False)
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
 
@@ -318,7 +318,7 @@ def _probabilities(x: AnyArray) -> AnyArray:
 
 
 def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
-    weights = _per_row(g, coef, reduce)
+    weights = _row_cotangent(g, coef, reduce)
     p = _probabilities(x)
     if type(p) is ndarray and p.ndim == 2 and type(index) is ndarray and type(weights) is ndarray:
         p[np.arange(index.size), index] -= 1
@@ -330,7 +330,7 @@ def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: AnyArray, coef: TensorLi
 
 
 def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
-    terms = (_picked(t, index) - np.add.reduce(_probabilities(x) * t, axis=-1)) * coef
+    terms = (_class_scores(t, index) - np.add.reduce(_probabilities(x) * t, axis=-1)) * coef
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
 
@@ -348,7 +348,7 @@ def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: AnyArray, coef: TensorLi
 def cross_entropy(x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
     """Return coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
     shifted = x - height(x, -1)
-    terms = (_picked(shifted, index) - np.log(np.add.reduce(np.exp(shifted), axis=-1))) * coef
+    terms = (_class_scores(shifted, index) - np.log(np.add.reduce(np.exp(shifted), axis=-1))) * coef
     terms = terms.astype(x.dtype, copy=False)
     return np.add.reduce(terms, axis=-1) if reduce else terms
 

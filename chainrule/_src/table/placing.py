@@ -24,7 +24,7 @@ ndarray = np.ndarray
 
 def embed_by_padding(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> Any:
     """Return zeros of a shape, with x at a basic index."""
-    spans = [_span(item, n) for item, n in zip(_for_every_axis(index, len(shape)), shape, strict=True)]
+    spans = [_index_range(item, n) for item, n in zip(_for_every_axis(index, len(shape)), shape, strict=True)]
     sizes = tuple(map(len, spans))
     if not math.prod(sizes):
         return np.zeros_like(x, shape=tuple(shape))
@@ -33,7 +33,7 @@ def embed_by_padding(x: AnyArray, shape: tuple[int, ...], index: tuple[object, .
         if span.step < 0:
             x, spans[axis] = np.flip(x, axis=axis), span[::-1]
         if spans[axis].step > 1:
-            x = _spread(x, axis, spans[axis].step)
+            x = _insert_zeros(x, axis, spans[axis].step)
     margins = [(span[0], n - 1 - span[-1]) for span, n in zip(spans, shape, strict=True)]
     return np.pad(x, margins) if any(map(any, margins)) else x
 
@@ -46,14 +46,14 @@ def _for_every_axis(index: tuple[Any, ...], ndim: int) -> list[Any]:
     return [*items[:at], *[slice(None)] * (ndim - at - len(rest)), *rest]
 
 
-def _span(item: AnyArray, n: int) -> range:
+def _index_range(item: AnyArray, n: int) -> range:
     if isinstance(item, slice):
         return range(n)[item]
     index = range(n)[item]
     return range(index, index + 1)
 
 
-def _spread(x: AnyArray, axis: int, step: int) -> Any:
+def _insert_zeros(x: AnyArray, axis: int, step: int) -> Any:
     """Insert zeros between the elements of x along an axis, so that they are ``step`` apart."""
     shape = shape_of(x)
     n = shape[axis]
@@ -93,11 +93,11 @@ def add_along(x: AnyArray, indices: NumpyArray, length: int, axis: int) -> AnyAr
     x = np.take(x, order, axis=axis) if indices.size and np.any(np.diff(order) != 1) else x
     while np.any(indices[1:] == indices[:-1]):
         first, second = _pairs(indices)
-        x = np.take(x, first, axis=axis) + np.take(_with_zero(x, axis), second, axis=axis)
+        x = np.take(x, first, axis=axis) + np.take(_append_zero(x, axis), second, axis=axis)
         indices = indices[first]
     source = np.full(length, indices.size)
     source[indices] = np.arange(indices.size)
-    return np.take(_with_zero(x, axis), source, axis=axis)
+    return np.take(_append_zero(x, axis), source, axis=axis)
 
 
 def _pairs(indices: NumpyArray) -> tuple[Any, Any]:
@@ -109,7 +109,7 @@ def _pairs(indices: NumpyArray) -> tuple[Any, Any]:
     return first, np.where((indices[second] == indices[first]) & (second != first), second, indices.size)
 
 
-def _with_zero(x: AnyArray, axis: int) -> AnyArray:
+def _append_zero(x: AnyArray, axis: int) -> AnyArray:
     shape = list(shape_of(x))
     shape[axis] = 1
     return np.concatenate([x, np.zeros_like(x, shape=tuple(shape))], axis=axis)
@@ -135,18 +135,18 @@ def scatter_write(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> A
     if along is not None and along[1].ndim == 1:
         axis, indices = along
         values = np.broadcast_to(values, (*shape[:axis], indices.size, *shape[axis + 1 :]))
-        is_written, source = _last(indices, shape[axis])
+        is_written, source = _last_writers(indices, shape[axis])
         is_written = is_written.reshape((-1,) + (1,) * (len(shape) - axis - 1))
         return np.where(is_written, np.take(values, source, axis=axis), x) if indices.size else x
     at = _positions(shape, index)
-    is_written, source = _last(at.ravel(), math.prod(shape))
+    is_written, source = _last_writers(at.ravel(), math.prod(shape))
     if not at.size:
         return x
     written = np.take(np.reshape(np.broadcast_to(values, at.shape), (at.size,)), source, axis=0)
     return np.where(is_written.reshape(shape), np.reshape(written, shape), x)
 
 
-def _last(indices: NumpyArray, n: int) -> tuple[Any, Any]:
+def _last_writers(indices: NumpyArray, n: int) -> tuple[Any, Any]:
     """Return which of n elements are written, and the position of the value for each (an arbitrary one if not written)."""
     source = np.full(n, -1)
     source[indices] = np.arange(indices.size)

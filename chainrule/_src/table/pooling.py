@@ -55,14 +55,14 @@ def _plan(encoded_places: tuple[tuple[tuple[int, int], bytes], ...], spatial: tu
     for columns in itertools.product(*[p.T for p in places]):
         valid = [np.flatnonzero(column >= 0) for column in columns]
         everywhere = all(len(t) == len(column) for t, column in zip(valid, columns, strict=True))
-        indices = _crossed([column[t] for column, t in zip(columns, valid, strict=True)])
-        taps.append(_Tap(None if everywhere else _crossed(valid), indices))
+        indices = _grid_index([column[t] for column, t in zip(columns, valid, strict=True)])
+        taps.append(_Tap(None if everywhere else _grid_index(valid), indices))
         table.append(_positions(columns, spatial).ravel())
     first = _positions([(p >= 0).argmax(1) for p in places], [p.shape[1] for p in places])
     return _Plan(taps, first, np.stack(table))
 
 
-def _crossed(places: list[AnyArray]) -> tuple[Any, ...]:
+def _grid_index(places: list[AnyArray]) -> tuple[Any, ...]:
     """Return the index of a grid in the last axes: slices if all of ``places`` are evenly spaced."""
     even = [_as_slice(p) for p in places]
     return (Ellipsis, *(even if all(type(p) is slice for p in even) else np.ix_(*places)))

@@ -92,7 +92,7 @@ def _divisor(x: AnyArray, axis: tuple[int, ...]) -> float:
     return n if n else np.nan
 
 
-def _divides(x: AnyArray, out: AnyArray) -> bool:
+def _can_divide(x: AnyArray, out: AnyArray) -> bool:
     """Return whether out / x gives the products without x: there are no zeros, and no product overflowed or underflowed."""
     return bool(in_one(_is_regular, x, out))
 
@@ -104,7 +104,7 @@ def _is_regular(x: AnyArray, out: AnyArray) -> AnyArray:
 def _prod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
-    if is_array(x) and _divides(x, out):
+    if is_array(x) and _can_divide(x, out):
         return g * np.conjugate(out / x) if x.dtype.kind == "c" else g * out / x
     others = _product_of_others(x, axis)
     return g * conjugate(others)
@@ -190,10 +190,10 @@ def amin(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, name: str = "") 
 def _softmax_over(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """Return exp(x) / Σ exp(x). Where out is large, x − out is inexact, but the normalization cancels the error."""
     e = np.exp(x - restore_axes(out, axis, keepdims, shape_of(x)))
-    return _portions(e, np.add.reduce(e, axis=axis, keepdims=True) if axis else e)
+    return _normalized(e, np.add.reduce(e, axis=axis, keepdims=True) if axis else e)
 
 
-def _portions(e: AnyArray, total: AnyArray) -> AnyArray:
+def _normalized(e: AnyArray, total: AnyArray) -> AnyArray:
     """Return e / total, and e itself where the total is 0 or NaN."""
     return e / np.where((total != total) | (total == 0), 1, total)
 
@@ -394,7 +394,7 @@ def cumsum(x: AnyArray, *, axis: int) -> AnyArray:
 
 
 def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
-    if is_array(x) and _divides(x, out):
+    if is_array(x) and _can_divide(x, out):
         weighted = g * conjugate(out)
         return _reverse_cumsum(weighted, axis) / conjugate(x)
     n = shape_of(x)[axis]
@@ -408,7 +408,7 @@ def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyAr
 
 
 def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
-    if is_array(x) and _divides(x, out):
+    if is_array(x) and _can_divide(x, out):
         return out * np.cumsum(t / x, axis=axis)
     n = shape_of(x)[axis]
     x, t = np.swapaxes(x, axis, -1), np.swapaxes(t, axis, -1)
@@ -441,7 +441,7 @@ def _running_portions(x: AnyArray, out: AnyArray) -> AnyArray:
     """Return [i, k]: exp(x_k) / Σ_{j≤i} exp(x_j) for k ≤ i, as m × m pairs. Each is at most 1, so nothing overflows."""
     earlier = np.tri(shape_of(x)[-1], dtype=bool)
     e = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
-    return _portions(e, np.add.reduce(e, axis=(-1,), keepdims=True))  # the totals are 1 up to the rounding of x − out
+    return _normalized(e, np.add.reduce(e, axis=(-1,), keepdims=True))  # the totals are 1 up to the rounding of x − out
 
 
 def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:

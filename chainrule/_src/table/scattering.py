@@ -143,13 +143,13 @@ def scatter_best(
         return out
     grid = _grid(index, axis)
     if not include_self:
-        out[grid] = _worst(x.dtype, largest)
+        out[grid] = _neutral_element(x.dtype, largest)
     with np.errstate(invalid="ignore"):  # nan
         (np.maximum if largest else np.minimum).at(out, grid, src)
     return out
 
 
-def _worst(dtype: NumpyDType, largest: bool) -> float:
+def _neutral_element(dtype: NumpyDType, largest: bool) -> float:
     """Return the neutral element of the maximum (or minimum)."""
     if dtype.kind == "b":
         return not largest

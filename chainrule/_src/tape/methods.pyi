@@ -774,7 +774,7 @@ class Methods:
     def rad2deg_(self, *, out: Any = ...) -> Any:
         """Convert radians to degrees."""
     def random_(self, *bounds: builtins.int, generator: Generator | None = ..., **named: object) -> Tensor:
-        """Fill the tensor in place with integers from ``from`` (0) up to, without, ``to`` (by default the dtype's exact range)."""
+        """Fill the tensor in place with integers from ``from`` (0) up to but excluding ``to`` (by default the dtype's exact range)."""
     def ravel(self) -> Tensor:
         """Return all elements along one axis, contiguous: a view if the tensor is contiguous, else a copy."""
     @property

@@ -132,7 +132,7 @@ def pinv(A: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool
     """
     A = matrices_of("linalg.pinv", A, hermitian)
     atol, rtol = _tolerances(A, atol, rtol)
-    return decompositions.pinv(_mirrored(A) if hermitian else A, atol=atol, rtol=rtol)
+    return decompositions.pinv(_hermitian_from_lower(A) if hermitian else A, atol=atol, rtol=rtol)
 
 
 def _tolerances(A: AnyArray, atol: Any, rtol: Any) -> tuple[Any, Any]:
@@ -149,7 +149,7 @@ def _tolerance(x: Any) -> Any:
     return x[..., None] if np.ndim(x) else None if x is None else float(x)
 
 
-def _mirrored(A: Any) -> Any:
+def _hermitian_from_lower(A: Any) -> Any:
     """Return Hermitian matrices with the lower triangles of A; the gradient passes as if A were Hermitian."""
     plain = A.detach()
     below = matrices.tril(plain, -1)
@@ -286,7 +286,7 @@ def matrix_rank(
     A = matrices_of("torch.linalg.matrix_rank", A, hermitian, "input")
     atol, rtol = _tolerances(A, tol if tol is not None else atol, rtol)
     plain = A.detach()
-    s = svdvals(_mirrored(plain) if hermitian else plain)
+    s = svdvals(_hermitian_from_lower(plain) if hermitian else plain)
     if not s.shape[-1]:
         return s.sum(-1).to(np.int64)
     largest = s.amax(-1, keepdim=True)
