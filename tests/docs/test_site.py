@@ -67,7 +67,7 @@ def test_the_reference_has_every_public_name(pages: dict[str, str], module: str)
 
 def test_docstrings_become_markdown(pages: dict[str, str]) -> None:
     page = pages["func"]
-    assert "- `argnums`: which arguments" in page and "```pycon\n>>> import numpy" in page
+    assert "- `argnums`: the positions of" in page and "```pycon\n>>> import numpy" in page
     assert "## `hvp` <small>Hessian-vector product</small> { #hvp }" in page, "by the words that people search for"
     assert page.index("## `grad`") < page.index("## `hvp`") < page.index("## `debug_unwrap`"), "by use"
     assert not re.search(r":(func|class|mod|meth):", page)

@@ -65,7 +65,7 @@ def grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = 
 
     Args:
         func: a function of arrays or tensors (or nested containers of them) that returns a scalar.
-        argnums: the arguments to differentiate with respect to; for a tuple the result is a tuple.
+        argnums: the positions of the arguments to differentiate with respect to; for a tuple the result is a tuple.
         has_aux: ``func`` returns ``(output, aux)``, and the new function returns ``(gradient, aux)``.
 
     Returns:
