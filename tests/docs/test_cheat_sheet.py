@@ -1,6 +1,6 @@
-"""The cheat sheet: every row is run, in the words of the library and in ours, and both give the same numbers.
+"""The cheat sheet: every entry is run with the other library's code and with chainrule's, and both results are equal.
 
-PyTorch's words are run by chainrule under its name, too, and those of HIPS autograd by ``chainrule.compat``.
+PyTorch's code also runs with chainrule under its name, and that of HIPS autograd with ``chainrule.compat``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CASES = [
 
 
 def numbers(value: Any) -> Any:
-    """What two libraries can be compared by: arrays, in lists for containers, by sorted keys for dictionaries."""
+    """Convert a result to arrays for comparison, in lists for containers, by sorted keys for dictionaries."""
     if isinstance(value, dict):
         return [numbers(value[key]) for key in sorted(value)]
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Every Python block of README.md and docs/ is run, page by page; ``tools/docs/blocks.py`` says how."""
+"""Run all Python blocks of README.md and docs/, page by page; see ``tools/docs/blocks.py``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_code_for_another_library(document: Path, library: str) -> None:
 
 
 def test_every_python_block_is_found() -> None:
-    """A fence that the runner does not read would be a block that nothing checks."""
+    """A fence that the runner ignores would be an untested block."""
     for page, text in TEXTS.items():
         fences = len(re.findall(r"^\s*```\{?\.?(?:python|py|pycon)", text, re.MULTILINE))
         assert fences == sum(block.kind not in ("picture", "explained") for block in blocks.blocks(text)), page.name
@@ -70,7 +70,7 @@ def test_what_a_page_shows_is_compared() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    """Every relative link to a page of ours."""
+    """Every relative link to a page in this repository."""
     for page, text in TEXTS.items():
         text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):

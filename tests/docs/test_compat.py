@@ -1,4 +1,4 @@
-"""docs/compat.md says of every public name of PyTorch's modules whether it is here; this checks that it is so."""
+"""docs/compat.md states for every public name of PyTorch's modules whether it exists; this test checks the statements."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The guide's table of distributions is that of today."""
+"""The guide's table of distributions is up to date."""
 
 from __future__ import annotations
 

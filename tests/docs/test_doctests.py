@@ -1,4 +1,4 @@
-"""The examples in the docstrings of all modules are run."""
+"""Run the examples in the docstrings of all modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 class Finder(doctest.DocTestFinder):
-    """Functions are of the file that they are written in, classes of the module that shows them, with their methods."""
+    """Assigns functions to the file that defines them, and classes with their methods to their public module."""
 
     def _from_module(self, module: ModuleType, object: object) -> bool:
         if not inspect.isfunction(object) or hasattr(object, "__wrapped__"):
@@ -29,11 +29,11 @@ class Finder(doctest.DocTestFinder):
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_examples(name: str) -> None:
     chainrule.manual_seed(0)
-    if name.endswith("_arrays"):  # what is to be known of another library's
+    if name.endswith("_arrays"):  # skip sample data of another library
         pytest.importorskip(name.rpartition(".")[2].removesuffix("_arrays"))
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     for test in Finder().find(importlib.import_module(name), name):
-        if test.examples:  # each run looks at every file whose lines were ever read
+        if test.examples:  # each run checks all cached source files
             runner.run(test)
     result = runner.summarize(verbose=False)
     assert result.failed == 0, f"{result.failed} of {result.attempted} examples; the report is above"

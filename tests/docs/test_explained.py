@@ -1,4 +1,4 @@
-"""The pictures of explanations: each program of tools/explained.py has its own, on a page, and they are small."""
+"""The screenshots of explanations: each program of tools/explained.py has its own, on a page, and they are small."""
 
 from __future__ import annotations
 

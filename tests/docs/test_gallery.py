@@ -1,4 +1,4 @@
-"""The gallery: each script runs in a small form, and what it finds is compared with something that chainrule has no part in."""
+"""The gallery: each script runs at a small size, and its results are compared with independent computations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NEEDS = {"dask_logistic": "dask.array", "robust_regression": "pandas"}
 
 @pytest.fixture(scope="module")
 def run() -> Callable[[str], tuple[ModuleType, Any, str]]:
-    """The module of a script, what it finds in its small form, and what it prints; each is run once."""
+    """Return the module of a script, its result at a small size, and its output; each script runs once."""
     known: dict[str, tuple[ModuleType, Any, str]] = {}
 
     def script(name: str) -> tuple[ModuleType, Any, str]:
@@ -64,7 +64,7 @@ Run = Callable[[str], tuple[ModuleType, Any, str]]
 
 
 def slopes(function: Callable[[Any], Any], x: Any, step: float = 1e-5) -> Any:
-    """Central differences by each element of a vector, as columns."""
+    """Return central differences for each element of a vector, as columns."""
     units = step * np.eye(len(x))
     return np.stack([(function(x + unit) - function(x - unit)) / (2 * step) for unit in units], -1)
 
@@ -111,7 +111,7 @@ def test_kalman(run: Run) -> None:
     steps = np.diff(module.FLOW)
 
     def likelihood(p: Any, steps: Any = steps) -> Any:
-        """That of the differences between years, all at once."""
+        """Return the likelihood of the differences between years, computed at once."""
         noise, walk = np.exp(p)
         n = len(steps)
         covariance = (2 * noise + walk) * np.eye(n) - noise * (np.eye(n, k=1) + np.eye(n, k=-1))
@@ -134,7 +134,7 @@ def test_topology(run: Run) -> None:
     np.testing.assert_allclose(value, expected, rtol=1e-9)
     np.testing.assert_allclose(slope, by_hand, rtol=1e-7)
     assert found.values[-1] < 0.7 * found.values[0] and np.mean(found.film[-1]) == pytest.approx(0.5, abs=1e-4)
-    rigid = np.array([[1, 0] * 4, [0, 1] * 4, [0, 0, 0, 1, -1, 1, -1, 0]])  # moves and a turn strain nothing
+    rigid = np.array([[1, 0] * 4, [0, 1] * 4, [0, 0, 0, 1, -1, 1, -1, 0]])  # translations and rotations cause no strain
     np.testing.assert_allclose(module.element() @ rigid.T, 0, atol=1e-12)
 
 
@@ -214,7 +214,9 @@ def test_sir(run: Run) -> None:
     p, covariance = module.by_curve_fit(module.IN_BED)
     np.testing.assert_allclose(found.p, p, atol=1e-3)
     n = len(module.DAYS)
-    np.testing.assert_allclose(found.covariance, covariance * (n - 2) / n, rtol=0.1)  # Gauss–Newton's, with n − 2 for n
+    np.testing.assert_allclose(
+        found.covariance, covariance * (n - 2) / n, rtol=0.1
+    )  # the Gauss–Newton covariance, with n − 2 instead of n
     y0 = [module.BOYS - 3.0, 3.0]
     path = integrate.solve_ivp(
         lambda _, y: module.rates(y, found.p), (0, 13), y0, t_eval=module.DAYS, rtol=1e-10, atol=1e-10
@@ -229,7 +231,7 @@ def test_gaussian_process(run: Run) -> None:
     theirs = module.by_sklearn(found.x, found.y)
     theirs.optimizer = None
     theirs.fit(found.x[:, None], found.y)
-    slow, long, fast, short, noise = found.p  # logarithms, as theirs are; of variances, of lengths
+    slow, long, fast, short, noise = found.p  # logarithms, like scikit-learn's; of variances, of lengths
     theta = np.array([2 * slow, long, 2 * fast, short, 2 * noise])
     value, slope = theirs.log_marginal_likelihood(theta, eval_gradient=True)
     assert -found.fun == pytest.approx(value, rel=1e-9)
@@ -245,7 +247,7 @@ def test_robust_regression(run: Run) -> None:
     table = module.PLANT
     columns, wanted = np.column_stack([np.ones(len(table)), table[["air", "water", "acid"]]]), table["loss"].to_numpy()
     p, scale = module.least_squares(table), 2.0
-    for _ in range(3000):  # the EM algorithm: no derivative in it
+    for _ in range(3000):  # the EM algorithm, which needs no derivative
         away = wanted - columns @ p
         weight = (found.df + 1) / (found.df + (away / scale) ** 2)
         p = np.linalg.solve(columns.T * weight @ columns, columns.T @ (weight * wanted))
@@ -263,7 +265,9 @@ def test_lens(run: Run) -> None:
     module, found, _ = run("lens")
     focus, index = module.FOCUS, module.INDEX
     np.testing.assert_allclose(found.p, [1 / (focus * (index - 1)), -(index**2)], rtol=1e-9)
-    heights = np.linspace(0.5, module.APERTURE, 9)  # Fermat: on the hyperboloid all ways to the focus are equally long
+    heights = np.linspace(
+        0.5, module.APERTURE, 9
+    )  # Fermat: on the hyperboloid all paths to the focus have equal length
     back = module.depth(found.p, heights)
     np.testing.assert_allclose(index * back + np.hypot(heights, focus - back), focus, rtol=1e-12)
     _, direction = module.trace(module.SPHERE, heights)
@@ -291,7 +295,7 @@ def test_custom_operation(run: Run) -> None:
     assert np.all(np.abs(found.p - module.TRUTH) < 4 * found.errors)
 
     def convolved(sigma: float, gamma: float, order: int) -> float:
-        """∂ⁿV/∂xⁿ at 0.3, by the integral that defines it."""
+        """Return ∂ⁿV/∂xⁿ at 0.3 by the defining integral."""
         x = mpmath.mpf("0.3")
         gauss = lambda u: mpmath.npdf(u, 0, sigma)
         lorentz = lambda u: gamma / mpmath.pi / ((x - u) ** 2 + gamma**2)
@@ -309,7 +313,7 @@ def test_custom_operation(run: Run) -> None:
 
 
 def test_what_is_timed_comes_to_the_same(run: Run) -> None:
-    """Ways that are compared in time do the same work; those that take a second are left to ``make gallery``."""
+    """Compared alternatives do the same work; those that take a second are left to ``make gallery``."""
     for name in ("lens", "robust_regression", "custom_operation", "gaussian_process"):
         module, _, _ = run(name)
         results = [np.asarray(way(), float) for way in module.ways().values()]

@@ -1,4 +1,4 @@
-"""Classes, names of types, and files do not share names, but for those that the glossary gives a reason for."""
+"""Classes, type names, and files have distinct names, except for those explained in the glossary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "author" / "glossary.md").read_text(encoding="utf-8")
 
 
 def names_of_types(text: str) -> list[str]:
-    """The classes of a file, and what it assigns to names that are written like those of classes."""
+    """Return the classes of a file, and its assignments to names in CapWords style."""
     found = []
     for statement in ast.parse(text).body:
         match statement:

@@ -1,4 +1,4 @@
-"""The page of operators says what the declarations say."""
+"""The page of operators is up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_page_of_operators_is_up_to_date() -> None:
     spec.loader.exec_module(operators)
 
     def without_numpy(text: str) -> list[str]:
-        """Each NumPy has names of its own."""
+        """Remove NumPy's names, which depend on its version."""
         return [re.sub(r", `np\.[\w.]+`", "", line) for line in text.splitlines()]
 
     for made, written in zip(without_numpy(operators.page()), without_numpy(operators.PAGE.read_text()), strict=True):

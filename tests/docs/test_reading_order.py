@@ -1,4 +1,4 @@
-"""The files that the architecture page asks one to read first are those that run, and not many lines."""
+"""The files that the architecture page recommends to read first are those that run, and are short."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def test_a_product_and_its_backward_pass_run_in_them() -> None:
         "tape/versions.py",
         "tape/warned.py",
         "messages/places.py",
-    }  # its arguments, and the lines of the program, also of warnings
+    }  # its arguments, and the lines of the program, also for warnings
     assert set(FILES) <= seen <= set(FILES) | others

@@ -1,4 +1,4 @@
-"""The tables of README and documentation are those of benchmarks/results.json, and figures stand nowhere else."""
+"""The tables of README and documentation are those of benchmarks/results.json, and contain all benchmark figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/index.md", "docs/performance.md"]
 MEASURED = re.compile(r"\d\s?(µs|ms|MiB|GiB)\b|\b\d[\d.]*\s(times faster|milliseconds|microseconds)")
 TIMED = re.compile(r"\d\s(µs|ms|s|seconds?|milliseconds|microseconds)\b|\d\stimes (faster|slower)")
-#: What is timed there is said there: by benchmarks/cluster.py, and by the suite of HIPS autograd, with its limit.
+#: Times with other sources: benchmarks/cluster.py, and the suite of HIPS autograd, with its limit.
 TIMED_THERE = {"dask.md", "from_autograd.md"}
 
 
@@ -38,7 +38,7 @@ def test_no_figure_is_typed_by_hand(page: str) -> None:
 
 @pytest.mark.parametrize("folder", ["guide", "gallery", "explained", "questions"])
 def test_no_time_is_typed_by_hand(folder: str) -> None:
-    """In pages that have other numbers, of what their programs compute."""
+    """Pages with other numbers, from the computations of their programs."""
     for page in sorted((ROOT / "docs" / folder).glob("*.md")):
         text = page.read_text(encoding="utf-8")
         prose = re.sub(
@@ -48,7 +48,7 @@ def test_no_time_is_typed_by_hand(folder: str) -> None:
 
 
 def test_pages_stay_short() -> None:
-    """Words, tables of results left out of the page of performance."""
+    """The text, without the tables of results on the performance page."""
     words = {page: len((ROOT / page).read_text(encoding="utf-8").split()) for page in PAGES}
     prose = re.sub(
         r"<!-- results: .*?<!-- /results -->", "", (ROOT / PAGES[2]).read_text(encoding="utf-8"), flags=re.DOTALL
@@ -57,7 +57,7 @@ def test_pages_stay_short() -> None:
 
 
 def test_a_run_is_recorded_work_by_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was measured before a run was cut off is in the file; works of one run share its entry, others keep theirs."""
+    """Measurements before an interruption are in the file; works of one run share its entry, others keep theirs."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     report, file = importlib.import_module("report"), tmp_path / "results.json"
     monkeypatch.setattr(report, "RESULTS", file)

@@ -1,4 +1,4 @@
-"""The rooms: no circle of files, all docstrings there, and a picture that shows what the imports say."""
+"""The subpackages: no import cycles, docstrings for all, and an up-to-date diagram."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ assert SPEC is not None and SPEC.loader is not None
 rooms = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(rooms)
 
-#: Circles that imports in functions close, and why each stays.
+#: Cycles through imports in functions, with reasons.
 LATER: dict[frozenset[str], str] = {}
-#: Rooms that load something of a higher one, when it is first needed, and why.
+#: Subpackages that import from a higher one on first use, with reasons.
 UP = {("compiling", "explaining"): "what a notebook shows of a compiled function"}
-#: Circles of annotations alone: nothing of them is there when a program runs.
+#: Cycles of annotations only, which do not exist at run time.
 TYPES = {
     frozenset(
         f"chainrule._src.tape.{name}" for name in ("copying", "node", "tensor", "versions")

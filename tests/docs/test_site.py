@@ -1,6 +1,6 @@
-"""The site: every page is in its menu, the reference has every public name, and a built page asks nothing of the network.
+"""The site: every page is in its menu, the reference has every public name, and a built page makes no network requests.
 
-Building needs mkdocs-material (the ``docs`` extra); the other tests do without.
+Building needs mkdocs-material (the ``docs`` extra); the other tests do not.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_no_page_of_the_reference_is_a_wall(pages: dict[str, str]) -> None:
 
 
 def resources(page: str) -> list[str]:
-    """What a page loads by itself: not its links, but scripts, styles, pictures and frames."""
+    """Return the resources that a page loads: scripts, styles, images and frames, but not links."""
     found = []
     for tag, text in re.findall(r"<(script|img|iframe|source|video|link)\s([^>]*)>", page):
         named = {name: html.unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', text)}
@@ -100,7 +100,7 @@ def resources(page: str) -> list[str]:
     return [target for target in found if target]
 
 
-#: A site of pages of each kind, which is built in a quarter of the time.
+#: A site with one page of each kind, which builds in a quarter of the time.
 PART = f"""
 INHERIT: {ROOT}/mkdocs.yml
 docs_dir: {ROOT}/docs

@@ -1,4 +1,4 @@
-"""The page of other libraries' names: what it says is here is here, and a search of the site finds what users of them type."""
+"""The page of other libraries' names: listed names exist, and the site's search finds the terms that their users type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "synonyms.md"
 ROWS = re.findall(r"^\| (.+?) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 OURS = sorted({name for _, here in ROWS for name in re.findall(r"(?<![\w.])(?:cr|chainrule)((?:\.\w+)+)", here)})
 
-#: What users type, and the page that should be among those found.
+#: Search terms, and a page that should be among the results.
 TYPED = {
     "kalman": "gallery/kalman",
     "topology optimization": "gallery/topology",
@@ -79,7 +79,7 @@ def test_what_users_type_is_on_the_pages() -> None:
 
 
 def check_search(site: Path) -> None:
-    """The built index finds each word of what is typed, and every name on the left of the page."""
+    """Check that the built index finds all search terms, and every name in the left column of the page."""
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     separator = re.compile(index["config"]["separator"])
 

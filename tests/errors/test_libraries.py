@@ -1,4 +1,4 @@
-"""Errors of NumPy's and SciPy's functions that cannot be told of tensors: they name the user's call and tensor."""
+"""Errors of NumPy and SciPy functions that do not support tensors: messages name the user's call and tensor."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_same_inside_transformations():
         with pytest.raises(RuntimeError, match=r"linalg\.expm takes plain arrays: chainrule\.scipy\.linalg\.expm"):
             transform(lambda x: linalg.expm(x))
         with pytest.raises(RuntimeError, match=r"To put values together: np.stack\(\[...\]\)"):
-            transform(lambda x: np.array([x[0], x[1]]))  # rows; of single elements np.array holds each
+            transform(lambda x: np.array([x[0], x[1]]))  # rows; np.array accepts single elements
 
 
 def test_plain_numbers_inside_a_library():
@@ -129,7 +129,7 @@ def test_names_and_lines_are_those_of_the_program_and_not_of_a_library(tmp_path,
     text = message_of(lambda: frames.product(1.0, weights))
     assert "gradient of weights," in text and "weights.detach().numpy()" in text and "other" not in text
     text = message_of(lambda: frames.shift(weights[:1]))
-    assert "result[0] = 1.0" in text  # the line that did it is named
+    assert "result[0] = 1.0" in text  # the message quotes the responsible line
 
 
 def test_pandas_keeps_its_variables_to_itself():

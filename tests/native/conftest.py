@@ -1,4 +1,4 @@
-"""Without the extension there is little to test here: the skip says why it is not there."""
+"""Skip the tests without the extension, with the reason for its absence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs by the eager path in C and by Python's, in this process: ``python -m tests.native.random_eager 400``."""
+"""Random programs in the C fast path and in Python, in this process: ``python -m tests.native.random_eager 400``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs with loops: bodies that are repeated, on what they carry, on rows of data, on what an earlier loop has saved."""
+"""Random programs with loops: repeated bodies with carried values, rows of data, and values saved by earlier loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.arctan2]
 
 
 class Body:
-    """Operations that are chosen once: of each a kind, and where its operands are from."""
+    """Operations that are selected once, with the kinds and sources of their operands."""
 
     def __init__(self, maker: LoopMaker, depth: int) -> None:
         rng = maker.rng
@@ -31,7 +31,7 @@ class Body:
 
 
 class LoopMaker:
-    """A program of two loops; the second one may go through what the first has saved, from its end."""
+    """A program of two loops; the second one may use the values saved by the first, in reverse."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = np.random.default_rng(seed)

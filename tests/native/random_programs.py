@@ -1,4 +1,4 @@
-"""Random programs as plans of native loops, against eager, on memory with fences (tools/fence.c) if there are any.
+"""Random programs as plans of native loops, compared with eager, on fenced memory (tools/fence.c) if available.
 
 python -m tests.native.random_programs [NUMBER] [FIRST SEED]
 """
@@ -28,7 +28,7 @@ REDUCTIONS = [np.add, np.maximum, np.multiply]
 
 
 class Maker:
-    """Grows a program by one call after the other."""
+    """Extends a program by one call after the other."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -43,7 +43,7 @@ class Maker:
         shape = self.shapes[self.rng.integers(len(self.shapes))]
         letter = self.letter if self.rng.random() < 0.8 else self.rng.choice(list(LETTERS))
         x = (3 * self.rng.standard_normal(shape)).astype(letter)
-        if self.rng.random() < 0.3:  # with gaps, and from its end
+        if self.rng.random() < 0.3:  # with gaps, and reversed
             steps = [int(step) for step in self.rng.choice([1, 2, 3, -1, -2], len(shape))]
             wide = np.empty([n * abs(step) for n, step in zip(shape, steps, strict=True)], x.dtype)
             x = with_strides(x, wide[tuple([slice(None, None, step) for step in steps])].strides)
@@ -90,7 +90,7 @@ class Maker:
             self.known.append(new)
 
     def pick_alike(self, x: Any) -> Any:
-        """One of the same shape and dtype."""
+        """Return a value of the same shape and dtype."""
         alike = [other for other in self.known if other.shape == x.shape and other.dtype == x.dtype]
         return alike[self.rng.integers(len(alike))]
 
@@ -99,7 +99,7 @@ class Maker:
         return tuple([slice(None, None, int(step)) for step in steps[: self.rng.integers(1, ndim + 1)]])
 
     def written(self, x: Any) -> Any:
-        """An array with values written, or added, at positions, along all axes or the first ones, or at a basic index."""
+        """Return an array with values written, or added, at positions, along all axes or the first ones, or at a basic index."""
         rng, shape = self.rng, x.shape
         function: Any = np.add.at if rng.random() < 0.3 else operator.setitem
         if not shape or rng.random() < 0.2:
@@ -128,7 +128,7 @@ class Maker:
 
 
 def check(seed: int) -> str:
-    """Compare a program with eager at other inputs; the executor of its plan, and whether it has loops."""
+    """Compare a program with eager at other inputs; return the executor of its plan, and whether it has loops."""
     if seed % 3 == 1:
         return check_iterated(seed)
     maker = Maker(seed)
@@ -138,7 +138,7 @@ def check(seed: int) -> str:
     for _ in range(maker.rng.integers(1, 25)):
         try:
             maker.grow()
-        except (TypeError, ValueError):  # shapes that do not broadcast, operations that a dtype does not have
+        except (TypeError, ValueError):  # shapes that do not broadcast, operations that a dtype does not support
             continue
     program = maker.program
     made = maker.known[len(program.inputs) + len(program.constants) :]
@@ -150,7 +150,7 @@ def check(seed: int) -> str:
 
 
 def check_iterated(seed: int) -> str:
-    """Compare a program as the body of a loop with eager, on stacks that lie in many ways."""
+    """Compare a program as the body of a loop with eager, on stacks with various layouts."""
     maker = Maker(seed)
     program, rng = maker.program, maker.rng
     first, *others = program.inputs

@@ -1,4 +1,4 @@
-"""NumPy's face in C: what is called, learnt and left to Python."""
+"""NumPy-style calls in C: calls that are made, cached, and left to Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ np.clip(a, -1, 1)|np.append(a, 1.5)|np.tensordot(m, m, 1)|np.linalg.norm(a)|np.c
 
 
 def python_calls(text: str, values: dict[str, Any]) -> list[str]:
-    """The functions of chainrule's that an expression calls, after it came often enough to be known."""
+    """Return chainrule's Python functions that an expression calls after it has been cached."""
     code = compile(text, "<call>", "eval")
     for _ in range(3):
         eval(code, values)
@@ -56,7 +56,7 @@ def python_calls(text: str, values: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("text", SHORT)
 def test_it_is_done_in_c_and_leaves_what_python_leaves(text):
-    """Rows may have values in Python; nothing above them runs."""
+    """Primitives may compute values in Python; nothing above them runs."""
     called = python_calls(text, arrays())
     assert not [
         name
@@ -124,7 +124,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("text", INDICES)
 def test_an_index_leaves_what_python_leaves(text):
-    """In either face: bits and layout, graphs and their parameters, views, places, and errors."""
+    """In both APIs: bits and layout, graphs and their parameters, views, source locations, and errors."""
     code = compile(f"x[{text}]", "<index>", "eval")
 
     def outcome(face, x, mode):

@@ -1,4 +1,4 @@
-"""Eager operations in C: what they leave is what Python's leave (``make fuzz`` has the rest), whatever goes wrong on the way."""
+"""Eager operations in C have the same effects as in Python, also in case of errors (``make fuzz`` tests more programs)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(LOOPS is None, reason="the extension is not ther
 
 @pytest.fixture
 def python():
-    """Have everything done by Python for a while."""
+    """Disable the C fast path temporarily."""
 
     def off(function):
         before = LOOPS.switch_on(False)
@@ -50,7 +50,7 @@ def leaves(*shape, dtype=np.float64):
 
 
 def calls(function):
-    """The names of the Python functions that a call calls."""
+    """Return the names of the Python functions that a call calls."""
     names = []
 
     def profile(frame, event, arg):
@@ -65,7 +65,7 @@ def calls(function):
     return names
 
 
-# -- it is there, and used ----------------------------------------------------------------------------------------------
+# -- the fast path is available and used ---------------------------------------------------------------------------------
 
 
 def test_it_is_on():
@@ -99,7 +99,7 @@ def test_operations_call_no_python():
 
 @pytest.fixture
 def nobody_listens_to_writes():
-    """Compiled functions of other tests, which are still there, do."""
+    """Disable observers of writes: compiled functions of other tests, which still exist, register them."""
     listening = BEFORE_WRITE[:]
     BEFORE_WRITE.clear()
     yield
@@ -229,7 +229,7 @@ def test_nodes_are_not_walked():
 def cycle_by_a_hook():
     x, z = leaves(3)
     y = x * z
-    w = (y * 2).tanh()  # made before the hook that closes the cycle
+    w = (y * 2).tanh()  # created before the hook that closes the cycle
     y.register_hook(lambda g: w)
     return y, w
 
@@ -289,7 +289,7 @@ def test_a_long_tape_goes_without_recursion():
     del y
 
 
-# -- other code on the way ----------------------------------------------------------------------------------------------
+# -- other code during a call --------------------------------------------------------------------------------------------
 
 
 def test_a_pass_in_a_hook_of_a_pass():
@@ -392,9 +392,9 @@ def test_a_write_in_another_thread_during_a_large_operation():
         thread.join()
 
 
-# -- no memory ----------------------------------------------------------------------------------------------------------
+# -- out of memory -------------------------------------------------------------------------------------------------------
 #
-# Python itself leaks where memory ends in a function of its own, so these are calls of C alone.
+# Python itself leaks if memory is exhausted in one of its functions, so these calls are only in C.
 
 
 def operations(x, z, row):
@@ -472,11 +472,11 @@ def unrecorded(x, z, row):
     return run
 
 
-@np.errstate()  # how errors are treated is put back in Python, too, where memory may end
+@np.errstate()  # the error state is also restored in Python, where memory may be exhausted
 @pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, at_indices, by_way, unrecorded])
 def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
     testcapi = pytest.importorskip("_testcapi")
-    monkeypatch.setattr(sys, "unraisablehook", lambda raised: None)  # pytest's keeps what the traceback holds
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: None)  # pytest's hook keeps the objects of the traceback
     x, z = leaves(3, 3)
     run = make(x, z, cr.ones(3, dtype=cr.float64))
     for _ in range(3):
@@ -494,11 +494,11 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
     ]
     kept = sys.getrefcount(np.dtype(float))
     np.dot(np.ones((2, 2)), np.ones((2, 2)))
-    if sys.getrefcount(np.dtype(float)) == kept:  # NumPy 2.5 forgets to let go of it
+    if sys.getrefcount(np.dtype(float)) == kept:  # NumPy 2.5 forgets to release it
         watched.append(np.dtype(float))
     leaked, failed = [], 0
     gc.collect()
-    gc.freeze()  # what other tests left is not looked through each time
+    gc.freeze()  # objects of other tests are not scanned each time
     mode = cr.set_grad_enabled(make is not unrecorded)
     try:
         for start in range(150):
@@ -509,7 +509,7 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
                 testcapi.set_nomemory(start, start + 1)
                 run()
                 done = True
-            except (MemoryError, SystemError):  # the latter from NumPy, which sometimes forgets to say why
+            except (MemoryError, SystemError):  # the latter from NumPy, which sometimes sets no exception
                 done = False
             finally:
                 testcapi.remove_mem_hooks()
@@ -522,20 +522,20 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
             if after != before:
                 leaked.append((start, after, before))
     finally:
-        mode.__exit__()  # what is frozen stays so: else the next test looks through all tests
+        mode.__exit__()  # frozen objects stay frozen: otherwise the next test scans all tests
     assert failed > 10 and not leaked
     run()
     assert [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)] == expected
 
 
 def test_axes_of_length_one_keep_their_strides(python):
-    """What is remembered of a view is for arrays with the usual strides; NumPy keeps others of axes that do not matter."""
+    """Cached views are for arrays with the usual strides; NumPy may keep other strides for irrelevant axes."""
     for x in (np.ones((1, 3)), np.ones((3, 1)).T, np.ones((4, 3))[:1], np.ones((1, 3))):
         tensor = cr.from_numpy(x).requires_grad_()
         moves = [lambda t=tensor: t.transpose(0, 1), lambda t=tensor: t.unsqueeze(0), lambda t=tensor: t.permute(1, 0)]
         for move in moves:
             assert move()._raw.strides == python(move)._raw.strides
-    for shape in ((4, 0), (0, 4), (1, 4)):  # where arrays are joined, NumPy looks at all of them
+    for shape in ((4, 0), (0, 4), (1, 4)):  # for joined arrays, NumPy checks all of them
         for other in (cr.ones(shape[0], 1), cr.ones(1, shape[0]).T, cr.ones(shape)):
             x = cr.from_numpy(np.ones((4, 4), np.float32).T[: shape[0], : shape[1]])
             for join in (lambda t: cr.cat(t, -1), cr.vstack):
@@ -548,7 +548,7 @@ def test_axes_of_length_one_keep_their_strides(python):
 
 
 def test_pieces_are_told_what_they_are_of():
-    """Several views of one tensor are learnt with their origin, whatever the tensor is a view of."""
+    """Several views of one tensor are cached with their base, also if the tensor itself is a view."""
     x = cr.ones(4, 3).requires_grad_()
     for times in range(3):
         inner = x.split(2)[1].split(1)
@@ -579,7 +579,7 @@ def test_what_underflows_is_heard(number):
 
 
 def test_what_fails_for_its_shapes_warns_once(python):
-    """Also where a part of the value is computed first: the product of what does not fit its addend."""
+    """Also if a part of the value is computed first: a product that does not match its addend."""
     x, large = cr.ones(3), cr.full((1, 4), 1e30)
 
     def run():

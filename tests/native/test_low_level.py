@@ -1,4 +1,4 @@
-"""Programs as the C functions that SciPy calls."""
+"""Programs as C functions for SciPy."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def line(length: int) -> Any:
 
 
 def product() -> Any:
-    """A runner of x * a."""
+    """Return a runner of x * a."""
     code = program([loop_step(*loop(np.multiply, "dd->d"), 1, [(IN, 0), (SECOND, 0), (THIRD, 0)], [8, 8, 8])])
     return native.Runner(code, 0, [SCALAR, SCALAR], [], [SCALAR])
 
 
 def largest(length: int) -> Any:
-    """A runner of the maximum of an array."""
+    """Return a runner of the maximum of an array."""
     copy = loop_step(native.OWN["copy8"], 0, 1, [(IN, 0), (SECOND, 0)], [8, 8])
     fold = loop_step(*loop(np.maximum, "dd->d"), length - 1, [(SECOND, 0), (IN, 8), (SECOND, 0)], [0, 8, 0])
     return native.Runner(program([copy, fold]), 0, [line(length)], [], [SCALAR])
 
 
 def doubled(length: int) -> Any:
-    """A runner of x + x."""
+    """Return a runner of x + x."""
     code = program([loop_step(*loop(np.add, "dd->d"), length, [(IN, 0), (IN, 0), (SECOND, 0)], [8, 8, 8])])
     return native.Runner(code, 0, [line(length)], [], [line(length)])
 
@@ -96,7 +96,7 @@ def test_line_filters():
 
 
 def test_other_threads_may_take_the_gil_during_a_large_call():
-    """A loop in a helper of the thread pool calls Python, as SciPy's do to warn, and would wait for ever if the caller kept the GIL."""
+    """A loop in the thread pool calls Python, like SciPy's warnings; it would deadlock if the caller kept the GIL."""
     code = """
 import ctypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Our own loops, against what NumPy does."""
+"""The extension's own loops, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run(name: str, arrays: list[np.ndarray]) -> None:
 
 
 def samples(dtype: np.dtype) -> np.ndarray:
-    """Values of a type, the outermost among them."""
+    """Return values of a dtype, including the extreme ones."""
     if dtype.kind == "b":
         return np.array([True, False, True, True, False])
     if dtype.kind in "iu":

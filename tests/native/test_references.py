@@ -1,6 +1,6 @@
-"""Other code that runs in the middle of a call in C, and changes the lists, slots and caches that the call reads.
+"""Other code that runs during a call in C, and changes the lists, slots and caches that the call reads.
 
-``tools/sanitize.py`` runs these tests, too, with an allocator that reports each use of freed memory.
+``tools/sanitize.py`` also runs these tests, with an allocator that reports each use of freed memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def values_of(result):
     return np.asarray(getattr(result, "_tensor", result).detach())
 
 
-# -- a list that others empty -------------------------------------------------------------------------------------------
+# -- a list that other code empties --------------------------------------------------------------------------------------
 
 
 def concatenate(parts):
@@ -66,10 +66,10 @@ def expected_of(function, x, count):
 @pytest.mark.parametrize("function", [concatenate, stack, bind_cat])
 @pytest.mark.parametrize("hook", [sys.setprofile, sys.settrace])
 def test_a_list_emptied_by_a_profiler_or_tracer(hook, function):
-    """It empties the list when a Python function returns to C, which has to hold the operands by itself."""
+    """It empties the list when a Python function returns to C, which must hold references to the operands."""
     x = leaf(11 if hook is sys.setprofile else 12)
     before = sys.getprofile() if hook is sys.setprofile else sys.gettrace()
-    for call in range(2):  # the first call of a NumPy function is Python's alone; the second is learnt
+    for call in range(2):  # the first call of a NumPy function runs in Python; the second is cached
         parts = parts_for(function, x)
         operands = [weakref.ref(getattr(part, "_tensor", part)) for part in parts]
 
@@ -86,7 +86,7 @@ def test_a_list_emptied_by_a_profiler_or_tracer(hook, function):
         finally:
             hook(before)
         assert np.array_equal(values_of(result), expected_of(function, x, 3))
-        assert parts == [] or (call, function) == (1, stack)  # which the first call has learnt
+        assert parts == [] or (call, function) == (1, stack)  # which the first call has cached
 
 
 @pytest.mark.parametrize("function", [concatenate, bind_cat])
@@ -106,7 +106,7 @@ def test_a_list_filled_and_emptied_by_another_thread(function):
     found = []
     try:
         for _ in range(100_000):
-            length = 20 + len(found) // 2  # the second call with a length is learnt
+            length = 20 + len(found) // 2  # the second call with a length is cached
             if length == 40:
                 break
             try:
@@ -123,12 +123,12 @@ def test_a_list_filled_and_emptied_by_another_thread(function):
     assert length == 40
 
 
-# -- slots and caches that others change --------------------------------------------------------------------------------
+# -- slots and caches that other code changes ----------------------------------------------------------------------------
 
 
 @contextmanager
 def at_every_allocation(run):
-    """Have the garbage collector call a function wherever it may run: in Python 3.11 at each allocation of a container."""
+    """Make the garbage collector call a function wherever it may run: in Python 3.11 at each allocation of a container."""
 
     def start(phase, info):
         if phase == "start":
@@ -149,13 +149,13 @@ def at_every_allocation(run):
 
 def nodes_of(tensor):
     nodes = [tensor._edge]
-    for node in nodes:  # which grows as it is walked
+    for node in nodes:  # which grows during the iteration
         nodes += [edge for edge in node.edges if type(edge) is Node and edge not in nodes]
     return nodes
 
 
 def renew(tensors, nodes):
-    """Put an equal object in the place of each that a slot holds."""
+    """Replace each object that a slot holds by an equal one."""
     for tensor in tensors:
         tensor._raw = tensor._raw.copy()
     for node in nodes:
@@ -224,7 +224,7 @@ def test_a_destructor_indexes_while_the_parameters_of_an_index_are_replaced():
             made.append(x[37])
 
     x[37]._edge.params["late"] = Late()
-    x[37 + 512]  # whose parameters take the slot of those of x[37]
+    x[37 + 512]  # whose parameters replace those of x[37] in the slot
     assert [value.item() for value in made] == [values_of(x)[37]] and [*made[0]._edge.params] == ["index"]
 
 
@@ -244,18 +244,18 @@ def test_a_destructor_computes_while_error_states_are_replaced():
                     warnings.simplefilter("ignore")
                     found.append((x / 0.0).detach())
 
-    for make in [*[Late] * 8, *[lambda: print] * 6]:  # the last ones have all of the first released
-        warned._twins.clear()  # Python's cache, or it would hold them
+    for make in [*[Late] * 8, *[lambda: print] * 6]:  # the last ones release all of the first ones
+        warned._twins.clear()  # a cache in Python, which would otherwise hold them
         with np.errstate(divide="raise", call=make()), pytest.raises(FloatingPointError):
             x / 0.0
     assert len(found) == 40 and warned.VARIABLE.get() is outside
 
 
-# -- loops that call Python ---------------------------------------------------------------------------------------------
+# -- loops that call Python ----------------------------------------------------------------------------------------------
 
 
 def test_a_loop_that_warns_or_raises():
-    """SciPy's loops call Python to warn; what is called here runs another program, which needs more scratch memory."""
+    """SciPy's loops call Python to warn; the called code runs another program, which needs more scratch memory."""
     special = pytest.importorskip("scipy.special")
     x, large, shown = cr.tensor([2.5, -1.0, 0.5, -2.0, 3.5], dtype=cr.float64).requires_grad_(), leaf(8000), []
 
@@ -274,7 +274,7 @@ def test_a_loop_that_warns_or_raises():
                 call()
 
 
-# -- a cotangent of a user's making -------------------------------------------------------------------------------------
+# -- a user-defined cotangent --------------------------------------------------------------------------------------------
 
 
 @opaque(vjp={"x": lambda g, x: np.ones((1, 2))}, jvp={"x": lambda t, x: t}, accepts="f")

@@ -1,4 +1,4 @@
-"""Programs of inner loops, against the NumPy calls that they stand for."""
+"""Programs of inner loops, compared with the equivalent NumPy calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def layout(array: np.ndarray) -> Any:
 
 
 def square_then_tanh(x: np.ndarray) -> Any:
-    """A runner of tanh(x * x), with the square in the arena."""
+    """Return a runner of tanh(x * x), with the square in the arena."""
     steps = [
         loop_step(*loop(np.multiply, "dd->d"), x.size, [(FIRST_INPUT, 0), (FIRST_INPUT, 0), (ARENA, 64)], [8, 8, 8]),
         loop_step(*loop(np.tanh, "d->d"), x.size, [(ARENA, 64), (FIRST_INPUT + 1, 0)], [8, 8]),
@@ -108,7 +108,7 @@ def test_a_gufunc_has_core_dimensions():
 
 
 def chain(rows: int, n: int, block: int, split: bool) -> Any:
-    """tanh(x + bias) * x for x of ``rows`` rows, with the sum and its tanh in scratch memory."""
+    """Return tanh(x + bias) * x for x of ``rows`` rows, with the sum and its tanh in scratch memory."""
     x, out, bias, one, other = (2, 0, 8 * n, 8 * n), (4, 0, 8 * n, 8 * n), (3, 0, 0, 0), (SCRATCH, 0, 0, 8 * n), None
     other = (SCRATCH, 8 * n * block, 0, 8 * n)
     steps = [
@@ -236,7 +236,7 @@ def test_the_child_of_a_fork_starts_threads_of_its_own():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_helpers_that_come_and_go_at_once_are_counted():
-    """Else the thread that calls waits for ever, sooner or later. In a child, as it starts many threads."""
+    """Otherwise the calling thread eventually waits forever. It runs in a child process, because it starts many threads."""
     x, threads, n = np.zeros(1), 64, 4096
     step = loop_step(
         *loop(np.negative, "d->d"),

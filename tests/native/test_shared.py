@@ -1,4 +1,4 @@
-"""Ufuncs whose large calls threads share: what they return, warn of and raise is what the ufuncs do."""
+"""Ufuncs whose large calls are distributed over threads: results, warnings and exceptions equal those of the ufuncs."""
 
 import sys
 import warnings
@@ -43,7 +43,7 @@ def values(dtype, seed):
             ufunc, dtype, marks=pytest.mark.slow if (i + j) % 2 else (), id=f"{ufunc.__name__}-{dtype.__name__}"
         )
         for i, ufunc in enumerate(UFUNCS)
-        for j, dtype in enumerate([np.float32, np.float64])  # by turns: of one loop, for two dtypes
+        for j, dtype in enumerate([np.float32, np.float64])  # alternately: one loop, for two dtypes
     ],
 )
 def test_bits_and_warnings_are_the_ufuncs(ufunc, dtype):

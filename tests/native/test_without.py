@@ -1,4 +1,4 @@
-"""What holds without the extension, too."""
+"""Tests that also apply without the extension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rulecheck must reject rows that are wrong in one place, and say where."""
+"""rulecheck rejects primitives with one wrong rule, and names it."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 
 @pytest.fixture
 def row():
-    """Make a row with a decorator; the table is as before afterwards."""
+    """Define a primitive with a decorator, and restore the table afterwards."""
     before = dict(TABLE)
     yield lambda decorator, function: decorator(function)
     TABLE.clear()
@@ -120,7 +120,7 @@ def test_a_row_that_does_not_move_is_found(row):
 
 def test_saving_too_much_is_found(row):
     greedy = row(elementwise(d={"x": right}, formula=TEXT), swish)
-    object.__setattr__(greedy, "saves", ("x", "out"))  # a row's columns cannot be replaced otherwise
+    object.__setattr__(greedy, "saves", ("x", "out"))  # rules of a primitive cannot be replaced otherwise
     object.__setattr__(greedy, "save_users", (None, None))
     with pytest.raises(AssertionError, match=r"the values saved.*got out, expected no out"):
         rulecheck(greedy, ["saves"])
@@ -157,7 +157,7 @@ def test_a_wrong_second_output_is_found(row):
 
 def test_discrete_rows_need_no_rules(row):
     def near(x, *, width):
-        """Whether an element is within a width of 0."""
+        """Return whether elements are within a width of 0."""
         return abs(x) < width
 
     rulecheck(row(discrete(samples=[{"width": 0.5}]), near))
