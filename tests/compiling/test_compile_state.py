@@ -132,7 +132,7 @@ def test_parameters_as_arguments():
     assert len(compiled.recordings) == 1 and not compiled._eager
 
 
-# -- what is captured ----------------------------------------------------------------------------------------------------
+# -- captured state ------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_captured_is_read_where_it_lies():

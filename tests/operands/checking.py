@@ -13,7 +13,7 @@ def differences(f, x, step=1e-5):
 
 
 def check(ours, theirs, args, by=None, *, tolerance=1e-7, orders=2, compiled=True, batched=True):
-    """Compare values and derivatives up to ``orders`` with respect to the arguments ``by``, in both modes, vmapped and compiled."""
+    """Compare values and derivatives up to ``orders`` by the arguments ``by``, in both modes, vmapped and compiled."""
     value = ours(*args)
     np.testing.assert_allclose(value, theirs(*args), rtol=1e-9, atol=1e-11)
     assert isinstance(value, (np.ndarray, np.generic, float)), type(value)
