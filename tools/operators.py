@@ -33,16 +33,16 @@ Unsupported operands raise an error that names the conversion.
 """
 
 
-def rows() -> list[str]:
+def primitives() -> list[str]:
     """Return a table row for each primitive: names, kind, rules, formula."""
     heads = ["primitive", "kind", "VJP", "JVP", "batching", "complex", "formula of the VJP", *KINDS]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for name, row in sorted(TABLE.items()):
+    for name, prim in sorted(TABLE.items()):
         public = names_of(name)
         names = ", ".join(f"`{n}`" for n in dict.fromkeys([name, *public, *numpy_names(name, public)]))
-        columns = [row.vjps, row.jvp, row.batch, "c" in row.accepts]
+        columns = [prim.vjps, prim.jvp, prim.batch, "c" in prim.accepts]
         marks = " | ".join("yes" if _there(column) else "" for column in columns)
-        lines.append(f"| {names} | {row.kind} | {marks} | {_formula(row)} | {' | '.join(_on_others(name))} |")
+        lines.append(f"| {names} | {prim.kind} | {marks} | {_formula(prim)} | {' | '.join(_on_others(name))} |")
     return lines
 
 
@@ -56,10 +56,10 @@ def _there(column: object) -> bool:
     return bool(column) and getattr(column, "__name__", "") != "raise_unsupported"
 
 
-def _formula(row: Primitive) -> str:
+def _formula(prim: Primitive) -> str:
     cells = []
-    for operand, rule in row.vjps.items():
-        text = "none" if isinstance(rule, unsupported) else row.formula.get(operand)
+    for operand, rule in prim.vjps.items():
+        text = "none" if isinstance(rule, unsupported) else prim.formula.get(operand)
         if text:
             cells.append(f"{operand}: `{text}`".replace("|", "\\|"))
     return "; ".join(cells)
@@ -82,7 +82,7 @@ def composites() -> list[str]:
 
 def page() -> str:
     """Return the whole page."""
-    return HEADER + "\n".join(["## Primitives", "", *rows(), "", "## Composites", "", *composites()]) + "\n"
+    return HEADER + "\n".join(["## Primitives", "", *primitives(), "", "## Composites", "", *composites()]) + "\n"
 
 
 def main() -> int:
