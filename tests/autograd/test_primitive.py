@@ -174,7 +174,7 @@ def test_leading_axes_that_are_free_are_one_call() -> None:
     np.testing.assert_allclose(cr.vmap(backwards)(np.eye(3)), np.eye(3)[:, ::-1])
     assert calls == [(3, 3)]
     rulecheck(backwards)
-    with pytest.raises(AssertionError, match="row squared_sum: batch"):
+    with pytest.raises(AssertionError, match="primitive squared_sum: batch"):
         rulecheck(make_squared_sum(batch=leading_axes))
 
 
@@ -224,7 +224,7 @@ def wrong(x):
 """
     environment = {**os.environ, "CHAINRULE_CHECK_ROWS": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
-    assert "AssertionError: row wrong: VJP with respect to operand 'x'" in done.stderr
+    assert "AssertionError: primitive wrong: VJP with respect to operand 'x'" in done.stderr
 
 
 def test_arrays_give_arrays_and_tensors_tensors() -> None:

@@ -49,7 +49,7 @@ def test_a_right_row_passes(row):
 )
 def test_a_wrong_column_is_found(row, check, options):
     broken = row(elementwise(**{"formula": TEXT, **options}), swish)
-    with pytest.raises(AssertionError, match=r"row swish: .*operand 'x'|row swish: adjoint identity"):
+    with pytest.raises(AssertionError, match=r"primitive swish: .*operand 'x'|primitive swish: adjoint identity"):
         rulecheck(broken, [check])
 
 
@@ -70,7 +70,7 @@ def test_a_missing_conjugate_is_found(row):
         return np.exp(x)
 
     broken = row(elementwise(vjp={"x": lambda g, out: g * out}, formula={"x": "g * out"}), exponential)
-    with pytest.raises(AssertionError, match=r"row exponential: VJP.* complex at"):
+    with pytest.raises(AssertionError, match=r"primitive exponential: VJP.* complex at"):
         rulecheck(broken, ["vjp"])
 
 
@@ -99,9 +99,9 @@ def test_a_wrong_batching_rule_is_found(row):
     samples = [{"shapes": [(2, 3)], "axis": 0}]  # counted from the front: an extra leading axis shifts it
     broken = row(linear(**options, samples=samples), backwards)
     rulecheck(broken, ["vjp", "jvp", "adjoint", "second_order"])
-    with pytest.raises(AssertionError, match=r"row backwards: batch over operands \(0,\)"):
+    with pytest.raises(AssertionError, match=r"primitive backwards: batch over operands \(0,\)"):
         rulecheck(broken, ["batch"])
-    with pytest.raises(AssertionError, match=r"row backwards: VJP of a batch|row backwards: JVP of a batch"):
+    with pytest.raises(AssertionError, match=r"primitive backwards: VJP of a batch|primitive backwards: JVP of a batch"):
         rulecheck(broken, ["batched_derivatives"])
 
 
@@ -149,9 +149,9 @@ def test_a_wrong_second_output_is_found(row):
         )(polar)
 
     rulecheck(make(1))
-    with pytest.raises(AssertionError, match="row polar: VJP with respect to operand 'x'"):
+    with pytest.raises(AssertionError, match="primitive polar: VJP with respect to operand 'x'"):
         rulecheck(make(-1), ["vjp"])
-    with pytest.raises(AssertionError, match="row polar: JVP with respect to operand 'x'"):
+    with pytest.raises(AssertionError, match="primitive polar: JVP with respect to operand 'x'"):
         rulecheck(make(-1), ["jvp"])
 
 
@@ -172,7 +172,7 @@ def test_a_row_that_says_nothing_about_its_operands(row):
         linear(transpose={"x": lambda g, *, times: np.roll(g, -times, -1)}, formula={"x": "np.roll(g, -times, -1)"}),
         spin,
     )
-    with pytest.raises(ValueError, match=r"row spin: .*samples=\[\{'shapes'"):
+    with pytest.raises(ValueError, match=r"primitive spin: .*samples=\[\{'shapes'"):
         rulecheck(mute)
     rulecheck(mute, samples=[Sample(((2, 3),), {"times": 1}, ((-2, 2),), ("normal",))])
 

@@ -71,7 +71,7 @@ def _check_primitive(prim: Primitive, options: Namespace) -> int:
             rulecheck(prim, [check], samples)
         except AssertionError as error:
             failed += 1
-            _line(show, False, check, f"{what}\n{str(error).removeprefix(f'row {prim.name}: ')}")
+            _line(show, False, check, f"{what}\n{str(error).removeprefix(f'primitive {prim.name}: ')}")
         except Exception as error:
             raise ScriptRaised(f"{traceback_of(error)}(in the check {check!r} of primitive {prim.name})\n") from None
         else:
