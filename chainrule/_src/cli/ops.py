@@ -174,9 +174,13 @@ def _signature(name: str, operation: Operation) -> str:
     return f"chainrule.{name}{signature.replace(parameters=plain, return_annotation=signature.empty)}"
 
 
-def _other_names(row_name: str, names: list[str]) -> list[tuple[str, str]]:
+def _other_names(primitive_name: str, names: list[str]) -> list[tuple[str, str]]:
     """Return other names: in chainrule's namespace, of methods, and of NumPy's functions that accept tensors."""
-    others = [f"chainrule.{name}" for name in names[1:]] + methods([*names, row_name]) + numpy_names(row_name, names)
+    others = (
+        [f"chainrule.{name}" for name in names[1:]]
+        + methods([*names, primitive_name])
+        + numpy_names(primitive_name, names)
+    )
     return [("also", ", ".join(others))] if others else []
 
 
