@@ -149,7 +149,7 @@ def compare(work: Work, peers: list[Peer]) -> tuple[Measured, list[Peer]]:
     expected = next(iter(answers.values()), [])
     for name, answer in answers.items():
         if not agree(answer, expected):
-            found.notes[name] = f"{COLUMNS[name]} has another answer: {answer}, not {expected}"
+            found.notes[name] = f"{COLUMNS[name]} has a different result: {answer}, not {expected}"
     return found, able
 
 
@@ -258,11 +258,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", metavar="N", type=int, default=3, help="rounds of turns (default: 3)")
     parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
     parser.add_argument("--seconds", type=float, default=0.1, help="length of a turn (default: 0.1)")
-    parser.add_argument(
-        "--limit", type=float, default=20, help="seconds that a peer may take for an answer (default: 20)"
-    )
-    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
-    parser.add_argument("--quick", action="store_true", help="compare gradients at small sizes, and time nothing")
+    parser.add_argument("--limit", type=float, default=20, help="time limit of an answer in seconds (default: 20)")
+    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    parser.add_argument("--quick", action="store_true", help="compare gradients at small sizes without timing")
     arguments = parser.parse_args()
     arguments.peers = [name for name in arguments.peers.split(",") if name]
     if unknown := set(arguments.peers) - set(COLUMNS):
@@ -283,7 +281,7 @@ def main() -> int:
     print(f"Python {platform.python_version()}, {platform.machine()}; {'; '.join(peer.version for peer in present)}.\n")
     for peer in everyone:
         if peer.missing:
-            print(f"{COLUMNS[peer.name]} is left out: {peer.missing}\n")
+            print(f"{COLUMNS[peer.name]} is skipped: {peer.missing}\n")
     names = [peer.name for peer in present]
     libraries = ["chainrule", *(name for name in ("jax", "torch", "autograd") if name in names)]
     all_found = []

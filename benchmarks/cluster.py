@@ -182,12 +182,12 @@ def fits(client: Client, blocks: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--scale", type=int, nargs="+", default=[1], help="how many times the data")
+    parser.add_argument("--scale", type=int, nargs="+", default=[1], help="multiples of the amount of data")
     parser.add_argument("--blocks", type=int, default=16, help="chunks at scale 1")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--copies", type=int, default=1, help="so many copies of random numbers make a chunk")
-    parser.add_argument("--fit", action="store_true", help="fits against dask-ml, too")
-    parser.add_argument("--memory", default="600MiB", help="of each worker")
+    parser.add_argument("--copies", type=int, default=1, help="number of copies of random numbers in a chunk")
+    parser.add_argument("--fit", action="store_true", help="also compare fits with dask-ml")
+    parser.add_argument("--memory", default="600MiB", help="memory of each worker")
     options = parser.parse_args()
     with (
         LocalCluster(

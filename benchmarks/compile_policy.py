@@ -302,7 +302,7 @@ def measure(name: str, seconds: float, seed: int) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of eager calls, for each pattern")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds of eager calls for each pattern")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("patterns", nargs="*", help=", ".join(PATTERNS))
     options = parser.parse_args()

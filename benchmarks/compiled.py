@@ -76,10 +76,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default: 2)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
-    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
-    parser.add_argument("--best", action="store_true", help="compare the least times of the turns, not their medians")
-    parser.add_argument("--steps", type=int, default=1_000, help="of the Runge-Kutta method (default: 1000)")
-    parser.add_argument("--limit", type=float, default=30, help="seconds that a peer may take to answer (default: 30)")
+    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    parser.add_argument("--best", action="store_true", help="compare the minimum times of the turns, not their medians")
+    parser.add_argument("--steps", type=int, default=1_000, help="steps of the Runge–Kutta method (default: 1000)")
+    parser.add_argument("--limit", type=float, default=30, help="time limit of an answer in seconds (default: 30)")
     arguments = parser.parse_args()
     arguments.peers = [name for name in arguments.peers.split(",") if name and name != US]
     if unknown := set(arguments.peers) - set(COLUMNS):
@@ -116,7 +116,7 @@ def measure_all(
     print(f"{'; '.join(peer.version for peer in present)}. Threads: {threads}.\n")
     for peer in everyone:
         if peer.missing:
-            print(f"{COLUMNS[peer.name]} is left out: {peer.missing}\n")
+            print(f"{COLUMNS[peer.name]} is skipped: {peer.missing}\n")
     libraries = ["chainrule", *(peer.name for peer in present if peer.name in LIBRARIES)]
     rows, firsts = [], []
     for work in chosen:

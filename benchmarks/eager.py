@@ -32,8 +32,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--us", default="chainrule", help="the library whose ratios are shown (default: chainrule)")
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default: 2)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
-    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
-    parser.add_argument("--best", action="store_true", help="compare the least times of the turns, not their medians")
+    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    parser.add_argument("--best", action="store_true", help="compare the minimum times of the turns, not their medians")
     arguments = parser.parse_args()
     arguments.peers = [name for name in arguments.peers.split(",") if name and name != arguments.us]
     if unknown := set(arguments.peers) - set(PEERS):

@@ -380,7 +380,7 @@ def answer(library: str, question: str) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a newcomer meets first, beside four other libraries.")
     parser.add_argument("--rounds", type=int, default=5, help="turns of every library (default: 5)")
-    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
+    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
     parser.add_argument("--answer", nargs=2, metavar=("LIBRARY", "QUESTION"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.answer:

@@ -162,7 +162,7 @@ def measure(case: Case, peers: dict[str, Peer], rounds: int, seconds: float, bes
             found.notes[route] = f"failed: {failure}"
     for route, answer in answers.items():
         if not math.isclose(answer, next(iter(answers.values())), rel_tol=1e-9):
-            found.notes[route] = f"another answer: {answer:.12g}"
+            found.notes[route] = f"different result: {answer:.12g}"
     take_turns(found, peers, runs, rounds, best)
     for route in found.times:
         found.bytes[route] = peers[route.partition("/")[0]].memory(case.work(route))
@@ -306,16 +306,14 @@ def kept(results: list[Measured], rows: list[list[str]]) -> Rows:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Time structured Jacobians beside their peers.")
+    parser = argparse.ArgumentParser(description="Compare the time of structured Jacobians with other libraries.")
     parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression to find in a case's name")
     parser.add_argument("--rounds", metavar="N", type=int, default=5, help="rounds of turns (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
-    parser.add_argument("--best", action="store_true", help="take the least times of turns, where the machine is busy")
+    parser.add_argument("--best", action="store_true", help="use the minimum times of turns, for a busy machine")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"of {','.join(PEERS)} (default: all)")
-    parser.add_argument(
-        "--limit", type=float, default=300, help="seconds that a peer may take to answer (default: 300)"
-    )
-    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
+    parser.add_argument("--limit", type=float, default=300, help="time limit of an answer in seconds (default: 300)")
+    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
     arguments = parser.parse_args()
     arguments.peers = [US, *(name for name in arguments.peers.split(",") if name and name != US)]
     if unknown := set(arguments.peers) - set(PEERS):
@@ -333,7 +331,7 @@ def start(names: list[str], limit: float) -> dict[str, Peer]:
     everyone = {name: Peer(name, environment, "jacobian_peers", limit) for name in names}
     for name, peer in everyone.items():
         if peer.missing:
-            print(f"{NAMES.get(name, name)} is left out: {peer.missing}\n")
+            print(f"{NAMES.get(name, name)} is skipped: {peer.missing}\n")
     present = {name: peer for name, peer in everyone.items() if not peer.missing}
     print(f"{'; '.join(peer.version for peer in present.values())}; one core, float64.\n")
     return present

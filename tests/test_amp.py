@@ -1,4 +1,4 @@
-"""``torch.autocast``: a region that is off; one that is on is refused, and never computes what was not asked for."""
+"""``torch.autocast``: disabled regions are accepted, enabled ones raise or warn."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""``torch.masked``: a masked reduction is the reduction of what is left, and what is masked has no gradient."""
+"""``torch.masked``: a masked reduction is the reduction of the other elements, and masked elements have gradient zero."""
 
 from __future__ import annotations
 

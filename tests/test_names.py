@@ -1,4 +1,4 @@
-"""The public names: those that load when they are first used, from anywhere and at once, and those that are pickled."""
+"""The public names: lazy loading, also concurrently, and pickling."""
 
 import ast
 import importlib

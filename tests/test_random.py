@@ -1,4 +1,4 @@
-"""Random numbers: their distributions (by moments that 20,000 of them pin down), signatures, and gradients of zero."""
+"""Random numbers: their distributions (by moments of 20,000 draws), signatures, and zero gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""save and load: what comes back, what is refused, and that nothing in a file is believed."""
+"""save and load: round trips, errors, and untrusted files."""
 
 import io
 import json
@@ -81,7 +81,7 @@ def test_every_dtype_and_shape(kind, dtype, shape):
     array = np.asarray(np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2).astype(dtype)
     found = through({"x": torch.from_numpy(array)}, kind)["x"]
     same(found, torch.from_numpy(array))
-    found.numpy()[...] = 0  # its memory can be written
+    found.numpy()[...] = 0  # its memory is writable
 
 
 def test_complex128_is_for_npz():
@@ -149,7 +149,7 @@ def test_a_flat_dictionary_is_a_plain_safetensors_file(tmp_path):
 
 @needs_safetensors
 def test_safetensors_of_earlier_versions():
-    """Which wrote the format by themselves: nesting, text and flags are JSON in its metadata."""
+    """The writers' own format: nesting, text and flags are JSON in its metadata."""
     structure = '{"dict":[["a",{"list":[{"tensor":"a.0","requires_grad":true},{"value":"é"}]}],[3,{"scalar":"3"}]]}'
     header = {"__metadata__": {"__chainrule__": structure}, "3": entry((), (0, 8), "F64"), "a.0": entry((2,), (8, 16))}
     content = raw(header, np.float64(2.5).tobytes() + np.array([1, 2], "<f4").tobytes())
@@ -339,7 +339,7 @@ def test_bad_npz(tmp_path):
         with pytest.raises(ValueError, match=r"m.npz is not a valid npz file"):
             torch.load(path)
     flipped = bytearray(good)
-    flipped[400] ^= 1  # the checksum sees it
+    flipped[400] ^= 1  # detected by the checksum
     path.write_bytes(bytes(flipped))
     with pytest.raises(ValueError, match="not a valid npz file"):
         torch.load(path)
@@ -379,7 +379,7 @@ def test_compressed_arrays_that_are_damaged():
 
 
 def _npz(header, content=b""):
-    """An .npz file with one entry, whose header says what it likes."""
+    """Return an .npz file with one entry and an arbitrary header."""
     text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -393,7 +393,7 @@ def test_no_memory_is_taken_for_more_than_an_npz_can_hold(shape):
     with pytest.raises(BadFile, match=r"its entry 'w.npy' is declared as an array of float64 of shape"):
         torch.load(file, format="npz")
     whole = _npz("{'descr': '<f8', 'fortran_order': False, 'shape': (2000000,), }", b"\0" * 16_000_000)
-    assert torch.load(whole, format="npz")["w"].shape == (2_000_000,)  # zeros take little room
+    assert torch.load(whole, format="npz")["w"].shape == (2_000_000,)  # zeros are compressed
 
 
 @needs_safetensors

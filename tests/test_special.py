@@ -1,4 +1,4 @@
-"""torch.special: values that are known exactly, identities between functions, gradients, edges and dtypes."""
+"""torch.special: values that are known exactly, identities between functions, gradients, special points and dtypes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ KNOWN = [
 
 @pytest.mark.parametrize("function, x, expected", KNOWN)
 def test_known_values(function, x, expected):
-    close(function(t(*x)), t(*expected), rtol=1e-12 if OURS else 1e-9, atol=1e-15)  # (PyTorch's trigamma is that good)
+    close(
+        function(t(*x)), t(*expected), rtol=1e-12 if OURS else 1e-9, atol=1e-15
+    )  # (PyTorch's trigamma has this accuracy)
 
 
 IDENTITIES = [
@@ -203,7 +205,7 @@ def test_derivatives_of_polynomials(name):
     assert torch.autograd.gradcheck(lambda x: getattr(S, name)(x, 4), line(-0.9, 0.9, 5).requires_grad_())
 
 
-# -- far out ---------------------------------------------------------------------------------------------------------
+# -- large arguments --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n, at, value", [

@@ -1,4 +1,4 @@
-"""The stubs say what the declarations put into the public namespaces."""
+"""The stubs of the public namespaces are up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smoke test: one line of everything, in a second. Run it first, and after every change."""
+"""The smoke test: one line per feature, in a second. Run it first, and after every change."""
 
 from __future__ import annotations
 

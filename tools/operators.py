@@ -37,12 +37,12 @@ def rows() -> list[str]:
     """Return a line for each row: names, kind, columns, formula."""
     heads = ["primitive", "kind", "VJP", "JVP", "batching", "complex", "formula of the VJP", *KINDS]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for name, row in sorted(TABLE.items()):
+    for name, prim in sorted(TABLE.items()):
         public = names_of(name)
         names = ", ".join(f"`{n}`" for n in dict.fromkeys([name, *public, *numpy_names(name, public)]))
-        columns = [row.vjps, row.jvp, row.batch, "c" in row.accepts]
+        columns = [prim.vjps, prim.jvp, prim.batch, "c" in prim.accepts]
         marks = " | ".join("yes" if _there(column) else "" for column in columns)
-        lines.append(f"| {names} | {row.kind} | {marks} | {_formula(row)} | {' | '.join(_on_others(name))} |")
+        lines.append(f"| {names} | {prim.kind} | {marks} | {_formula(prim)} | {' | '.join(_on_others(name))} |")
     return lines
 
 
@@ -56,7 +56,7 @@ def _there(column: object) -> bool:
     return bool(column) and getattr(column, "__name__", "") != "raise_unsupported"
 
 
-def _formula(row: Primitive) -> str:
+def _formula(prim: Primitive) -> str:
     cells = []
     for operand, rule in row.vjps.items():
         text = "unsupported" if isinstance(rule, unsupported) else row.formula.get(operand)
@@ -82,7 +82,7 @@ def composites() -> list[str]:
 
 def page() -> str:
     """Return the whole page."""
-    return HEADER + "\n".join(["## Primitives", "", *rows(), "", "## Composites", "", *composites()]) + "\n"
+    return HEADER + "\n".join(["## Primitives", "", *primitives(), "", "## Composites", "", *composites()]) + "\n"
 
 
 def main() -> int:

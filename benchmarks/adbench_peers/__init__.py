@@ -1,1 +1,1 @@
-"""One module per way to differentiate the programs of `adbench_programs`, with `VERSION` and `WORKS`."""
+"""A module for each way to differentiate the programs of `adbench_programs`, with `VERSION` and `WORKS`."""

@@ -1,4 +1,4 @@
-"""HIPS autograd; it has no way to a Jacobian of these sizes but a backward pass for each row."""
+"""HIPS autograd, which computes Jacobians of these sizes by a backward pass for each row."""
 
 from __future__ import annotations
 

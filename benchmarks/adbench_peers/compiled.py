@@ -1,4 +1,4 @@
-"""Ourselves: recorded once, and replayed."""
+"""chainrule, compiled: recorded once and replayed."""
 
 import chainrule
 from adbench_programs import Tools, derivative, works

@@ -1,4 +1,4 @@
-"""Ourselves, on the programs as they are."""
+"""chainrule without compilation."""
 
 import chainrule
 from adbench_programs import Tools, derivative, works

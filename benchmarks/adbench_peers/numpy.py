@@ -1,4 +1,4 @@
-"""NumPy, and the objective alone: what a gradient is measured by."""
+"""NumPy's time for the objective, the reference for gradients."""
 
 import numpy
 

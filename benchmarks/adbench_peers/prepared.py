@@ -1,4 +1,4 @@
-"""Ourselves: Jacobians whose pattern is found once."""
+"""chainrule with prepared Jacobians, whose pattern is detected once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ourselves, compiled, where a program's loop is written as a scan."""
+"""chainrule, compiled, with loops written as scans."""
 
 import chainrule
 from adbench_programs import Tools, derivative, works

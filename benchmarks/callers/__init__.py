@@ -1,1 +1,1 @@
-"""One module per way to call a gradient. Each offers `VERSION` and `WORKS`, as the modules of `peers` do."""
+"""A module for each way to call a gradient, with `VERSION` and `WORKS`, like the modules of `peers`."""

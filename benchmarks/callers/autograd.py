@@ -1,4 +1,4 @@
-"""HIPS autograd, where it is asked: whole runs of an optimiser, and what those call."""
+"""HIPS autograd, for complete optimizer runs and the functions that these call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ourselves: one native call of a recorded plan."""
+"""chainrule, compiled: one native call of a recorded plan."""
 
 import numpy as np
 

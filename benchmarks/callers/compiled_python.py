@@ -1,4 +1,4 @@
-"""Ourselves: the same plan, walked by Python."""
+"""chainrule, compiled: the same plan, executed by Python."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""SciPy's finite differences, for whole runs of an optimiser."""
+"""SciPy's finite differences, for complete optimizer runs."""
 
 from importlib.metadata import version
 

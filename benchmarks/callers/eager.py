@@ -1,4 +1,4 @@
-"""Ourselves, without compiling."""
+"""chainrule without compilation."""
 
 import numpy as np
 

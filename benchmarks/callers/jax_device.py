@@ -1,4 +1,4 @@
-"""jax.jit, called with arrays that are JAX's own already."""
+"""jax.jit, called with JAX arrays."""
 
 import jax
 
@@ -7,4 +7,4 @@ from callers.jax import VERSION as JAX
 
 VERSION = f"{JAX} on its own arrays"
 WORKS = calls.works(jax.numpy, jax, jax.jit, given=jax.numpy.asarray)
-del WORKS["lbfgs"]  # SciPy has NumPy arrays
+del WORKS["lbfgs"]  # SciPy passes NumPy arrays

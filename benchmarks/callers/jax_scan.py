@@ -1,4 +1,4 @@
-"""jax.jit over a lax.scan, which is how a program with many steps has to be written for it."""
+"""jax.jit with lax.scan, JAX's form for programs with many steps."""
 
 from typing import Any
 

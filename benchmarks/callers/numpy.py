@@ -1,4 +1,4 @@
-"""NumPy by hand: what is left when differentiation costs nothing."""
+"""Hand-written NumPy code, without the cost of automatic differentiation."""
 
 from __future__ import annotations
 

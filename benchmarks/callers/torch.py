@@ -1,4 +1,4 @@
-"""PyTorch without compiling: backward() where that gives the answer, for it is faster than torch.func."""
+"""PyTorch without compilation: backward() where possible, because it is faster than torch.func."""
 
 from __future__ import annotations
 

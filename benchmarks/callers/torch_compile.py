@@ -1,4 +1,4 @@
-"""torch.compile, which writes C++ and needs a compiler for it."""
+"""torch.compile, which generates C++ and needs a compiler."""
 
 from __future__ import annotations
 
@@ -21,4 +21,6 @@ def value_and_grad(f: Any) -> Any:
 func = SimpleNamespace(grad=torch.func.grad, value_and_grad=value_and_grad, jvp=torch.func.jvp, vmap=torch.func.vmap)
 WORKS = calls.works(torch, func, torch.compile, given=torch.from_numpy, taken=in_hand)
 
-torch.compile(lambda x: x + 1)(torch.ones(1))  # loads the compiler, which is no part of a first call; fails without
+torch.compile(lambda x: x + 1)(
+    torch.ones(1)
+)  # loads the compiler, which is not part of a first call; fails without one

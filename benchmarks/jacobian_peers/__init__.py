@@ -1,1 +1,1 @@
-"""One module per library that computes Jacobians. Each offers ``VERSION`` and ``WORKS``, as the modules of ``peers`` do."""
+"""A module for each library that computes Jacobians, with ``VERSION`` and ``WORKS``, like the modules of ``peers``."""

@@ -1,4 +1,4 @@
-"""asdex: the pattern from JAX's program, a colouring, products compiled by XLA. Cold is all of it for a new function."""
+"""asdex: the pattern from JAX's program, a colouring, products compiled by XLA. A cold call includes all steps."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def prepared(layout: str) -> Callable[[str, tuple[int, ...]], Run]:
 
 WORKS = works({"cold": cold, "prepared": prepared("bcoo"), "prepared dense": prepared("dense")})
 
-# what it compiles for itself, and JAX's start, are no part of a first call
+# its internal compilation and JAX's initialization are not part of a first call
 asdex.jacobian(lambda x: x[1:] * x[:-1], np.ones(4))(np.ones(4))
 asdex.hessian(lambda x: (x[1:] * x[:-1]).sum(), np.ones(4))(np.ones(4))

@@ -1,7 +1,7 @@
-"""CasADi: graphs of scalars (SX) or matrices (MX). Cold is the Jacobian's graph, its function and the first call.
+"""CasADi: graphs of scalars (SX) or matrices (MX). A cold call builds the Jacobian's graph and function, and calls it.
 
-The programs are written again, for its arrays have two axes, and are in columns. The graph of the program itself is not
-timed; warm calls read and write NumPy's memory.
+The programs are rewritten, because CasADi's arrays have two axes in column-major order. The time to build the program's
+own graph is excluded; warm calls read and write NumPy's memory.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
 
 
 def graph(kind: str, sizes: tuple[int, ...], symbols: Any) -> tuple[Callable[[], Any], Any]:
-    """What makes the function that computes the Jacobian, and the point."""
+    """Return a function that builds the Jacobian's function, and the point."""
     start = problem(kind, sizes).x.ravel()
     x = symbols.sym("x", start.size)
     y = EXPRESSIONS[kind](x, *sizes)

@@ -1,4 +1,4 @@
-"""Ourselves. Nothing is kept from call to call but what is prepared: each call is given a function that is new."""
+"""chainrule. Only prepared Jacobians are cached: each other call gets a new function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def entries(J: Any) -> Entries:
 
 
 class Structured(Entries):
-    """A structured Jacobian, of which nobody asks for an array before it is compared."""
+    """A structured Jacobian, converted to an array only for comparisons."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self.entries = self.entries.to_scipy("csr").data

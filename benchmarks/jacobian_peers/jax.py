@@ -1,4 +1,4 @@
-"""jax.jit over its dense Jacobians, called with NumPy arrays, after it has compiled."""
+"""jax.jit of dense Jacobians, called with NumPy arrays, after compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy by hand: the derivatives worked out on paper, the pattern known."""
+"""Hand-written NumPy code: derivatives derived by hand, with a known pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def weights_of(seed: int, width: int, layers: int) -> list[Any]:
 
 
 def brusselator_values(n: int) -> Run:
-    """Return the values that change, in an array of six for each row whose others are there."""
+    """Return the varying values in an array of six per row; the constant ones are set in advance."""
     x = problem("brusselator", (n,)).x
     size, strength = n * n, 10.0 * n * n
     data = np.full((2, size, 6), strength)

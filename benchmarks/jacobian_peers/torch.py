@@ -1,4 +1,4 @@
-"""torch.func, which computes Jacobians densely: by rows, by columns; and by hand by blocks, where examples are apart."""
+"""torch.func, which computes dense Jacobians by rows or by columns; and by blocks for independent examples, by hand."""
 
 from __future__ import annotations
 

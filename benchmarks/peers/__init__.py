@@ -1,1 +1,1 @@
-"""One module per peer. Each offers `VERSION` and `WORKS`: makers of works, by kind."""
+"""A module for each library, with `VERSION` and `WORKS`: makers of works, by kind."""

@@ -1,4 +1,4 @@
-"""HIPS autograd, with its own idiom: gradients of functions."""
+"""HIPS autograd, in its style: gradients of functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ourselves, through the PyTorch surface; what NumPy's functions are called in, through NumPy's."""
+"""chainrule, with its PyTorch-style API, or its NumPy-style API for works in NumPy functions."""
 
 import numpy as np
 

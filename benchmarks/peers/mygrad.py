@@ -1,4 +1,4 @@
-"""MyGrad with its defaults, which null a gradient when its tensor enters a new graph. It has no double backward."""
+"""MyGrad with its defaults, which reset a gradient when its tensor enters a new graph. It has no double backward."""
 
 from __future__ import annotations
 

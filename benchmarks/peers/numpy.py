@@ -1,6 +1,6 @@
-"""Forward and backward written by hand in NumPy: what is left when the tape costs nothing.
+"""Hand-written forward and backward passes in NumPy, without the cost of recording.
 
-Results are written over arrays that are no longer needed, as a careful author would.
+Results overwrite arrays that are no longer needed, as in careful hand-written code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VERSION = f"NumPy {np.__version__}"
 
 
 def _tanh_vjp(g: inputs.Array, out: inputs.Array) -> inputs.Array:
-    """Return g * (1 - out**2), written over g."""
+    """Return g * (1 - out**2), computed in place in g."""
     slope = out * out
     np.subtract(1, slope, out=slope)
     g *= slope

@@ -1,4 +1,4 @@
-"""PyTorch on the CPU. The thread count comes from the environment, as for everybody else."""
+"""PyTorch on the CPU. The number of threads is set by the environment, like for the other libraries."""
 
 import torch
 

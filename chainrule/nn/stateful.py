@@ -242,7 +242,7 @@ class RMSNorm(_Norm):
         self.register_parameter("weight", ones if elementwise_affine else None)
 
     def reset_parameters(self) -> None:
-        """A scale of 1."""
+        """Reset the scale to 1."""
         if self.weight is not None:
             init.ones_(self.weight)
 

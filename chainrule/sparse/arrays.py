@@ -24,10 +24,10 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def apply_primitive(row: Primitive, operands: tuple[object, ...], **params: object) -> Any:
+def apply_primitive(prim: Primitive, operands: tuple[object, ...], **params: object) -> Any:
     """Apply a primitive to tensors, Arrays and plain arrays. The result is an Array unless an operand is a tensor."""
     opened = [_unwrap(x) for x in operands]
-    result = bind(row, opened, params)
+    result = bind(prim, opened, params)
     return as_arrays(result) if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands) else result
 
 

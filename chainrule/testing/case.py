@@ -48,7 +48,7 @@ class Case:
         about = "" if operand is None else f" with respect to operand {self.names[operand]!r} (number {operand})"
         place = "" if at is None else f" at {at}"
         raise AssertionError(
-            f"row {self.prim.name}: {what}{about}, on sample {self.sample}{place}: got {got}, expected {expected}"
+            f"primitive {self.prim.name}: {what}{about}, on sample {self.sample}{place}: got {got}, expected {expected}"
         )
 
     def agree(

@@ -211,7 +211,7 @@ def samples_of(prim: Primitive) -> list[Sample]:
             choices = [tuple(tuple(s) if isinstance(s, list) else s for s in entry["shapes"])]
         elif prim.variadic or len(prim.operands) > 3 or (prim.parameters and set(params) != set(prim.parameters)):
             raise ValueError(
-                f"row {prim.name}: its samples have no shapes or parameters: give samples=[{{'shapes': [(2, 3), "
+                f"primitive {prim.name}: its samples have no shapes or parameters: give samples=[{{'shapes': [(2, 3), "
                 f"...], {', '.join(repr(p) + ': ...' for p in prim.parameters)}}}]"
             )
         else:

@@ -1,8 +1,8 @@
-"""Functions of SciPy and scikit-learn that dispatch on the Array API, called on Arrays: their values and gradients.
+"""Check functions of SciPy and scikit-learn that dispatch on the Array API: their values and gradients on Arrays.
 
-A program, because SciPy asks for ``SCIPY_ARRAY_API`` when it is imported. Every call is differentiated, and compared with
-four-point differences of the same call on plain arrays. It prints a line for each: the name, and ``ok``, ``constant`` (where
-the derivative is zero) or what went wrong. With ``--table`` it prints the table of docs/guide/array_api.md.
+This is a program because SciPy reads ``SCIPY_ARRAY_API`` at import. Every call is differentiated and compared with four-point
+differences of the same call on plain arrays. It prints a line for each function: its name, and ``ok``, ``constant`` (the
+derivative is zero) or the error. With ``--table`` it prints the table of docs/guide/array_api.md.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ Call = Callable[[Any], Any]
 
 
 def like(x: Any, value: Any) -> Any:
-    """A constant as an array of the kind of x, which is what SciPy asks for."""
+    """Convert a constant to an array of the type of x, as SciPy requires."""
     return x.__array_namespace__().asarray(value)
 
 
 def alone(module: Any, names: str) -> dict[str, Call]:
-    """Functions of x alone."""
+    """Return calls of functions of x alone."""
     return {name: getattr(module, name) for name in names.split()}
 
 
 def after(module: Any, names: str, *before: Any, of: str = "") -> dict[str, Call]:
-    """Functions of x that come after constants; ``of``: the part of the result that is taken."""
+    """Return calls of functions that take x after constants; ``of`` selects a part of the result."""
 
     def call(function: Any) -> Call:
         def compute(x: Any) -> Any:
@@ -59,7 +59,7 @@ def after(module: Any, names: str, *before: Any, of: str = "") -> dict[str, Call
 
 
 def before(module: Any, names: str, *after: Any, of: str = "", **options: Any) -> dict[str, Call]:
-    """Functions of x that come before constants."""
+    """Return calls of functions that take x before constants."""
 
     def call(function: Any) -> Call:
         def compute(x: Any) -> Any:
@@ -71,7 +71,7 @@ def before(module: Any, names: str, *after: Any, of: str = "", **options: Any) -
     return {name: call(getattr(module, name)) for name in names.split()}
 
 
-#: module, where the functions are differentiated, and the calls by name
+#: module, the point of differentiation, and the calls by name
 CASES: list[tuple[str, np.ndarray, dict[str, Call]]] = [
     ("scipy.special", vector, {
         **alone(special, """
@@ -240,7 +240,7 @@ CASES: list[tuple[str, np.ndarray, dict[str, Call]]] = [
 
 
 def total(result: Any) -> Any:
-    """All numbers of a result, weighted and added up."""
+    """Return the weighted sum of all numbers of a result."""
     weights = np.random.default_rng(1).uniform(0.5, 1.5, 200)
     found: Any = 0.0
     for part in result if isinstance(result, tuple) else (result,):
@@ -251,13 +251,13 @@ def total(result: Any) -> Any:
 
 
 def slopes(function: Call, x: np.ndarray, directions: np.ndarray, h: float = 1e-4) -> np.ndarray:
-    """The derivatives along directions, by four points for each."""
+    """Return the directional derivatives by four-point differences."""
     steps = [[function(x + k * h * d) - function(x - k * h * d) for k in (1, 2)] for d in directions]
     return np.array([(8 * near - far) / (12 * h) for near, far in steps])
 
 
 def outcome(call: Call, x: np.ndarray) -> str:
-    """What a call comes to, with an Array and with a Tensor."""
+    """Return the outcome of a call, with an Array and with a Tensor."""
 
     def function(x: Any) -> Any:
         return total(call(x))
@@ -269,7 +269,9 @@ def outcome(call: Call, x: np.ndarray) -> str:
         return " ".join(f"{type(error).__name__}: {error}".split())[:150]
     if not np.allclose(value, function(x), rtol=1e-12, atol=1e-12):
         return f"wrong value: {value}, not {function(x)}"
-    directions = np.random.default_rng(2).uniform(-1, 1, (2, *x.shape))  # a wrong element is seen along any of them
+    directions = np.random.default_rng(2).uniform(
+        -1, 1, (2, *x.shape)
+    )  # a wrong element changes the derivative along both directions
     expected = slopes(function, x, directions)
     if not np.isfinite(gradient).all():
         return "nan: the gradient is not finite"
@@ -280,7 +282,7 @@ def outcome(call: Call, x: np.ndarray) -> str:
 
 
 def outcomes() -> dict[str, dict[str, str]]:
-    """module -> name -> what its call comes to."""
+    """Return the outcomes of the calls by module and name."""
     found: dict[str, dict[str, str]] = {}
     with warnings.catch_warnings(), sklearn.config_context(array_api_dispatch=True):
         warnings.simplefilter("ignore")

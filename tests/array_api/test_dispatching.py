@@ -1,4 +1,4 @@
-"""SciPy's and scikit-learn's functions on Arrays and tensors: those of the guide's table have the right gradients."""
+"""Functions of SciPy and scikit-learn on Arrays and tensors: those of the guide's table have correct gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GUIDE = HERE.parents[1] / "docs" / "guide" / "array_api.md"
 
 
 def version(package: str) -> tuple[int, ...]:
-    """The installed version of a package, which is not imported for it; () if there is none."""
+    """Return the version of an installed package without importing it, or ()."""
     try:
         return tuple(int(n) for n in re.findall(r"\d+", metadata.version(package))[:2])
     except metadata.PackageNotFoundError:
@@ -23,7 +23,7 @@ def version(package: str) -> tuple[int, ...]:
 
 
 def table() -> dict[str, list[set[str]]]:
-    """The guide's table: module -> functions whose gradient is right, functions that raise."""
+    """Return the guide's table: module -> functions with correct gradients, functions that raise."""
     rows = re.findall(r"^\| ((?:scipy|sklearn)\S*) \| (.*) \| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
     return {module: [set(re.findall(r"`([^`]+)`", cell)) for cell in cells] for module, *cells in rows}
 
@@ -49,7 +49,7 @@ def test_gradients_of_the_table(outcomes):
 
 
 def test_what_does_not_work_says_so(outcomes):
-    """An error that speaks of the derivative, or nan; never another number."""
+    """An error that mentions the derivative, or nan; never another number."""
     told = re.compile(
         r"(RuntimeError|TypeError|NotImplementedError): .*(derivative|no rule|gradient)|nan: |ok$|constant$"
     )

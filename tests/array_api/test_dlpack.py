@@ -1,4 +1,4 @@
-"""DLPack both ways: memory that is shared with NumPy, PyTorch and JAX, and what may not be."""
+"""DLPack in both directions: memory shared with NumPy, PyTorch and JAX, and memory that must not be shared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ versioned = pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.1.0", re
 
 
 class Exporter:
-    """An array of a library that knows DLPack, of a version or none, and nothing else of NumPy's protocols."""
+    """An array of a library that supports DLPack, of a version or none, and no other protocol of NumPy."""
 
     def __init__(self, array, device=(1, 0), versions=True):
         self.array, self.device, self.versions = array, device, versions
@@ -28,7 +28,7 @@ class Exporter:
 
 
 class Old:
-    """A consumer of before DLPack 1 reads what it gets so."""
+    """A consumer that predates DLPack 1 reads a tensor like this."""
 
     def __init__(self, x, **options):
         self.capsule = x.__dlpack__(**options)
@@ -100,7 +100,7 @@ def test_memory_that_may_not_be_written():
     x = cr.from_numpy(fixed)
     told = np.from_dlpack(x)
     assert np.shares_memory(told, fixed) and not told.flags.writeable
-    assert not np.shares_memory(np.from_dlpack(Old(x)), fixed)  # who cannot be told gets a copy
+    assert not np.shares_memory(np.from_dlpack(Old(x)), fixed)  # a consumer that cannot be told gets a copy
     with pytest.raises(BufferError, match="readonly"):
         x.__dlpack__(copy=False)
 
@@ -122,7 +122,9 @@ def test_from_another_library():
     assert array.tolist() == [2.0, 3.0] and type(x) is cr.Tensor
     old = cr.from_dlpack(Exporter(array, versions=False))
     assert np.shares_memory(old.numpy(), array)
-    with pytest.raises(RuntimeError, match="read-only"):  # it could not say whether its memory may be written to
+    with pytest.raises(
+        RuntimeError, match="read-only"
+    ):  # the protocol could not express whether its memory is writable
         old.add_(1)
     for versions in (True, False):
         cr.from_dlpack(Exporter(array, versions=versions), copy=True).add_(1)
@@ -181,7 +183,7 @@ def test_jax(make):
     x = make(np.array([1.0, 2.0], np.float32))
     for take in (jnp.asarray, jnp.array, jnp.from_dlpack):
         assert take(x).tolist() == [1.0, 2.0]
-    back = cr.from_dlpack(jnp.asarray([1.0, 2.0]))  # memory of JAX may not be written to
+    back = cr.from_dlpack(jnp.asarray([1.0, 2.0]))  # memory of JAX is read-only
     assert back.tolist() == [1.0, 2.0] and (back * 2).tolist() == [2.0, 4.0]
 
 

@@ -55,7 +55,7 @@ def test_derivatives_go_through(make):
 
 @both
 def test_writing_over_what_a_rule_saved(make):
-    """As libraries do: ``s -= 1`` after ``s * s`` was computed."""
+    """Libraries write ``s -= 1`` after ``s * s`` was computed."""
     values = np.array([1.0, 2.0, 4.0])
 
     def function(x):
@@ -168,7 +168,7 @@ def test_special():
     assert not hasattr(xp, "absent") and xp.lib is np.lib
 
 
-# -- NumPy's functions that the public tests found fault with ------------------------------------------------------------
+# -- NumPy functions in which the public tests found defects --------------------------------------------------------------
 
 
 def test_vecdot_does_not_broadcast_the_summed_axis():

@@ -1,4 +1,4 @@
-"""Anomaly mode: which operation made the first NaN, where it was called, and with which numbers."""
+"""Anomaly mode: the operation that produced the first NaN, its source location, and its numbers."""
 
 import threading
 import warnings
@@ -47,7 +47,7 @@ def test_an_error_inside_leaves_the_mode():
     with pytest.raises(KeyError), autograd.detect_anomaly():
         raise KeyError
     assert not torch.is_anomaly_enabled()
-    torch.sqrt(leaf(0.0) * 0).sum().backward()  # nan, and nobody minds
+    torch.sqrt(leaf(0.0) * 0).sum().backward()  # nan that causes no error
 
 
 def test_set_detect_anomaly_as_a_function():
@@ -220,7 +220,7 @@ def test_autograd_grad_with_inputs():
         autograd.grad((torch.sqrt(x) * 0).sum(), x)
 
 
-# -- what only we say ------------------------------------------------------------------------------------------------
+# -- extensions -------------------------------------------------------------------------------------------------------
 
 more = differs("its error has the first sentence only")
 
@@ -255,7 +255,7 @@ def test_the_remedy_helps():
 def test_a_nan_born_in_the_forward_pass_is_found():
     x = leaf(2.0, 3.0, -1.0)
     with autograd.detect_anomaly():
-        y = torch.log(x.reshape(1, 3))  # born here
+        y = torch.log(x.reshape(1, 3))  # first NaN
         z = y.exp() * 2
         text = error_of(lambda: (z * z).sum().backward())
     assert "In the forward pass: log computed the first nan at index (0, 2), with x = -1.0 (test_anomaly.py:" in text

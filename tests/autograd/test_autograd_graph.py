@@ -330,7 +330,7 @@ def test_save_on_cpu():
     x = leaf(1.0, 2.0)
     with graph.save_on_cpu(pin_memory=False):
         y = x.exp()
-    assert y.grad_fn._saved_result.data_ptr() == y.data_ptr()  # what is there is not copied
+    assert y.grad_fn._saved_result.data_ptr() == y.data_ptr()  # existing values are not copied
     y.sum().backward()
     torch.testing.assert_close(x.grad, x.detach().exp())
 

@@ -1,4 +1,4 @@
-"""Errors that teach: PyTorch's type and key words, the cause in the user's terms, the fix; and nothing changed."""
+"""Error messages: PyTorch's exception type and key words, the cause, the fix; and no side effects."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad: levels, dual tensors, what keeps a tangent, and both modes combined."""
+"""torch.autograd.forward_ad: levels, dual tensors, operations that propagate tangents, and both modes combined."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_as_a_decorator():
     same(slope(X), [2.0, 4.0])
 
 
-# -- making and unpacking --------------------------------------------------------------------------------------------
+# -- creating and unpacking -------------------------------------------------------------------------------------------
 
 
 def test_unpacking(level):
@@ -125,7 +125,7 @@ def test_complex_tangents_of_real_tensors_are_refused(level):
         fw.make_dual(X, torch.ones(2, dtype=torch.complex64))
 
 
-# -- what keeps a tangent --------------------------------------------------------------------------------------------
+# -- propagation of tangents ------------------------------------------------------------------------------------------
 
 
 def test_operations(level):
@@ -327,7 +327,7 @@ def test_a_moving_cotangent(level):
     d = fw.make_dual(x, V)
     (g,) = torch.autograd.grad((d**3).sum(), d, grad_outputs=fw.make_dual(torch.tensor(1.0), torch.tensor(1.0)))
     same(tangent(g), 6 * X * V + 3 * X**2)
-    y = x**3  # does not move itself
+    y = x**3  # has no tangent itself
     (g,) = torch.autograd.grad(y, x, grad_outputs=fw.make_dual(torch.ones(2), V))
     same(tangent(g), 3 * X**2 * V)
 

@@ -1,4 +1,4 @@
-"""What forward_ad does beyond PyTorch, and how dual tensors are kept: rows of the table, threads, memory, nesting."""
+"""Extensions of forward_ad beyond PyTorch, and the storage of dual tensors: primitives, threads, memory, nesting."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""Custom Functions: forward, backward and what the ctx offers."""
+"""Custom Functions: forward, backward and the methods of ctx."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ once_differentiable = torch.autograd.function.once_differentiable
 
 
 def function(forward: Any, backward: Any = None, **methods: Any) -> Any:
-    """A Function class of these methods."""
+    """Return a Function class with these methods."""
     members: dict[str, Any] = {"forward": staticmethod(forward)}
     if backward is not None:
         members["backward"] = staticmethod(backward)
@@ -55,7 +55,7 @@ class Exp(Function):
 
 
 class Mul(Function):
-    """In the new style, with an argument that is no tensor."""
+    """A new-style Function with an argument that is not a tensor."""
 
     @staticmethod
     def forward(x: Any, y: Any, factor: float = 1.0) -> Any:
@@ -165,7 +165,7 @@ def test_needs_input_grad() -> None:
     assert seen[-1] == (True, False, False, False)
 
 
-# -- what is saved ----------------------------------------------------------------------------------------------------
+# -- saved values -----------------------------------------------------------------------------------------------------
 
 
 def test_saved_tensors_may_be_none_and_come_back_with_their_history() -> None:
@@ -469,7 +469,7 @@ def test_mark_dirty_of_what_is_not_returned() -> None:
         function(two, lambda ctx, g, h: g).apply((leaf() * 1)[:2])
 
 
-# -- what backward returns --------------------------------------------------------------------------------------------
+# -- results of backward ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -560,7 +560,7 @@ def test_vjp_is_another_name_of_backward() -> None:
         gradient(function(twice, lambda ctx, g: g, vjp=lambda ctx, g: g), leaf())
 
 
-# -- a second time ----------------------------------------------------------------------------------------------------
+# -- second backward --------------------------------------------------------------------------------------------------
 
 
 def test_double_backward() -> None:
@@ -610,7 +610,7 @@ def test_once_differentiable_never_gives_a_wrong_second_derivative() -> None:
 
 
 def test_backward_inside_backward() -> None:
-    """What checkpoints do: compute again with recording on, and differentiate that."""
+    """Like checkpoints: recompute with recording enabled, and differentiate the recomputation."""
 
     def forward(ctx: Any, x: Any) -> Any:
         ctx.save_for_backward(x)
@@ -656,7 +656,7 @@ def test_old_names() -> None:
         torch.autograd.function.NestedIOFunction.apply(leaf())
 
 
-# -- what is saved, and what is written --------------------------------------------------------------------------------
+# -- saved and overwritten values --------------------------------------------------------------------------------------
 
 
 def test_function_keeps_the_graph_of_an_attribute_when_its_gradient_is_a_number():

@@ -22,7 +22,7 @@ old_style = "it takes only Functions with setup_context into its transformations
 
 
 class Exp(Function):
-    """Saves its output."""
+    """A Function that saves its output."""
 
     generate_vmap_rule = True
 
@@ -60,7 +60,7 @@ class OldExp(Function):
 
 
 class OldCube(Function):
-    """Keeps its input as an attribute."""
+    """A Function that stores its input as an attribute."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -73,7 +73,7 @@ class OldCube(Function):
 
 
 class Product(Function):
-    """Two operands, one number, two outputs."""
+    """A Function with two operands, one number, and two outputs."""
 
     @staticmethod
     def forward(x: Any, y: Any, factor: float) -> Any:
@@ -91,7 +91,7 @@ class Product(Function):
 
 
 class StraightThrough(Function):
-    """A step whose rule is not the derivative of forward's code: it is 7."""
+    """A step function whose rule is not the derivative of its forward code: it is 7."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -119,7 +119,7 @@ def x() -> Any:
     return data(3)
 
 
-# -- what both libraries do -------------------------------------------------------------------------------------------
+# -- behaviour of both libraries --------------------------------------------------------------------------------------
 
 
 def test_grad_vjp_and_jacrev(x: Any) -> None:
@@ -163,7 +163,7 @@ def test_jvp_reads_what_was_saved_for_forward(x: Any) -> None:
         def jvp(ctx: Any, t: Any, none: Any) -> Any:
             (x,) = ctx.saved_tensors
             assert none is None and torch.equal(x, x) and x.shape == t.shape
-            return t * ctx.factor * 10  # recognizable
+            return t * ctx.factor * 10  # a recognizable factor
 
     with fw.dual_level():
         dual = Twice.apply(fw.make_dual(x, torch.ones_like(x)), 2.0)
@@ -257,7 +257,7 @@ def test_a_vmap_rule_of_ones_own_and_a_generated_one(x: Any) -> None:
         func.vmap(with_vmap(lambda info, dims, a: (a, 0), generate=True).apply)(x)
 
 
-# -- what PyTorch refuses ---------------------------------------------------------------------------------------------
+# -- errors in PyTorch ------------------------------------------------------------------------------------------------
 
 
 NESTINGS: dict[str, Callable[[Any, Any], Any]] = {
@@ -426,7 +426,7 @@ def test_numpy_code_inside_vmap(x: Any) -> None:
     same(Outside.apply(x), np.sin(values(x)))
     with pytest.raises(RuntimeError, match=r"Outside.forward converted a tensor to plain numbers.*vmap staticmethod"):
         func.vmap(Outside.apply)(x)
-    same(func.jvp(Outside.apply, (x,), (x,))[1], x)  # forward itself meets ordinary arrays there
+    same(func.jvp(Outside.apply, (x,), (x,))[1], x)  # forward itself receives ordinary arrays there
 
 
 @differs("it needs setup_context from the beginning")
@@ -469,7 +469,7 @@ def test_marks_inside_transformations(x: Any) -> None:
 
 @differs(old_style)
 class Asks(Function):
-    """Looks whether its input requires grad, as old programs do."""
+    """A Function that checks whether its input requires grad, like old programs."""
 
     generate_vmap_rule = True
 
@@ -595,7 +595,7 @@ def test_results_are_on_no_tape(name: str, custom: Any, x: Any) -> None:
 
 @differs(old_style)
 def test_cotangents_are_differentiated_too(x: Any) -> None:
-    """The gradient of Σ w·(v·J) by v, through a batch of vectors v."""
+    """Return the gradient of Σ w·(v·J) with respect to v, through a batch of vectors v."""
     w, v = data(2, 3, seed=7), data(2, 3, seed=8).requires_grad_()
     for f in (OldExp, Exp, OldCube):
         pull = func.vjp(f.apply, x)[1]

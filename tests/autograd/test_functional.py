@@ -1,4 +1,4 @@
-"""torch.autograd.functional: values, structure of results, create_graph, strict, and what is refused."""
+"""torch.autograd.functional: values, structure of results, create_graph, strict, and errors."""
 
 import pytest
 
@@ -274,7 +274,7 @@ def test_the_forward_strategy_can_be_recorded():
     close(torch.autograd.grad(h.sum(), x), ([24.0, 48.0],))
 
 
-# -- what is refused -------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_empty_outputs():
     assert functional.jacobian(lambda a: a * 2, torch.zeros(0), vectorize=True).shape == (0, 0)
 
 
-# -- functions that differentiate something themselves ---------------------------------------------------------------
+# -- functions that differentiate internally --------------------------------------------------------------------------
 
 POINT = torch.tensor([0.3, 0.7])
 ONES = torch.ones(2)
@@ -340,7 +340,7 @@ INNER = {
     "grad twice": lambda a: func.grad(lambda c: func.grad(lambda d: (a.sin() * d * c).sum())(c).sum())(ONES),
     "vmap of grad": lambda a: func.vmap(func.grad(lambda c, b: b.sin() * c))(ONES, a),
 }
-OUTER = {  # of what is sin(a), elementwise
+OUTER = {  # elementwise functions of sin(a)
     "jvp": (lambda f: functional.jvp(f, POINT, ONES)[1], POINT.cos()),
     "jvp, recorded": (lambda f: functional.jvp(f, POINT, ONES, create_graph=True)[1], POINT.cos()),
     "vjp": (lambda f: functional.vjp(f, POINT, ONES)[1], POINT.cos()),

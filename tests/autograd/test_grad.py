@@ -1,4 +1,4 @@
-"""torch.autograd.grad and backward: arguments, edges of the graph in place of tensors, batches of gradients, errors."""
+"""torch.autograd.grad and backward: arguments, edges of the graph as inputs, batches of gradients, errors."""
 
 import gc
 import weakref
@@ -35,7 +35,7 @@ def values(results):
     return tuple(None if r is None else r.tolist() for r in results)
 
 
-# -- gradients that are given ----------------------------------------------------------------------------------------
+# -- grad_outputs -----------------------------------------------------------------------------------------------------
 
 
 def test_gradients_and_their_forms(c):
@@ -206,7 +206,7 @@ def test_recorded_gradients_lead_back_to_every_output():
     (g,) = grad((v**3).sum(), x, create_graph=True)
     for wrt, want in ((v, [0.8754, 41.1246]), (q, [[-3.7232, 108.1024], [-3.7232, 108.1024]])):
         (found,) = grad(g.sum(), wrt, retain_graph=True)
-        assert torch.allclose(found.abs(), torch.tensor(want).abs(), atol=1e-3)  # eigenvectors have either sign
+        assert torch.allclose(found.abs(), torch.tensor(want).abs(), atol=1e-3)  # eigenvectors are unique up to sign
 
 
 # -- batches of gradients --------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_batches_that_do_not_fit(c):
         grad(c.z.sum(), c.x, torch.tensor(1.0), is_grads_batched=True)
 
 
-# -- keeping the graph -----------------------------------------------------------------------------------------------
+# -- retaining the graph ----------------------------------------------------------------------------------------------
 
 
 def test_the_graph_is_kept_where_asked(c):
@@ -285,7 +285,7 @@ PLANE = torch.linspace(-1.3, 1.7, 16).reshape(1, 1, 4, 4)
 LINE = torch.linspace(-1.3, 1.7, 6).reshape(1, 1, 6)
 ROWS = torch.linspace(-1.3, 1.7, 6).reshape(2, 3)
 
-#: operations that PyTorch's books say to depend on their operand in the gradient, where it is constant
+#: operations whose gradient depends on their operand according to PyTorch's metadata, although it is constant
 TIED = {
     "relu": (torch.relu, ROWS),
     "Tensor.relu": (lambda x: x.relu(), ROWS),

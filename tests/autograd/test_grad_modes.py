@@ -1,4 +1,4 @@
-"""no_grad, enable_grad, set_grad_enabled, inference_mode: as blocks, decorators, switches, and inside one another."""
+"""no_grad, enable_grad, set_grad_enabled, inference_mode: as context managers, decorators, switches, and nested."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Who else may hold the memory of a gradient: hooks that keep it, the tape that saved it, the caller, another leaf."""
+"""References to the memory of a gradient: by hooks, by saved values, by the caller, by another leaf."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def again(x):
 
 
 class Keep(torch.autograd.Function):
-    """The identity, whose backward keeps the gradient it was given."""
+    """The identity, whose backward stores its gradient."""
 
     kept = None
 
@@ -193,7 +193,7 @@ def test_hooks_of_a_leaf_run_when_its_tensor_is_gone():
 @pytest.mark.parametrize("cleared", [False, True])
 @pytest.mark.parametrize("held", ["by nobody", "by a cycle", "by the caller"])
 def test_gradients_are_collected_when_the_tensor_is_gone(held, cleared):
-    """However it went: a tensor that waits for the cycle collector is gone, too."""
+    """In all cases, also tensors that only the cycle collector can free are freed."""
     x = leaf(2)
     y = x * 3
     y.sum().backward(retain_graph=True)

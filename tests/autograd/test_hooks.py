@@ -1,4 +1,4 @@
-"""Hooks on tensors and nodes: what they are given, when, and what becomes of what they return."""
+"""Hooks on tensors and nodes: their arguments, their order, and the use of their results."""
 
 import gc
 import importlib
@@ -373,7 +373,7 @@ def test_hooks_around_the_accumulation():
 
 def test_a_prehook_of_the_accumulator_can_withhold_the_gradient():
     x = leaf(1.0)
-    node = accumulator(x)  # who registers hooks on an accumulator keeps it
+    node = accumulator(x)  # whoever registers hooks on an accumulator must keep a reference to it
     node.register_prehook(lambda gs: (None,))
     (x * 3).sum().backward()
     assert x.grad is None
@@ -542,7 +542,7 @@ def test_a_backward_inside_a_hook():
     assert x.grad.tolist() == [3.0]
 
 
-# -- when a hook fails -----------------------------------------------------------------------------------------------
+# -- exceptions in hooks ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -587,7 +587,7 @@ def test_an_exception_leaves_every_gradient_as_it_was():
     assert retained.grad is None
 
 
-# -- what hooks keep alive -------------------------------------------------------------------------------------------
+# -- lifetime of hooks ------------------------------------------------------------------------------------------------
 
 
 def test_a_graph_lets_go_of_its_hooks():

@@ -1,4 +1,4 @@
-"""``backward`` and ``grad`` take any iterable of tensors, as PyTorch makes tuples of them."""
+"""``backward`` and ``grad`` accept any iterable of tensors, like PyTorch, which converts them to tuples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""chainrule.jacobian: functions and computed tensors, either mode, in chunks under a limit on memory."""
+"""chainrule.jacobian: functions and computed tensors, both modes, in chunks under a memory limit."""
 
 import tracemalloc
 
@@ -14,7 +14,7 @@ W = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 0.25]])
 
 
 def differences(f, x):
-    """The Jacobian of a NumPy function by central differences, of shape (*f(x).shape, *x.shape)."""
+    """Return the Jacobian of a NumPy function by central differences, of shape (*f(x).shape, *x.shape)."""
     columns = [along(f, x, e.reshape(x.shape)) for e in np.eye(x.size)]
     return np.stack(columns, -1).reshape(*np.shape(f(x)), *x.shape)
 
@@ -157,7 +157,7 @@ def computed():
 @pytest.mark.parametrize("chunk_size", [None, 1])
 def test_of_tensors(computed, chunk_size):
     x, w, y = computed
-    for _ in range(2):  # the graph is kept
+    for _ in range(2):  # the graph is retained
         assert cr.jacobian(y, x, chunk_size=chunk_size).tolist() == [[3.0, 0.0], [0.0, 4.0]]
     _, jw = cr.jacobian(y, (x, w), chunk_size=chunk_size)
     assert jw.tolist() == [[1.0, 0.0], [0.0, 2.0]]
@@ -201,7 +201,7 @@ def test_of_dual_tensors():
 
 
 class Plain(cr.autograd.Function):
-    """x² with a rule that needs the numbers, which a batch does not have."""
+    """x² with a rule that needs numbers, which a batch does not provide."""
 
     @staticmethod
     def forward(ctx, x):
@@ -256,7 +256,7 @@ def test_memory_of_computed_tensors():
     assert peak <= limit + got.nbytes
 
 
-# -- what is refused -------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Operations that users define: ``chainrule.primitive``."""
+"""User-defined operations: ``chainrule.primitive``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def make_power_sum() -> Any:
 def make_positive() -> Any:
     @discrete(samples=[{"shapes": [(2, 3)]}])
     def count_positive(x: Any) -> Any:
-        """How many elements along the last axis are positive."""
+        """The number of positive elements along the last axis."""
         return np.sum(x > 0, axis=-1)
 
     return count_positive
@@ -174,7 +174,7 @@ def test_leading_axes_that_are_free_are_one_call() -> None:
     np.testing.assert_allclose(cr.vmap(backwards)(np.eye(3)), np.eye(3)[:, ::-1])
     assert calls == [(3, 3)]
     rulecheck(backwards)
-    with pytest.raises(AssertionError, match="row squared_sum: batch"):
+    with pytest.raises(AssertionError, match="primitive squared_sum: batch"):
         rulecheck(make_squared_sum(batch=leading_axes))
 
 
@@ -182,7 +182,7 @@ def test_neither_formula_nor_docstring_is_needed() -> None:
     x = cr.tensor([1.0, 2.0], requires_grad=True)
     f = make_squared_sum()
     y = f(x)
-    assert y.grad_fn.rule == {"x": "2 * g * np.sum(x) * np.ones_like(x)"}  # read off the rule
+    assert y.grad_fn.rule == {"x": "2 * g * np.sum(x) * np.ones_like(x)"}  # derived from the rule
     text = str(cr.explain(y))
     assert "[6. 6.]" in text and "* np.sum(x) * np.ones_like(x)" in text and "is code" not in text and "✓" in text
     assert "squared_sum" in cr.explain(y).to_html()
@@ -224,7 +224,7 @@ def wrong(x):
 """
     environment = {**os.environ, "CHAINRULE_CHECK_ROWS": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
-    assert "AssertionError: row wrong: VJP with respect to operand 'x'" in done.stderr
+    assert "AssertionError: primitive wrong: VJP with respect to operand 'x'" in done.stderr
 
 
 def test_arrays_give_arrays_and_tensors_tensors() -> None:
@@ -262,7 +262,7 @@ def test_explanations_show_rules_of_one_expression() -> None:
     def scaled(x: Any) -> Any:
         return scale * x
 
-    assert scaled.row.formula == {}  # only the rule knows what the name means
+    assert scaled.row.formula == {}  # only the rule can resolve the name
     rulecheck(scaled)
 
 
@@ -345,7 +345,7 @@ def test_names_are_the_users_own() -> None:
 
 
 def test_a_ufunc_of_chainrules_is_taken_and_ones_own_may_be_defined_again() -> None:
-    with pytest.raises(TableError, match="exp has a rule"):
+    with pytest.raises(TableError, match="has a rule for exp"):
         elementwise(ufunc=np.exp, d={"x": 1}, formula={"x": "g"})(lambda x: x)
     ours = np.frompyfunc(lambda x: x, 1, 1)
     assert isinstance(ours, np.ufunc)
@@ -402,14 +402,14 @@ def test_a_rule_without_parameter_names_is_refused(rule):
 
         @elementwise(d={"x": rule}, formula={"x": "g"})
         def refused(x: Any) -> Any:
-            """Never made."""
+            """Never defined."""
             return x
 
 
 def test_a_rule_that_reads_two_values_and_gives_the_first():
     @elementwise(d={"x": lambda y: y, "y": lambda y, x: y}, formula={"x": "g * y", "y": "g * y"})
     def pretending(x: Any, y: Any) -> Any:
-        """A product whose second partial is not the true one."""
+        """A product whose second partial derivative is wrong."""
         return x * y
 
     x, y = cr.tensor(2.0, requires_grad=True), cr.tensor(3.0, requires_grad=True)
@@ -425,7 +425,7 @@ def test_a_gradient_of_the_wrong_shape_is_refused(run: Any) -> None:
 
     @linear(transpose={"x": lambda g: g[:, :2]})
     def doubled(x: Any) -> Any:
-        """Twice x, with a rule that forgets a column."""
+        """Twice x, with an incomplete set of rules."""
         return x * 2
 
     x = np.ones((2, 3))

@@ -51,7 +51,7 @@ def test_self_times_add_up_to_less_than_the_time_that_passed(prof):
 
 
 def test_nested_times_are_self_plus_children(monkeypatch):
-    clock = itertools.count(0, 10_000_000)  # ten milliseconds pass between one look at it and the next
+    clock = itertools.count(0, 10_000_000)  # ten milliseconds pass between two readings of the clock
     monkeypatch.setattr("chainrule._src.transforms.profiler.perf_counter_ns", lambda: next(clock))
     x = torch.ones(3, requires_grad=True)
     with profiler.profile() as prof, profiler.record_function("outer"), profiler.record_function("inner"):
@@ -62,7 +62,7 @@ def test_nested_times_are_self_plus_children(monkeypatch):
     assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - inner.cpu_time_total)
     assert 10_000 <= outer.self_cpu_time_total < outer.cpu_time_total
     inside = [e for e in prof.function_events if e.depth == 3]
-    assert {e.phase for e in inside} == {"forward"}  # what recorded rules compute is recorded
+    assert {e.phase for e in inside} == {"forward"}  # computations of recorded rules are recorded
     assert prof.self_cpu_time_total <= prof.elapsed
     assert prof.self_cpu_time_total == pytest.approx(outer.cpu_time_total)
 

@@ -1,4 +1,4 @@
-"""Hooks on single saved values: ``grad_fn._raw_saved_…`` and what ``register_hooks`` does to it."""
+"""Hooks on single saved values: ``grad_fn._raw_saved_…`` and its method ``register_hooks``."""
 
 import pytest
 

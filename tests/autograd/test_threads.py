@@ -1,4 +1,4 @@
-"""Several threads at once: modes are each thread's own, graphs and leaves are shared safely."""
+"""Multiple threads: modes are thread-local, graphs and leaves are shared safely."""
 
 import importlib
 import sys
@@ -22,7 +22,7 @@ def _switch_often():
 
 
 def together(count, work):
-    """Run ``work(i)`` in so many threads, all starting at the same time; their results, or the first exception."""
+    """Run ``work(i)`` in ``count`` threads that start at the same time; return their results or raise the first exception."""
     barrier = threading.Barrier(count)
     results, failures = [None] * count, []
 

@@ -1,4 +1,4 @@
-"""Data of the cluster's tests, in a module of its own: what workers load beside it would count as their memory."""
+"""Data of the cluster tests, in a separate module: other imports of workers would count as their memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS, COLUMNS = 50_000, 20  # of a chunk
 
 
 def block(i: int, order: Path | None = None) -> np.ndarray:
-    """A chunk of the data, which its number says. Where there is an order, the process that gets it ends on the spot."""
+    """Return a chunk of the data by its number. If the file ``order`` exists, the process that loads it exits immediately."""
     if order is not None and i == 5 and order.exists():
         order.unlink()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""Fits on a cluster of processes that cannot hold the data, and of which one is killed on the way.
+"""Fits on a cluster of processes that cannot hold the data; one process is killed during the fit.
 
-Each may hold half of the data; with ``make cluster`` a quarter.
+Each process can hold half of the data; with ``make cluster`` a quarter.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 pytest.importorskip("scipy", reason="SciPy is not installed: pip install chainrule[scipy]")
 import dask  # noqa: E402
 
-MEMORY = 160 * 2**20  # of each worker, of which Python, NumPy and Dask take 95
+MEMORY = 160 * 2**20  # of each worker, of which Python, NumPy and Dask use 95
 LARGE = os.environ.get("CHAINRULE_CLUSTER") == "1"
 TIMES = 4 if LARGE else 2
 BLOCKS = TIMES * MEMORY // (ROWS * COLUMNS * 8) + 1
 HIDDEN = 6
-#: What Dask and SciPy would load if they found it takes more memory than the fit.
+#: Optional imports of Dask and SciPy that need more memory than the fit.
 LEAN = "import sys; sys.modules.update(sparse=None, xarray=None, pandas=None)"
 
 large = pytest.mark.skipif(not LARGE, reason="takes minutes of a busy machine: make cluster runs it")
@@ -83,7 +83,7 @@ def client(tmp_path: Path) -> Any:
 
 
 def fit(client: Any, order: Path, loss: Callable[..., Any], start: Any, steps: int) -> tuple[Any, set[int], set[int]]:
-    """A fit on the cluster during which one worker is killed; also the processes at the beginning and at the end."""
+    """Fit on the cluster while one worker is killed; also return the processes at the beginning and at the end."""
     blocks = [da.from_delayed(dask.delayed(block)(i, order), (ROWS, COLUMNS), float) for i in range(BLOCKS)]
     x = da.concatenate(blocks)
     assert x.nbytes >= TIMES * MEMORY
@@ -105,7 +105,7 @@ def fit(client: Any, order: Path, loss: Callable[..., Any], start: Any, steps: i
 
 
 def check(found: Any, loss: Callable[..., Any], start: Any, steps: int, data: Any) -> None:
-    """The same steps on the same data in memory end at the same parameters."""
+    """Check that the same steps on the same data in memory end at the same parameters."""
     expected = cr.scipy.minimize(loss, start, args=data, method="L-BFGS-B", options={"maxiter": steps})
     assert found.nfev == expected.nfev
     for got, wanted in zip(cr.tree.tree_leaves(found.x), cr.tree.tree_leaves(expected.x), strict=True):

@@ -1,4 +1,4 @@
-"""Derivatives of functions of Dask arrays are Dask arrays: lazy, in the chunks of what they are by, of one small graph."""
+"""Derivatives of functions of Dask arrays are Dask arrays: lazy, in the chunks of the inputs, with one small graph."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ W = rng.standard_normal((COLUMNS, 3))
 
 
 def tasks(*arrays: object) -> int:
-    """How many tasks a scheduler gets for arrays that are computed together."""
+    """Return the number of tasks for arrays that are computed together."""
     graph: dict[object, object] = {}
     for array in dask.optimize(*arrays):
         graph.update(dict(array.__dask_graph__()))
     return sum(type(task).__name__ != "Alias" for task in graph.values())
 
 
-#: a function of a matrix, and the tasks for each chunk that value and gradient may have together, with reading it
+#: a function of a matrix, and the maximum number of tasks per chunk for value and gradient together, including reading
 CHUNKWISE = {
     "sum": (lambda x: np.sum(x * x), 3),
     "mean of rows": (lambda x: np.sum(np.mean(x, axis=1) ** 2), 3),
@@ -91,7 +91,7 @@ def test_chunks_of_any_sizes(name: str, chunks: tuple[int, int]) -> None:
 
 
 class Source:
-    """A matrix that is made block by block and counts how often each is read."""
+    """A matrix that is generated block by block and counts the reads of each block."""
 
     def __init__(self, rows: int, columns: int, chunk: int) -> None:
         self.counts: collections.Counter[int] = collections.Counter()
@@ -140,7 +140,7 @@ def test_data_is_read_once_for_value_and_gradient(loss, parameters, most) -> Non
 
 
 def test_gradients_by_shared_parameters_are_added_by_a_tree() -> None:
-    """No task of a gradient takes in more than a few blocks, or more rows of the data than one chunk has."""
+    """No task of a gradient takes more than a few blocks, or more rows of the data than one chunk."""
     x = da.ones((640, COLUMNS), chunks=(CHUNK, COLUMNS))
     gradient = cr.grad(logistic)(B, x, da.ones(640, chunks=CHUNK))
     (optimized,) = dask.optimize(gradient)
@@ -173,7 +173,7 @@ def test_nothing_is_computed_while_a_graph_is_made() -> None:
     assert not source.counts
 
 
-# -- one task for what is done to a block ------------------------------------------------------------------------------
+# -- one task per block ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", CHUNKWISE)

@@ -1,4 +1,4 @@
-"""Tensors of Dask arrays in PyTorch's face: lazy gradients in ``.grad``, and what computes them."""
+"""Tensors of Dask arrays: lazy gradients in ``.grad``, and the operations that compute them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lazy() -> Any:
 
 
 def reads(x: Any) -> tuple[Any, list[int]]:
-    """An array, and a list that grows by its length with every chunk that is computed."""
+    """Return an array, and a list that grows by one element with every chunk that is computed."""
     counted: list[int] = []
 
     def count(block: np.ndarray) -> np.ndarray:

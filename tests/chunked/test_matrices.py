@@ -1,4 +1,4 @@
-"""Factors of Dask's matrices are NumPy's, whichever way the matrices are cut, and stay lazy."""
+"""Factorizations of Dask matrices equal NumPy's for all chunks, and stay lazy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Casting complex values")  # Dask's own, of arrays without elements
+@pytest.mark.filterwarnings("ignore:Casting complex values")  # Dask's warning for arrays without elements
 @pytest.mark.parametrize("chunks", CHUNKS, ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_gradient(name: str, chunks: Any) -> None:

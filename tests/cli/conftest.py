@@ -1,4 +1,4 @@
-"""How the tests run commands: in this process, in a folder of their own."""
+"""Fixtures that run commands in this process, in a temporary directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ran(NamedTuple):
 
 
 class Folder:
-    """A folder with files, and commands run in it."""
+    """A directory with files, and commands run in it."""
 
     def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""``chainrule check``: functions of files, rows, what is wrong with them."""
+"""``chainrule check``: functions in files, primitives, and their errors."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_row_that_is_wrong(check) -> None:
 def test_a_row_of_the_table(run) -> None:
     ran = run("check", "torch.tanh")
     assert ran.code == 0 and ran.out.startswith("rulecheck of tanh (elementwise), on ")
-    assert run("check", "mse_loss").code == 0  # of a module that is not loaded until it is used
+    assert run("check", "mse_loss").code == 0  # of a module that is loaded on first use
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``chainrule demo``, and how output looks in a terminal."""
+"""``chainrule demo``, and the output in a terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_it_takes_numpy_alone() -> None:
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """As if somebody were watching."""
+    """Simulate a terminal."""
 
     def watch(**environment):
         monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)

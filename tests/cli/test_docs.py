@@ -1,6 +1,6 @@
-"""docs/cli.md shows what the commands print; here they are run again.
+"""Run the commands in docs/cli.md and compare their output with the page.
 
-``python tests/cli/test_docs.py`` writes what they print now into the page.
+``python tests/cli/test_docs.py`` writes the current output into the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """A block's commands with what they print."""
+    """Return a block's commands with their output."""
     parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
     return list(zip(parts[1::2], parts[2::2]))
 
@@ -34,7 +34,7 @@ def write_files(page: str, folder: Path) -> None:
 
 
 def printed(command: str, folder: Path) -> str:
-    """What a command prints in a terminal: output and messages, as they come."""
+    """Return the output of a command in a terminal, standard output and messages interleaved."""
     program, *words = shlex.split(command)
     assert program == "chainrule"
     with (

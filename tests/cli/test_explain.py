@@ -1,4 +1,4 @@
-"""``chainrule explain``: which script, which variables, which files; and what scripts do."""
+"""``chainrule explain``: scripts, variables, output files, and side effects of scripts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def explain(folder):
 
 @pytest.fixture
 def data(folder, explain):
-    """What ``--json`` writes."""
+    """Return the output of ``--json``."""
 
     def of(*words):
         ran = explain(*words[:1], "--json", "e.json", *words[1:])
@@ -76,7 +76,7 @@ def test_the_answer_for_a_script(explain) -> None:
     ran = explain("seed.py", "--out", "Y", "--wrt", "X", "--grad", "G")
     assert ran.code == 0
     assert ran.err.startswith("chainrule: running seed.py\n")
-    assert ran.out.startswith("shape torch.Size([2, 3])\n")  # the script's own words first
+    assert ran.out.startswith("shape torch.Size([2, 3])\n")  # the script's output comes first
     for word in ("Y", "X", "-3648.6", "seed.py:6", "✓"):
         assert word in ran.out
 
@@ -116,7 +116,7 @@ def test_a_script_that_ran_backward_itself(data) -> None:
 
 
 def test_defaults(data) -> None:
-    e = data("seed.py")  # the script's own Y.backward(G), all leaves
+    e = data("seed.py")  # the script's Y.backward(G), all leaves
     assert [e["values"][id]["name"] for id in e["outputs"]] == ["Y"]
     assert sorted(gradients(e)) == ["W", "X"] and not e["default_seed"]
     np.testing.assert_allclose(gradients(e)["X"], ANSWER, rtol=1e-6)
@@ -138,7 +138,12 @@ first.backward(cr.tensor([5., 7.]))
         ("", ["--out", "first"], "first", [10, 14]),
         ("", ["--grad", "ones"], "first", [2, 2]),
         ("", ["--out", "later"], "later", [3, 3]),
-        ("x.sum().backward()", [], "later", [3, 3]),  # no variable holds what that began with: ones, of the newest
+        (
+            "x.sum().backward()",
+            [],
+            "later",
+            [3, 3],
+        ),  # no variable refers to the root of that pass: use ones for the newest tensor
         ("loss = later.sum()\nloss.backward()", [], "loss", [3, 3]),
     ],
 )
@@ -286,7 +291,7 @@ def test_a_script_finds_the_world_as_python_would_show_it(folder) -> None:
 
 
 def test_the_script_meets_no_other_rules(folder) -> None:
-    """That graphs are kept for the explanation does not show: a second backward still raises."""
+    """Keeping graphs for the explanation is not visible: a second backward still raises."""
     folder.write(
         "twice.py",
         """
@@ -376,7 +381,7 @@ def test_the_mode_is_as_it_was_afterwards(explain) -> None:
 
 
 def test_memory_of_graphs_that_are_gone_is_gone(folder) -> None:
-    """A training loop's old graphs are not kept."""
+    """Old graphs of a training loop are not kept."""
     folder.write(
         "loop.py",
         """
@@ -475,7 +480,7 @@ def test_a_pass_of_an_output_without_a_name(folder, data) -> None:
     ],
 )
 def test_what_cannot_be_explained_of_a_pass(folder, program, words, message) -> None:
-    """Also where the program would take any error for its own."""
+    """Also if the program catches all errors."""
     program = "\n    ".join(program.split("\n"))
     text = f"import chainrule as cr\nx = cr.ones(2, requires_grad=True)\ntry:\n    {program}\nexcept Exception:\n    pass\n"
     folder.write("odd.py", text)
@@ -497,7 +502,7 @@ def test_all_files_at_once(folder, explain) -> None:
 
 def test_a_file_on_the_terminal_alone(explain) -> None:
     ran = explain("seed.py", "--json", "-")
-    assert json.loads(ran.out)["version"] == 1  # not even what the script prints
+    assert json.loads(ran.out)["version"] == 1  # the script's output is omitted, too
     assert "shape torch.Size([2, 3])" in ran.err
 
 
@@ -511,7 +516,7 @@ def test_the_page_is_opened(explain, monkeypatch) -> None:
 
 
 def test_a_check_that_fails_is_an_exit_code(folder) -> None:
-    """A rule that is wrong the second time: what flows is not what the Jacobian says."""
+    """A rule that is wrong at the second call: the gradients differ from the Jacobian."""
     folder.write(
         "moody.py",
         """

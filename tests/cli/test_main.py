@@ -1,4 +1,4 @@
-"""The command itself: versions, help, exit codes, what is loaded."""
+"""The command itself: versions, help, exit codes, imported modules."""
 
 from __future__ import annotations
 

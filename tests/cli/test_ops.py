@@ -1,4 +1,4 @@
-"""``chainrule ops``: lists, rows, composites."""
+"""``chainrule ops``: lists, primitives, composites."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_search(run) -> None:
     ran = run("ops", "--like", "SOFTM")
     assert ran.code == 0 and "log_softmax" in ran.out and "gumbel_softmax" in ran.out and "tanh" not in ran.out
     assert "concat" not in ran.out
-    assert "  cat" in run("ops", "--like", "concat").out  # found by another name of it
+    assert "  cat" in run("ops", "--like", "concat").out  # found by an alias
     only = run("ops", "--kind", "contraction").out
     assert "mm" in only and "elementwise" not in only
     assert run("ops", "--kind", "contraction", "--like", "vector").out.count("\n") < only.count("\n")

@@ -1,4 +1,4 @@
-"""Classes of arrays of the program's own, spaces, and the names and modules that programs build on."""
+"""User-defined array classes, vector spaces, and the names and modules that programs use."""
 
 import pickle
 import subprocess
@@ -20,7 +20,7 @@ X = onp.array([1.0, 2.0])
 
 
 class Marked(onp.ndarray):
-    """An array that computes by itself, and says whether it may be differentiated by."""
+    """An array that computes by itself, and declares whether it may be differentiated."""
 
     fixed = False
 
@@ -131,7 +131,7 @@ sys.stdout.buffer.write(pickle.dumps((names, cr.Array([1.0]))))
 
 
 def test_boxes_say_that_they_are_autograds():
-    """autoray and PennyLane look at the first word; what is pickled can be read where nothing is installed."""
+    """autoray and PennyLane check the first part of the module name; pickles can be read without installation."""
     found = subprocess.run([sys.executable, "-c", NAMED], capture_output=True, check=True).stdout
     names, array = pickle.loads(found)
     assert names == ["autograd.numpy.numpy_boxes"] and type(array) is Array and array[0] == 1.0

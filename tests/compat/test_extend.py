@@ -1,4 +1,4 @@
-"""Primitives of the program's own: rules in all their forms, of all orders, in both modes."""
+"""User-defined primitives: rules in all forms, of all orders, in both modes."""
 
 from collections import namedtuple
 
@@ -42,7 +42,7 @@ Z = onp.array([1 + 2j, 0.5 - 1j])
 
 
 def plain(*args):
-    """What a primitive is called with."""
+    """Return the plain arguments of a primitive."""
     assert all(type(x) in (onp.ndarray, onp.float64, onp.complex128, float) for x in args), args
 
 
@@ -152,7 +152,7 @@ def test_rules_at_once_for_forward_mode():
 
 
 Pair = namedtuple("Pair", "a b")
-#: an argument, and what a rule returns for it: the same numbers in other containers
+#: an argument, and the same numbers in other containers as the result of a rule
 CONTAINERS = {
     "an array for a list": ([1.0, 3.0], lambda g: np.array([2 * g, 3 * g])),
     "a tuple for a list": ([1.0, 3.0], lambda g: (2 * g, 3 * g)),
@@ -193,7 +193,7 @@ def test_containers_of_another_length(gradient):
 
 
 def test_rules_that_compute_with_arguments_of_a_run():
-    """As PennyLane's do: arrays that the program keeps are of the run, what the rule gives is one level less."""
+    """Like in PennyLane: arrays stored by the program belong to the run, and the rule's result is one level lower."""
     kept = []
 
     @primitive
@@ -227,7 +227,7 @@ def test_missing_rules():
 
 @pytest.mark.parametrize("function", [np.sin, np.sum, np.linalg.inv])
 def test_functions_of_numpy_keep_their_rules(function):
-    """Programs declare forward rules that HIPS autograd lacks, and gradients of NumPy versions that are gone."""
+    """Programs declare forward rules that HIPS autograd lacks, and gradients of removed NumPy functions."""
     x = np.eye(2) + 1.0
     before = grad(lambda x: np.sum(function(x)))(x)
     for declare in (
@@ -293,7 +293,7 @@ def test_tracing_in_steps():
     assert isbox(y) and not isbox(X) and type(getval(y)) is onp.ndarray
     g = new_box(onp.array([1.0, 0.0, 0.0]), 0, VJPNode.new_root())
     found = backward_pass(g, y._node)
-    assert type(found._value) is onp.ndarray  # boxes of one number are of one level
+    assert type(found._value) is onp.ndarray  # boxes of one number have the same level
     assert onp.allclose(found._value, [onp.sin(0.5) + 0.5 * onp.cos(0.5), 0, 0])
     with pytest.raises(TypeError, match="depends on 0 inputs"):
         backward_pass(g, np.sin(Array(X, requires_grad=True))._node)
@@ -314,7 +314,7 @@ def test_traces_in_steps():
     with pytest.warns(UserWarning, match="independent"):
         assert trace(VJPNode.new_root(), lambda x: 1.0, 2.0) == (1.0, None)
 
-    def gradient(x):  # of one run in another
+    def gradient(x):  # a run inside another run
         box = new_box(x, 0, VJPNode.new_root())
         return backward_pass(1.0, (box**3 * box._value)._node)
 

@@ -1,4 +1,4 @@
-"""autograd.numpy: what NumPy itself cannot ask arrays for, by finite differences, in both modes and to second order."""
+"""autograd.numpy: functions that NumPy does not dispatch, by finite differences, in both modes and to second order."""
 
 import numpy as onp
 import pytest

@@ -14,7 +14,7 @@ M = onp.array([[1.0, 2.0], [3.0, 5.0]])
 cube = lambda x: np.sum(x**3)
 product = lambda x, y: x * y**2
 
-#: what is computed, and the result
+#: a computation and its result
 RESULTS = {
     "a float": (lambda: ag.grad(cube)(2.0), 12.0),
     "an integer": (lambda: ag.grad(cube)(2), 12.0),
@@ -67,13 +67,13 @@ RESULTS = {
 def test_results(name):
     compute, expected = RESULTS[name]
     found = compute()
-    check_equivalent(found, expected)  # of the same shapes, dtypes and containers
+    check_equivalent(found, expected)  # the same shapes, dtypes and containers
     assert found.shape if isinstance(found, onp.ndarray) and "hessian" not in name else True, (
         "numbers are NumPy's scalars"
     )
 
 
-#: subgradients where they are not chainrule's own
+#: subgradients that differ from chainrule's
 KINKS = {
     "maximum": (lambda x: np.maximum(x, 1.0), 1.0, 0.5),
     "fmax": (lambda x: np.fmax(x, 1.0), 1.0, 0.5),

@@ -1,4 +1,4 @@
-"""Whole programs: a script with autograd's imports, run by python -m chainrule.compat.autograd; and install()."""
+"""Complete programs: a script with autograd's imports, run by python -m chainrule.compat.autograd; and install()."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""autograd.scipy and autograd.misc: values against SciPy, derivatives against differences."""
+"""autograd.scipy and autograd.misc: values compared with SciPy, derivatives with differences."""
 
 import numpy as onp
 import pytest

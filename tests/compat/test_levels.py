@@ -1,4 +1,4 @@
-"""``x._value`` in nested operators: the value without the innermost derivative, a constant there and a variable further out."""
+"""``x._value`` in nested operators: the value without the innermost derivative, constant there and variable further out."""
 
 import numpy as onp
 import pytest
@@ -19,7 +19,7 @@ def along_ones(f):
     return lambda x: ag.make_vjp(f, 0)(x)[0](onp.ones(2))
 
 
-#: operators that take an elementwise function of a vector to one
+#: operators that transform an elementwise function of a vector
 OPERATORS = {
     "elementwise_grad": ag.elementwise_grad,
     "grad": lambda f: ag.grad(lambda x: np.sum(f(x))),
@@ -30,7 +30,7 @@ OPERATORS = {
     "deriv": ag.deriv,
     "in a dict": lambda f: lambda x: ag.grad(lambda d: np.sum(f(d["x"][0])))({"x": [x]})["x"][0],
 }
-#: functions of a variable and of its value one level less
+#: functions of a variable and of its value one level lower
 FUNCTIONS = {
     "itself": lambda x, low: x * low(x),
     "of a result": lambda x, low: np.sin(x) * low(np.exp(x) * x),
@@ -52,22 +52,22 @@ defjvp(cube, lambda t, ans, x: t * 3 * x * lower(x))
 @pytest.mark.parametrize("outer", OPERATORS)
 @pytest.mark.parametrize("inner", OPERATORS)
 def test_of_two_levels(inner, outer, name):
-    """As if the value had been taken outside of the inner operator, by hand."""
+    """Take the value outside of the inner operator."""
     f, outer, inner = FUNCTIONS[name], OPERATORS[outer], OPERATORS[inner]
     by_hand = outer(lambda z: inner(lambda x: f(x, lambda y: _at(y, x, z)))(z))
 
-    def _at(y, x, z):  # what low() is given, computed again from z
+    def _at(y, x, z):  # the argument of low(), computed again from z
         return {"itself": z, "of a result": np.exp(z) * z, "of an element": z[0], "inside functions": z}[name]
 
     found = outer(inner(lambda x: f(x, lower)))(POINT)
     onp.testing.assert_allclose(found, by_hand(POINT), rtol=1e-12)
 
 
-#: what is computed, and the result
+#: a computation and its result
 NUMBERS = {
     "one level": (lambda: ag.grad(lambda x: x * x._value)(2.0), 2.0),
     "two": (lambda: ag.grad(ag.grad(lambda x: x * x._value))(2.0), 1.0),
-    # x³ y z: the innermost gives 3x²yz, where x and y are one variable further out: 3x³z, 9x²z = 9x³, 27x²
+    # x³ y z: the innermost derivative is 3x²yz, where x and y are variables one level further out: 3x³z, 9x²z = 9x³, 27x²
     "three": (lambda: ag.grad(ag.grad(ag.grad(lambda x: x**3 * lower(x) * lower(lower(x)))))(2.0), 27 * 2.0**2),
     "none left": (lambda: ag.grad(ag.grad(lambda x: x * lower(lower(x))))(2.0), 0.0),
     "of the outer variable": (lambda: ag.grad(lambda x: ag.grad(lambda y: y**2 * lower(x) * x)(3.0))(2.0), 12.0),

@@ -1,4 +1,4 @@
-"""Programs that import torch, run with chainrule in its place, each in a process of its own."""
+"""Programs that import torch, run with chainrule in its place, each in a separate process."""
 
 from __future__ import annotations
 

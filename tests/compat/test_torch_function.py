@@ -1,4 +1,4 @@
-"""``__torch_function__``: of subclasses of Tensor, and of classes that are no tensors."""
+"""``__torch_function__`` of subclasses of Tensor, and of classes that are not tensors."""
 
 import copy
 
@@ -20,7 +20,7 @@ else:
 
 
 class Tagged(torch.Tensor):
-    """A subclass that leaves all to the default."""
+    """A subclass that only uses the default."""
 
 
 class Child(Tagged):
@@ -28,7 +28,7 @@ class Child(Tagged):
 
 
 class Diagonal:
-    """No tensor: a multiple of the identity."""
+    """A multiple of the identity, not a tensor."""
 
     def __init__(self, value, n=2):
         self.value, self.n = value, n
@@ -49,7 +49,7 @@ class Diagonal:
 
 
 class Doubled(torch.Tensor):
-    """Makes its objects in ``__new__``, with arguments of its own, and has no ``__init__``."""
+    """Creates its objects in ``__new__`` with additional arguments, and has no ``__init__``."""
 
     @staticmethod
     def __new__(cls, x, label=None, requires_grad=False):
@@ -59,7 +59,7 @@ class Doubled(torch.Tensor):
 
 
 class Labelled(torch.Tensor):
-    """Hands on what ``__new__`` of a tensor takes, and keeps the rest in ``__init__``."""
+    """Passes a tensor's arguments to ``__new__``, and stores the others in ``__init__``."""
 
     @staticmethod
     def __new__(cls, x, *args, **kwargs):
@@ -142,7 +142,7 @@ def test_results_are_of_the_subclass(function, kind):
 
 def test_the_subclass_of_a_subclass_comes_first():
     assert type(tagged(1.0) + tagged(1.0, kind=Child)) is Child
-    with pytest.raises(TypeError):  # neither knows the other
+    with pytest.raises(TypeError):  # the classes do not know each other
 
         class Other(torch.Tensor):
             pass
@@ -209,7 +209,7 @@ def test_functions_of_the_users_own_ask():
 
 
 class Silent(torch.Tensor):
-    """A subclass that is not asked."""
+    """A subclass whose ``__torch_function__`` is not called."""
 
     __torch_function__ = _disabled_torch_function_impl
 

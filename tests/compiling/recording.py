@@ -1,4 +1,4 @@
-"""Programs that are written down by hand."""
+"""Programs written by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chainrule._src.interpreters.recorded import TracedCall, Var
 
 
 class Written:
-    """A program, made of calls on the arrays of its Vars."""
+    """A program, built by calls on the arrays of its Vars."""
 
     def __init__(self, *inputs, constants=()):
         self.count = 0
@@ -33,20 +33,18 @@ class Written:
         return call.results if several else call.results[0]
 
     def eager(self, *inputs):
-        """The outputs at other inputs, by calling the functions one after the other."""
+        """Compute the outputs for other inputs by calling the functions in sequence."""
         known = dict(zip(self.inputs, inputs)) | {var: var.array for var in self.constants}
         for call in self.calls:
             function = getattr(call.function, call.method) if call.method else call.function
             found = function(*arrays(call.args, known), **arrays(call.kwargs, known))
             parts = found if isinstance(found, (tuple, list)) else (found,)
-            known.update(
-                zip(call.results, map(np.asarray, parts))
-            )  # NumPy does a few things differently for its scalars
+            known.update(zip(call.results, map(np.asarray, parts)))  # NumPy treats its scalars differently
         return [np.asarray(known[var]) for var in self.outputs]
 
 
 def large_elementwise():
-    """Thirty pairs of elementwise calls on one large array."""
+    """Return a program of thirty pairs of elementwise calls on one large array."""
     p = Written(np.linspace(0, 1, 10_000))
     (a,) = p.inputs
     for _ in range(30):
@@ -56,7 +54,7 @@ def large_elementwise():
 
 
 def arrays(x, known=None):
-    """Arguments with arrays in the place of Vars."""
+    """Replace Vars in arguments by arrays."""
     if isinstance(x, Var):
         return x.array if known is None else known[x]
     if isinstance(x, (tuple, list)):

@@ -1,4 +1,4 @@
-"""What the benchmark of ADBench's objectives and of loops times: every way of ours to a gradient gives the same one."""
+"""The ADBench objectives and loops of the benchmark: all methods of chainrule give the same gradient."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAYS = ["eager", "compiled", "scan", "prepared"]
 
 @pytest.fixture(scope="module")
 def benchmark() -> dict[str, Any]:
-    """The ways of ours, and the programs."""
+    """Return the methods of chainrule, and the programs."""
     root = pathlib.Path(__file__).parents[2]
     before = list(sys.path)
     sys.path[:0] = [str(root / "benchmarks"), str(root)]
@@ -66,7 +66,7 @@ def test_gradients(kind: str, benchmark: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_are_the_differences_of_objectives(kind: str, benchmark: dict[str, Any]) -> None:
-    """Along a direction; of a Jacobian of independent rows the whole one is compared."""
+    """Compared along a direction; a Jacobian with independent rows is compared completely."""
     programs, sizes = benchmark["programs"], benchmark["sizes"][kind]
     program = programs.PROGRAMS[kind](programs.Tools(), *sizes)
     rng = np.random.default_rng(0)

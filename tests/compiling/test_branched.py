@@ -1,4 +1,4 @@
-"""The short way into recordings that read values gives what eager gives, whichever way a call takes."""
+"""The fast path for recordings that read values gives eager results for all branches."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_other_arguments():
 
 
 def test_an_argument_that_is_read_alone():
-    """Nothing is computed with the second argument, but its shape is looked at."""
+    """Only the shape of the second argument is used."""
 
     def f(x, other):
         return x * other.ndim if x[0] > 0 else x

@@ -1,4 +1,4 @@
-"""One compiled function called with other numbers, with arguments that are one object, and with what it may not be: as eager."""
+"""Repeated calls of a compiled function with other numbers, identical objects, and invalid arguments, compared with eager."""
 
 import gc
 import time
@@ -172,7 +172,7 @@ def test_who_watches_the_collector_is_no_part_of_a_function(kind):
     callback = watch if kind == "function" else Watch()
 
     def step(x):
-        callback("start", {})  # as the collector calls it, between any two instructions
+        callback("start", {})  # like the collector calls it, between any two instructions
         return x * 2
 
     compiled = cr.compile(step)

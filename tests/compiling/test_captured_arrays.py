@@ -1,4 +1,4 @@
-"""Arrays that a compiled function, or a transformation of one, captures, writes and returns."""
+"""Arrays that a compiled or transformed function captures, writes and returns."""
 
 import gc
 import types
@@ -9,14 +9,14 @@ import pytest
 import chainrule as cr
 from chainrule._src.compiling.state import guards
 
-# functions that run eagerly, and attributes that newer versions of NumPy would rather not have set
+# functions that run eagerly, and attributes whose assignment newer NumPy versions deprecate
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("UserWarning", "DeprecationWarning")]
 
 X = np.array([1.0, 2.0])
 
 
 def described(x):
-    """The type, dtype, shape and bytes of each array in a result."""
+    """Return the type, dtype, shape and bytes of each array in a result."""
     if isinstance(x, (tuple, list)):
         return [type(x).__name__, *map(described, x)]
     if isinstance(x, dict):
@@ -43,7 +43,7 @@ def fill(value):
     return lambda s: s.__setitem__(..., value)
 
 
-#: what is captured, a function of it, a change in place
+#: a captured object, a function of it, an in-place change
 CAPTURED = {
     "view whose base nothing refers to": (lambda: np.arange(9.0)[:2], lambda x, s: x * s + np.sum(s), fill(5.0)),
     "parts of a view": (lambda: np.arange(9.0)[1:5], lambda x, s: x * s[1:3] * np.sum(s[2:]), fill(5.0)),
@@ -81,7 +81,7 @@ DIFFERENTIATED = {
 
 
 def follows(make, read, change, transform, **options):
-    """Whether a compiled function computes what it does itself, before and after a change."""
+    """Return whether a compiled function equals the function itself, before and after a change."""
     state = make()
     f = transform(lambda x: read(x, state))
     compiled = cr.compile(f, **options)
@@ -132,9 +132,9 @@ def test_parts_that_a_function_makes_are_not_looked_at():
     assert [g.thing is data for g in found.references.guards if g.kind == guards.GuardKind.ARRAY] == [True]
 
 
-# -- what differs after a change of state --------------------------------------------------------------------------------
+# -- changes of state --------------------------------------------------------------------------------------------------
 
-#: functions of x and a number, which compute the same and return something else
+#: functions of x and a number, which compute the same and return different objects
 OUTCOMES = {
     "another array": lambda x, k: (x * 2, x * 3)[k],
     "another order": lambda x, k: (x * 2, x * 3)[:: 1 - 2 * k],
@@ -196,11 +196,11 @@ def test_captured_arrays_that_it_returns_are_themselves():
     for _ in range(2):
         _, whole, part = f(X)
         assert whole is KEPT and np.shares_memory(part, KEPT)
-        part.shape = (1, 1)  # is the caller's
+        part.shape = (1, 1)  # belongs to the caller
     assert f(X)[2].shape == (1,)
 
 
-#: a function of an array and a number of any kind, whose result is no array in all cases
+#: a function of an array and a number of any type, whose result is not always an array
 NUMBERS = {
     "of both": lambda x, b: np.sum(x) * b + x[0],
     "of the number": lambda x, b: b,
@@ -232,7 +232,7 @@ def iadd(b):
     b += 2.5
 
 
-#: statements that write into an array without axes
+#: statements that write into a 0-d array
 WRITES = {
     "reshape": lambda b: b.reshape(-1).__setitem__(0, 2.5),
     "transpose": lambda b: b.T.__setitem__(..., 2.5),

@@ -1,4 +1,4 @@
-"""Classes that change after a function was recorded: each change, against each use that a function makes of a class."""
+"""Classes that change after a function was recorded: all combinations of changes and uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ X = np.array([1.0, 2.0])
 
 
 def family():
-    """An object ``s`` of a class with two bases, a grandparent, a metaclass and a descriptor; other classes; an abstract class."""
+    """Return an object ``s`` of a class with two bases, a grandparent, a metaclass and a descriptor; and other classes."""
 
     class Meta(type):
         pass
@@ -140,7 +140,7 @@ def dispatched(f):
     return {f.C: 1.0, f.Other: 2.0, f.Third: 3.0}[type(f.s)]
 
 
-#: what a function reads; TypeErrors and the like are a result
+#: functions of the object; exceptions count as results
 USES = {
     "attribute": lambda f: f.s.k, "missing attribute": lambda f: getattr(f.s, "extra", 1.0), "method": lambda f: f.s.method(),
     "attribute of the class": lambda f: f.C.k, "missing attribute of the class": lambda f: hasattr(f.C, "extra"),
@@ -164,7 +164,7 @@ USES = {
     "library": lambda f: dataclasses.is_dataclass(f.s),
 }  # fmt: skip
 
-#: special methods, and what each returns
+#: special methods, and their results
 SPECIAL = {
     "__add__": 9.0, "__radd__": 9.0, "__iadd__": 9.0, "__rlshift__": 9.0, "__divmod__": (9.0, 1.0), "__lt__": True, "__eq__": True,
     "__bool__": False, "__len__": 4, "__getitem__": 5.0, "__float__": 4.0, "__floor__": 9.0, "__index__": 2, "__bytes__": b"abc",
@@ -225,7 +225,7 @@ def number(x):
 
 
 def results(use, change, compiled):
-    """What a function makes of a class before and after a change; what was called."""
+    """Return the results of a function before and after a change, and the calls."""
     f = family()
 
     def function(x):
@@ -261,7 +261,7 @@ def test_changes_of_classes_are_seen(use):
 
 @pytest.mark.parametrize("use", ["attribute", "addition", "isinstance", "text of the class", "class made of it"])
 def test_changes_of_classes_are_seen_without_versions(use, monkeypatch):
-    """Python has none to give once a class has changed a thousand times; without the extension they are not read."""
+    """Python has no version tag left after a thousand changes of a class; without the extension tags are not read."""
     monkeypatch.setattr(guards, "version_of", guards._version_in_python)
     monkeypatch.setattr(classes, "version_of", guards._version_in_python)
     all_changes_are_seen(use)

@@ -1,4 +1,4 @@
-"""``chainrule.compile`` computes what the function computes, in every kind of program."""
+"""``chainrule.compile`` preserves the results of all kinds of programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ f4 = x.astype(np.float32)
 
 
 def assert_same(got, wanted):
-    """The same types, dtypes and bits."""
+    """Check that types, dtypes and bits are equal."""
     got, wanted = tree_leaves(got), tree_leaves(wanted)
     assert len(got) == len(wanted)
     for a, b in zip(got, wanted, strict=True):
@@ -37,7 +37,7 @@ def assert_same(got, wanted):
 
 
 def check(function, *calls, recordings=None, **kwargs):
-    """Compare every call with the function's own; nothing may fall back to running it as it is."""
+    """Compare all calls with the function's own results; no call may run eagerly."""
     compiled = cr.compile(function)
     for args in (*calls, *calls):
         cr.manual_seed(0)
@@ -344,7 +344,7 @@ def test_a_value_that_escapes_is_an_error_that_names_the_lines():
         kept.append(x * 2)
         return x
 
-    compiled = cr.compile(leak, pure=True)  # which is not true
+    compiled = cr.compile(leak, pure=True)  # which is false
     compiled(x)
     with pytest.raises(RuntimeError, match=r"has escaped from a function that compile \(called at test_comp"):
         kept[0] + 1
@@ -360,7 +360,7 @@ def test_an_error_of_a_step_is_that_of_the_function():
 def test_underflow_is_warned_of_where_that_is_asked_for_later():
     compiled = cr.compile(cr.grad(lambda x: (x * x * x).sum()))
     x = np.array([1e-200, 1.0])
-    compiled(x)  # NumPy ignores underflow unless it is told
+    compiled(x)  # NumPy ignores underflow by default
     assert not compiled.recordings[0].ignored
     with np.errstate(under="warn"), pytest.warns(RuntimeWarning, match="underflow"):
         compiled(x)
@@ -422,11 +422,11 @@ def test_rows_and_functions_of_the_users_own_are_steps():
         calls.append(1)
         return np.array([v**3 for v in np.ravel(x)]).reshape(np.shape(x))
 
-    cr.compile(lambda x: cube(x).sum(), pure=True)(x)  # which looks at less than what is recorded next
+    cr.compile(lambda x: cube(x).sum(), pure=True)(x)  # reads less than the next recording
     compiled = check(cr.grad(lambda x: cube(x).sum()), (x,), (-x,), recordings=1)
     before = len(calls)
     compiled(x)
-    assert len(calls) == before + 1  # in every call, as without compile
+    assert len(calls) == before + 1  # in every call, like without compile
     assert "cube" in str(compiled.plan(x))
 
 

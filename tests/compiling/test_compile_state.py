@@ -1,4 +1,4 @@
-"""What a compiled function reads and writes outside of itself, and how gradients flow through it."""
+"""State that a compiled function reads and writes, and gradients through compiled functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def same(a, b):
 
 
 def steps_are_same(make_step, count=4):
-    """Run a training step as it is and compiled; the parameters and the losses must be the same, bit for bit."""
+    """Run a training step eagerly and compiled, and check that parameters and losses are identical bit for bit."""
     ours, theirs = parameters(), parameters()
     step, compiled = make_step(theirs), cr.compile(make_step(ours))
     for _ in range(count):
@@ -132,7 +132,7 @@ def test_parameters_as_arguments():
     assert len(compiled.recordings) == 1 and not compiled._eager
 
 
-# -- what is captured ----------------------------------------------------------------------------------------------------
+# -- captured state ------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_captured_is_read_where_it_lies():
@@ -285,7 +285,7 @@ def test_what_is_computed_from_plain_arrays_alone_is_computed_anew():
         lambda x: np.sqrt(V) * x: 4,
         lambda x: x * V.sum(): 4,
         lambda x: x * V[0]: 4,
-        lambda x: x * W: 1,  # which meets W itself
+        lambda x: x * W: 1,  # which itself uses W
         cr.grad(lambda x: np.sum(np.linalg.solve(np.outer(x, x) + np.eye(3), V))): 1,
     }
     for function, recordings in functions.items():
@@ -489,7 +489,7 @@ def test_everything_goes_with_the_function():
     assert gone() is None and weak() is None
 
 
-# -- on the tape ---------------------------------------------------------------------------------------------------------
+# -- recording in graphs ----------------------------------------------------------------------------------------------------
 
 
 def test_gradients_flow_through_a_compiled_model():
@@ -618,7 +618,7 @@ def test_a_promise_costs_nothing_and_is_taken_at_its_word():
 
     assert f(np.ones(1)) == 2.0
     scale[0] = 5.0
-    assert f(np.ones(1)) == 2.0  # as promised
+    assert f(np.ones(1)) == 2.0  # as declared
     assert [guard.key for guard in f.recordings[0].references.guards] == ["_default"]  # the dtype of new tensors
 
 
@@ -713,7 +713,7 @@ def test_what_a_function_reads_after_an_array_is_looked_at_whatever_the_instruct
     @cr.compile
     def f(x):
         for _ in range(3):
-            plain = data + 1.0  # what becomes of it is known at the next instruction, which stores
+            plain = data + 1.0  # its use is known at the next instruction, which stores it
         return x * plain.sum()
 
     assert f(np.ones(1)) == 4.0

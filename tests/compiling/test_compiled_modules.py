@@ -1,4 +1,4 @@
-"""Compiled modules: they compute what the module does, and are modules with its parameters."""
+"""Compiled modules: they compute the same as the module, and are modules with its parameters."""
 
 from __future__ import annotations
 

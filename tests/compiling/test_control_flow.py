@@ -1,4 +1,4 @@
-"""scan, fori_loop and while_loop: values and derivatives against loops written by hand, alone and within compile."""
+"""scan, fori_loop and while_loop: values and derivatives compared with Python loops, alone and within compile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ XS, H0 = rng.normal(size=(7, 3)), rng.normal(size=3)
 
 
 def by_hand(f, init, xs=None, length=None, reverse=False, **options):
-    """What scan is, in Python."""
+    """Compute scan in Python."""
     n = cr.tree.tree_leaves(xs)[0].shape[0] if cr.tree.tree_leaves(xs) else length
     carry, ys = init, [None] * n
     for i in range(n - 1, -1, -1) if reverse else range(n):
@@ -106,7 +106,7 @@ SCAN = cr.scan
 
 @pytest.fixture
 def hand(monkeypatch):
-    """Nested scans of the reference are loops, too."""
+    """Make nested scans of the reference loops, too."""
 
     def call(function, *args):
         with monkeypatch.context() as patch:
@@ -173,7 +173,7 @@ def test_gradients(name, options, hand):
 
 
 def rectangles(w, b):
-    """Fixed arrays and slices in other orders; a carried one that is a view; one that is thrown away."""
+    """Fixed arrays and slices in other layouts; a carried array that is a view; a discarded one."""
 
     def f(carry, x):
         a, big, k = carry
@@ -206,7 +206,7 @@ def test_native_loops_give_the_bits_of_plans_called_by_python(name, reverse, mon
 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_loops_in_loops_have_the_bits_of_eager_when_compiled(checkpoint):
-    """What the inner one closes over is of the recording around both."""
+    """The recording around both contains the variables that the inner one closes over."""
 
     def f(w, xs):
         step = lambda h, x: (np.tanh(h + w @ x), w * h[0])
@@ -305,7 +305,7 @@ def test_modules_are_trained_through_a_scan():
 
 
 def test_one_node():
-    """The tape has one node for a loop, and a recording one call each way, however long it is."""
+    """A loop of any length has one node in the graph, and one call in each direction in a recording."""
     x = cr.tensor(H0, requires_grad=True)
     f = lambda x, xs: cr.scan(rnn(W, B), x, xs)[0].sum()
     for xs in (XS, np.concatenate([XS] * 9)):
@@ -469,7 +469,7 @@ def test_while_loop_has_no_reverse_mode():
     assert y.item() == 16 and y.requires_grad
     with pytest.raises(RuntimeError, match="while_loop: a backward pass"):
         y.backward()
-    assert cr.grad(lambda x: cr.while_loop(lambda x: x < 0, lambda x: x, x) * 3)(2.0) == 3  # none was made
+    assert cr.grad(lambda x: cr.while_loop(lambda x: x < 0, lambda x: x, x) * 3)(2.0) == 3  # no body was recorded
 
 
 def test_results_are_arrays_whatever_they_are_made_of():
@@ -493,7 +493,7 @@ def test_a_view_and_what_it_shows_are_used():
 
 
 def test_layouts_of_arguments():
-    """Arrays in another order than C's, and arguments that share memory, beside a float of Python's."""
+    """Arrays in non-C order, and arguments that share memory, with a Python float."""
     f = lambda xs, k: cr.scan(lambda c, x: (c * np.cos(x[0]) + x[1][0], c), k, xs)[0]
     xs = (XS[:, 0], np.asfortranarray(XS))
     compiled = cr.compile(cr.grad(f))
@@ -501,13 +501,13 @@ def test_layouts_of_arguments():
         same(compiled(xs, k), cr.grad(f)((xs[0].copy(), XS), k))
 
 
-# -- bodies that are remembered ----------------------------------------------------------------------------------------
+# -- cached bodies ---------------------------------------------------------------------------------------------------------
 
 FACTOR, TABLE = 2.0, {"k": 1.0}
 
 
 def makers():
-    """Functions that make a body, by what it depends on; each with two arguments that differ in it."""
+    """Return functions that create a body, by the state it depends on; each with two different arguments."""
 
     def helped(k):
         helper = lambda c: c * k
@@ -605,7 +605,7 @@ def test_what_is_remembered(monkeypatch):
     for scale, n in ((2.0, 7), (2.0, 7), (2.0, 5)):
         for k in (1, 2):
             same(cr.grad(f)(W * k, scale, n), cr.grad(by_hand_sum)(W * k, scale, n))
-    assert len(recorded) == 2  # without and with a way back
+    assert len(recorded) == 2  # without and with a backward pass
     with cr.no_grad():
         f(W, 2.0)
     f(W, 3.0)

@@ -1,4 +1,4 @@
-"""Gradients through compiled functions, whatever the layout of what arrives at their results."""
+"""Gradients through compiled functions, for all layouts of the cotangents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def layer(x):
 
 
 def both(function, x, finish):
-    """The gradients by x, W and b of what becomes of the function's result: eager's and compiled."""
+    """Return the gradients of a function of the result with respect to x, W and b: eager and compiled."""
     compiled = cr.compile(function)
     found = []
     for f in (function, compiled, compiled, compiled):
@@ -68,7 +68,7 @@ def test_a_sum_sent_backward():
 
 
 def test_a_gradient_that_is_turned():
-    """Its calls sum up in another order for an array in Fortran order."""
+    """Its calls sum in another order for an array in Fortran order."""
     shifted = lambda x: x[:, :4] + b
     compiled = cr.compile(shifted)
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_a_gradient_that_is_turned():
 
 
 def test_a_sum_of_many_products():
-    """NumPy multiplies stacks of matrices that are broadcast without BLAS."""
+    """NumPy multiplies broadcast stacks of matrices without BLAS."""
     w = cr.tensor(R.standard_normal((3, 50, 40)))
     product = lambda x: x @ w
     compiled = cr.compile(product)
@@ -114,7 +114,7 @@ def test_gradients_of_gradients_through_random_numbers():
 
 
 def test_gradients_of_gradients_count_what_is_captured_once():
-    """One captured tensor was computed from another: each is a way of its own."""
+    """One captured tensor was computed from another: each is a separate path."""
 
     def derivatives(make):
         a, x = cr.tensor([1.0, 2.0], requires_grad=True), cr.tensor([0.5, 0.7], requires_grad=True)

@@ -1,4 +1,4 @@
-"""Calls that take the short way, and those that must not."""
+"""Calls that use the fast path, and calls that must not."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import chainrule as cr
 
 
 def scaled(x, unused=None):
-    """Depends on the layout of what it does not compute with."""
+    """Depends on the layout of an argument that it does not compute with."""
     y = np.tanh(x) * x.shape[0]
     return y if unused is None else y + unused.ndim
 
 
 def warm(function, *args):
-    """Compiled, and called often enough that any short way is taken."""
+    """Compile a function, and call it often enough that the fast path is used."""
     compiled = cr.compile(function)
     for _ in range(3):
         compiled(*args)
@@ -183,7 +183,7 @@ def _turned_product(x, y):
     ("m", "k", "n"), [(8, 16, 1), (8, 1, 16), (1, 16, 5), (1, 16, 1), (8, 1, 1), (1, 1, 16), (1, 1, 1), (3, 2, 4)]
 )
 def test_products_of_matrices_that_are_vectors(m, k, n, dtype):
-    """Zeros of both signs, infinities and nan show which routine was taken."""
+    """Signed zeros, infinities and nan show which routine was used."""
     r = np.random.default_rng(0)
     values = np.array([0.0, -0.0, 1.0, -1.5, np.inf, np.nan, 3e-40])
 

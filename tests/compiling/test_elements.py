@@ -1,4 +1,4 @@
-"""Elements that are read, and arrays that are zero but for a part: what differentiating an index comes to."""
+"""Reading elements, and arrays that are zero except for a part, as in derivatives of indexing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = np.random.default_rng(0)
 
 
 def check(program, *others):
-    """Plans of both kinds give the bits of NumPy, at the recorded inputs and at others."""
+    """Check that both kinds of plans give NumPy's bits, for the recorded inputs and for others."""
     plans = [ExecutionPlan(program), ExecutionPlan(program, native=False)]
     recorded = [var.array for var in program.inputs]
     for inputs in (recorded, *others, recorded):
@@ -120,7 +120,7 @@ def test_arrays_that_are_zero_but_for_a_part(shape, part, index, dtype):
 
 
 def test_parts_of_one_shape_at_other_places():
-    """Calls that differ in their parameters alone are not taken for one another."""
+    """Calls that differ only in their parameters are distinguished."""
     p = Written(np.array(3.0))
     (x,) = p.inputs
     parts = [p(RowCallable(TABLE["embed"], {"shape": (3,), "index": (k,)}), x) for k in (0, 1, 2, -1)]
@@ -164,7 +164,7 @@ def test_parts_that_are_replaced(shape, part, steps, dtype):
 
 
 def test_a_part_that_is_copied_is_no_view():
-    """The region of a base whose memory no view of that shape has."""
+    """A region of a base that no view of that shape covers."""
     steps = ((TABLE["view"], {"shape": (12,)}), (TABLE["getitem"], {"index": (slice(0, 12, 5),)}))
     base = normal((4, 3)).T
     p = Written(base, normal(3))
@@ -255,7 +255,7 @@ def in_a_loop(x, i):
     return total
 
 
-#: where an array lies in its memory: views from the end, with gaps, of both kinds, of one or no element
+#: memory layouts of arrays: reversed views, with gaps, both orders, one or no element
 LAYOUTS = {
     "reversed": lambda m: m[::-1],
     "every third": lambda m: m[::3],
@@ -286,7 +286,7 @@ def test_writes_to_arrays_that_lie_otherwise_than_in_one_run(layout, function):
 
 
 def test_values_at_positions_that_are_read_from_their_end():
-    """NumPy writes the last first where positions and values are all read so, and then another one of equals stays."""
+    """If positions and values are read like this, NumPy writes the last one first, and another one of equal positions remains."""
 
     def function(x, i, j, values):
         x = x * 1.0
@@ -306,7 +306,7 @@ def test_values_at_positions_that_are_read_from_their_end():
 def _added_at(x):
     y = x.index_put((cr.tensor([0, 0, 1]),), x, accumulate=True)
     other = y.fmod(0.3) + y.diff(dim=1, prepend=y[:, :1])
-    y[..., ::2].sin_()  # an index_put has memory of its own
+    y[..., ::2].sin_()  # index_put allocates its own memory
     return (x.gather(0, x.argmax(0, keepdim=True)).sin().sum() + y.tanh().sum()) + other.tanh().sum()
 
 

@@ -1,4 +1,4 @@
-"""``np.take`` and indexing by positions that never change, bit for bit."""
+"""``np.take`` and indexing by constant positions, bit for bit."""
 
 import operator
 
@@ -51,7 +51,7 @@ def test_same_bits(form, dtype):
 
 @pytest.mark.parametrize("positions", [[-1, 0], [4, 5]])
 def test_positions_that_count_from_the_end(positions):
-    """Only those that are known to be there are taken without asking; whether others are is looked at in each call."""
+    """Only positions known to be in bounds are used without a check; others are checked in each call."""
     x, i = np.arange(6.0), np.array(positions)
     p = Written(x, constants=[i])
     p.outputs = [p(operator.getitem, p.inputs[0], p.constants[0])]
@@ -72,7 +72,7 @@ def test_long_runs_are_taken_in_blocks():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_sums_of_segments(dtype):
-    """Long ones are added up in NumPy's order; zeros of both signs, infinities and nan tell others apart."""
+    """Long ones are summed in NumPy's order; signed zeros, infinities and nan reveal other orders."""
     r = np.random.default_rng(0)
     lengths = np.concatenate([np.arange(1, 40), [127, 128, 129, 130, 137, 255, 256, 257, 258, 300, 1000, 1, 1]])
     begins = np.concatenate([[0], np.cumsum(r.permutation(lengths))])

@@ -1,4 +1,4 @@
-"""Calls that Python makes by itself, of functions in C: compiled code sees what they read, or runs eagerly."""
+"""Implicit calls of C functions by Python: compiled code detects changes of the state that they read, or runs eagerly."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def check(make, read, change, eager=False):
     assert bool(called._eager) is eager, called._eager
 
 
-# -- how Python calls a function, and which function in C it is ------------------------------------------------------------
+# -- how Python calls functions in C --------------------------------------------------------------------------------------
 
 
 def calling(**content):
-    """An object whose class has these special methods."""
+    """Return an object whose class has these special methods."""
     return type("C", (), content)()
 
 
@@ -97,17 +97,17 @@ CALLABLES = {
 
 
 def of_k(function):
-    """A function in C that calls a function with "k", whatever it is called with."""
+    """Return a C function that calls a function with "k", independent of its arguments."""
     return functools.partial(lambda function, *args: function("k"), function)
 
 
 def on(make, use):
-    """A way to call a function: what is made of it is used."""
+    """Return a way to call a function: an object made from it is used."""
     return lambda function: functools.partial(use, make(function))
 
 
 def named(name, use, change=staticmethod):
-    """A way to call a function: as a special method."""
+    """Return a way to call a function: as a special method."""
     return on(lambda function: calling(**{name: change(function)}), use)
 
 
@@ -169,7 +169,7 @@ HOW = {
     "__call__ of a metaclass": on(lambda f: metaclass(__call__=f), lambda c: c("k")),
     "special method of a property": named("__getitem__", lambda o: o["k"], lambda f: property(lambda o: f)),
 }  # fmt: skip
-#: of which C passes arguments that are not known, where these functions read more than contents
+#: C passes unknown arguments to these, if the functions read more than contents
 UNKNOWN = (
     "call with an iterator", "map", "map over a generator", "starmap", "groupby", "takewhile", "key of bisect", "frompyfunc",
     "__missing__", "__missing__ of names", "__getitem__", "__add__", "__add__ of what a loop gives", "special method of a property",
@@ -195,7 +195,7 @@ def test_functions_in_c(how):
         check(make, lambda state: state[0](), change, eager=(how, name) in RUNS_EAGERLY)
 
 
-# -- dictionaries whose elements are attributes ------------------------------------------------------------------------------
+# -- dictionaries of attributes -------------------------------------------------------------------------------------------
 
 
 class AttrDict(dict):
@@ -258,7 +258,7 @@ def test_dictionaries_with_attributes_stay_compiled(cls):
     check(lambda: {"k": 2.0}, lambda d: AttrDict(d).k, lambda d: d.update(k=5.0))
 
 
-# -- what else functions in C read -------------------------------------------------------------------------------------------
+# -- other state read by functions in C -------------------------------------------------------------------------------------
 
 
 class Owner:
@@ -294,7 +294,7 @@ class Slotted:
 
 
 def bound(thing, **names):
-    """A thing, and an object whose class has methods of it as special methods."""
+    """Return a thing, and an object whose class has the thing's methods as special methods."""
     return [thing, calling(**{name: getattr(thing, method) for name, method in names.items()})]
 
 
@@ -360,7 +360,7 @@ def owners():
 
 LEAST = operator.attrgetter("k")
 later = lambda s: s[0].__init__(5.0)
-#: name: how the state is made, what is read of it, how it changes, and whether the function runs eagerly
+#: name: creation of the state, a function that reads it, a change, and whether the function runs eagerly
 READS = {
     "property": (Owner, lambda s: s.k, attr("_k", 5.0)),
     "property of an item": (Owner, lambda s: s.first, attr("_k", 5.0)),
@@ -467,7 +467,7 @@ def pair(make):
 
 
 inserting = pair(lambda: collections.defaultdict(float))
-#: name: how the state is made, and a function that writes to it
+#: name: creation of the state, and a function that writes to it
 WRITES = {
     "element": (with_list(__setitem__="__setitem__"), by_statement("o[0] = thing[0] + 1")),
     "deleted element": (with_list(__delitem__="__delitem__"), by_statement("del o[0]")),

@@ -1,4 +1,4 @@
-"""What compiled functions say about themselves, and what they refuse."""
+"""Information about compiled functions, and their errors."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def test_options_of_other_compilers():
 
 
 def held(function, x):
-    """What a compiled function reports as its memory, and what is allocated for it."""
-    cr.compile(function)(x)  # what all functions share is there from now on
+    """Return the memory that a compiled function reports, and its allocated memory."""
+    cr.compile(function)(x)  # objects shared by all functions exist from now on
     compiled = cr.compile(function)
     gc.collect()
     tracemalloc.start()
@@ -130,8 +130,8 @@ WEIGHTS = np.ones(100_000)
 @pytest.mark.parametrize(
     ("function", "x"),
     [
-        (cr.grad(lambda x: np.sum(np.tanh(x @ x) @ x)), np.ones((150, 150))),  # steps of Python's between native ones
-        (lambda x: np.sqrt(WEIGHTS) * x, WEIGHTS),  # a guard that has a copy of an array
+        (cr.grad(lambda x: np.sum(np.tanh(x @ x) @ x)), np.ones((150, 150))),  # Python steps between native ones
+        (lambda x: np.sqrt(WEIGHTS) * x, WEIGHTS),  # a guard with a copy of an array
     ],
     ids=["workspace", "guard"],
 )

@@ -1,4 +1,4 @@
-"""The library's own objects, used compiled and eagerly in turn: optimizers, schedulers, modules, generators, settings."""
+"""The library's objects, used alternately in compiled and eager calls: optimizers, schedulers, modules, generators, settings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def network():
 
 
 def trained(make, schedule, how):
-    """Weights and losses after six steps, each called as ``how`` says: "c" compiled, "e" eagerly."""
+    """Return weights and losses after six steps, each called as in ``how``: "c" compiled, "e" eager."""
     model = network()
     optimizer = make(model.parameters())
     scheduler = None if schedule is None else schedule(optimizer)
@@ -94,7 +94,7 @@ OVER_A_MODEL = {
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", OVER_A_MODEL)
 def test_functions_that_go_over_a_model_are_recorded(name):
-    """What comes twice is left out without a look at addresses, which no recording could repeat."""
+    """Duplicates are removed without comparing addresses, which cannot be recorded."""
     model, over = network(), OVER_A_MODEL[name]
     model.append(model[0])  # shared
     compiled = cr.compile(lambda: over(model))
@@ -113,7 +113,7 @@ def test_schedulers(name):
 
 
 def of_layers(make, schedule, compiled, steps=20):
-    """Losses, parameters and buffers after steps with dropout, batch norm's buffers and clipping; and what was called."""
+    """Return losses, parameters and buffers after steps with dropout, batch norm and clipping; and the calls."""
     cr.manual_seed(0)
     model = nn.Sequential(
         nn.Linear(3, 2), nn.BatchNorm1d(2, affine=False), nn.Dropout(0.2), nn.Linear(2, 1, bias=False)
@@ -153,7 +153,7 @@ def test_a_training_step_is_recorded_once(name, schedule, monkeypatch):
 
 
 def test_other_options_than_numbers_are_seen():
-    """A learning rate that becomes a tensor, a weight decay, and a group that is added."""
+    """A learning rate that becomes a tensor, a weight decay, and an additional group."""
 
     def run(compiled):
         w, v = cr.ones(3, requires_grad=True), cr.ones(2, requires_grad=True)

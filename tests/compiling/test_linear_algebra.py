@@ -1,4 +1,4 @@
-"""NumPy's linear algebra, positions, orders and scalars in compiled functions: native, with eager's bits, types and exceptions."""
+"""NumPy's linear algebra, indexing, layouts and scalars in compiled functions: native, with eager bits, types and exceptions."""
 
 import contextlib
 import ctypes
@@ -88,7 +88,7 @@ def outcome(function, *args):
 
 
 def same(ours, eager):
-    """Bits, dtypes, strides and the types that users see."""
+    """Check bits, dtypes, strides and user-visible types."""
     if isinstance(eager, str):
         assert ours == eager
     elif isinstance(eager, tuple):
@@ -189,7 +189,7 @@ def test_no_step_is_pythons(program):
 
 @contextlib.contextmanager
 def blas_threads(count):
-    """While this lasts NumPy's OpenBLAS has so many threads."""
+    """Set the number of threads of NumPy's OpenBLAS temporarily."""
     names = "openblas_get_num_threads", "openblas_set_num_threads"
     found = [blas_function(name) for name in names]
     if None in found or not factors.available():
@@ -205,9 +205,9 @@ def blas_threads(count):
 
 @pytest.fixture
 def lapack():
-    """How often factors that are shared are made, and used: NumPy's LAPACK, on one thread, is called by counters."""
+    """Count how often shared factors are computed and used, in NumPy's LAPACK on one thread."""
     with blas_threads(1):
-        arguments = {"dgetrf_": 6, "dgetrs_": 10, "dgesv_": 8}  # a length of text is behind those of getrs
+        arguments = {"dgetrf_": 6, "dgetrs_": 10, "dgesv_": 8}  # the length of a text follows the arguments of getrs
         found, counts = {name: blas_function(name) for name in arguments}, Counter()
 
         def counter(name):
@@ -224,7 +224,10 @@ def lapack():
 
 ONE_MATRIX = {
     "solve, slogdet": (lambda a, v: v @ np.linalg.solve(a, v) + np.linalg.slogdet(a)[1], 3),
-    "inv, slogdet": (lambda a, v: v @ np.linalg.inv(a) @ v + np.linalg.slogdet(a)[1], 1),  # one inverse serves both
+    "inv, slogdet": (
+        lambda a, v: v @ np.linalg.inv(a) @ v + np.linalg.slogdet(a)[1],
+        1,
+    ),  # one inverse is shared by both
     "inv, det": (lambda a, v: v @ np.linalg.inv(a) @ v * np.linalg.det(a), 1),
     "solve, det": (lambda a, v: v @ np.linalg.solve(a, v) * np.linalg.det(a), 3),
     "two solutions": (lambda a, v: v @ np.linalg.solve(a, v) + np.sum(np.linalg.solve(a, v * v)), 4),
@@ -234,7 +237,7 @@ ONE_MATRIX = {
 @pytest.mark.parametrize("name", ONE_MATRIX)
 @pytest.mark.parametrize("n", [3, 70])
 def test_a_matrix_is_factored_once(name, n, lapack):
-    """Also in the backward pass, that of a solution with the transpose: here the same, so that its factors are, too."""
+    """Also in the backward pass, a solve with the transpose, which is the same matrix here, so that the factors are shared."""
     f, uses = ONE_MATRIX[name]
     v = np.random.default_rng(0).normal(size=n)
     a = np.outer(v, v) / n + np.diag(np.arange(1.0, n + 1))
@@ -249,7 +252,7 @@ def test_a_matrix_is_factored_once(name, n, lapack):
 @pytest.mark.parametrize("n", [13, 100, *[pytest.param(n, marks=pytest.mark.slow) for n in (40, 70, 130)]])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads_of_the_blas(threads, n):
-    """Solving with known factors would share the columns among threads where solving a system does not."""
+    """Solving with known factors would distribute the columns over threads, unlike solving a system."""
     a, b = np.random.default_rng(n).normal(size=(2, n, n))
     program = lambda a, b: (np.linalg.inv(a), np.linalg.solve(a, b), np.linalg.solve(a, b[0]), *np.linalg.slogdet(a))
     with blas_threads(threads):

@@ -1,4 +1,4 @@
-"""Loops that are found on the integer arrays of a trace: their extent, how operands move, and which buffers results get."""
+"""Detection of loops in the integer arrays of a trace: their extent, the motion of operands, and the buffers of results."""
 
 import operator
 
@@ -22,7 +22,7 @@ def found(program):
 
 
 def check(program):
-    """The plan of a program has eager's bits, at other inputs too; returns its loops."""
+    """Check that the plan of a program has eager bits, also at other inputs; return its loops."""
     plan = ExecutionPlan(program)
     assert plan.executor == "native"
     for scale in (1.0, -0.3):
@@ -86,7 +86,7 @@ def swapped(p, k, row):
 @pytest.mark.parametrize(
     "program, counts",
     [
-        (lambda: tanh_of_rows(30, swapped), [10, 18]),  # one operand of one iteration lies elsewhere
+        (lambda: tanh_of_rows(30, swapped), [10, 18]),  # one operand of one iteration has another position
         (lambda: tanh_of_rows(30, result=lambda p, k, a: k == 11 and p.outputs.append(p(np.sin, a))), [11, 17]),
         (lambda: tanh_of_rows(4), []),  # few kernel calls
         (lambda: tanh_of_rows(3), []),
@@ -122,7 +122,7 @@ def test_much_unused_memory_is_not_saved(monkeypatch):
 
 
 def test_operands_that_were_separate_arrays_stay_separate():
-    """Equal calls are merged; a matrix product of one array with itself is another BLAS routine."""
+    """Equal calls are merged; a matrix product of an array with itself is another BLAS routine."""
     p = Written(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
     (a,) = p.inputs
     for _ in range(12):

@@ -1,4 +1,4 @@
-"""Ufuncs, reductions and products as loops, bit for bit against NumPy over layouts: C, Fortran, transposed, sliced, repeated."""
+"""Ufuncs, reductions and products as loops, compared bit for bit with NumPy for C, Fortran, transposed, sliced, repeated layouts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def laid_out(x: np.ndarray, how: str) -> np.ndarray:
 
 
 def same_bits(function, inputs, others=None, **parameters) -> str:
-    """How the call is executed, after a comparison at other inputs of the same layouts."""
+    """Return how the call is executed, after a comparison at other inputs of the same layouts."""
     program = Written(*inputs)
     results = program(function, *program.inputs, **parameters)
     program.outputs = list(results) if isinstance(results, tuple) else [results]
@@ -79,7 +79,7 @@ def test_elementwise(name):
             ]
             try:
                 executors.append(same_bits(ufunc, *draws))
-            except (TypeError, ValueError):  # no subtraction of booleans
+            except (TypeError, ValueError):  # booleans cannot be subtracted
                 continue
     assert "native" in executors or name == "isnat"
 

@@ -1,4 +1,4 @@
-"""Plain arrays in functions that are differentiated: compiled, NumPy computes with them, as in eager, so that no bit differs."""
+"""Plain arrays in differentiated functions: compiled functions use NumPy for them, like eager execution, bit for bit."""
 
 import warnings
 
@@ -42,7 +42,7 @@ def test_bits_are_those_of_eager(name, transformation):
 
 def test_what_is_differentiated_is_no_plain_array():
     def f(x):
-        return np.sum(x * np.exp(x.detach()))  # exp is ours in eager, too
+        return np.sum(x * np.exp(x.detach()))  # exp is chainrule's in eager execution, too
 
     x = np.linspace(-1, 1, 50, dtype="f")
     compiled = cr.compile(cr.grad(f))
@@ -69,7 +69,7 @@ def test_types_are_those_of_plain_code(name, pure):
     x = np.arange(3.0)
     compiled = cr.compile(TYPES[name], pure=pure)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it runs as it is
+        warnings.simplefilter("ignore")  # it runs eagerly
         for _ in range(2):
             np.testing.assert_array_equal(compiled(x), TYPES[name](x))
 

@@ -1,4 +1,4 @@
-"""What compiled functions ask about their values' types, and what integers do, is as in plain code: or it is not recorded."""
+"""Type queries and integer arithmetic in compiled functions equal those of plain code, or prevent the recording."""
 
 import numbers
 import warnings
@@ -20,7 +20,7 @@ def matched(x, s):
 
 
 def kind(condition):
-    """A function that goes one way or the other."""
+    """Return a function with a branch."""
     return lambda x, s: x * 2 if condition(x, s) else x * 3
 
 

@@ -1,4 +1,4 @@
-"""Plans compute what their programs compute, bit for bit, with fresh outputs."""
+"""Plans compute the same as their programs, bit for bit, with new outputs."""
 
 import gc
 import operator
@@ -29,7 +29,7 @@ def same(got, want):
 
 
 def check(program, *others):
-    """Run a plan at the recorded and at other inputs, which are lists of arrays."""
+    """Run a plan at the recorded inputs and at others, which are lists of arrays."""
     plan = ExecutionPlan(program)
     recorded = [var.array for var in program.inputs]
     for inputs in (recorded, *others, recorded):
@@ -168,7 +168,7 @@ def test_calls_of_all_kinds():
 
 
 def test_equal_operands_of_a_product_stay_two_arrays():
-    """BLAS has another routine for ``A @ A.T``, with other roundings."""
+    """BLAS uses another routine for ``A @ A.T``, with other rounding."""
     x = normal(40, 40, dtype="f4")
     p = Written(x)
     a, b = p(np.tanh, p.inputs[0]), p(np.tanh, p.inputs[0])
@@ -314,7 +314,7 @@ def test_results_take_the_place_of_operands_that_are_not_needed_any_more():
     for _ in range(4):
         y = p(np.multiply, y, 2.0)
     reversed_ = p(operator.getitem, y, slice(None, None, -1))
-    p.outputs = [p(np.negative, p(np.add, y, reversed_))]  # not in the place of y, which it reads backwards, too
+    p.outputs = [p(np.negative, p(np.add, y, reversed_))]  # not in the buffer of y, which it also reads in reverse
     plan = check(p, [normal(50)])
     if AVAILABLE:
         assert plan.memory == 2 * 448

@@ -1,4 +1,4 @@
-"""Random programs: native loops and Python's calls give the bits of NumPy's calls, at other inputs than the recorded ones."""
+"""Random programs: native loops and Python calls give the bits of NumPy's calls, for the recorded inputs and for others."""
 
 import operator
 
@@ -39,7 +39,7 @@ REDUCTIONS = [np.add, np.maximum, np.multiply, np.minimum, np.sum, np.max, np.pr
 
 
 class Maker:
-    """Makes random programs."""
+    """Generates random programs."""
 
     def __init__(self, seed, size):
         self.r = np.random.default_rng(seed)
@@ -149,7 +149,7 @@ class Maker:
         self.vars.append(made)
 
     def others(self):
-        """Other inputs with the same layouts."""
+        """Return other inputs with the same layouts."""
         found = []
         for var in self.p.inputs:
             x = var.array

@@ -1,4 +1,4 @@
-"""Loops that are done block by block: which are, and what memory their blocks take."""
+"""Blocked loops: which loops are blocked, and the memory of their blocks."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not buil
 
 
 def normalized(rows, row):
-    """Elementwise steps on a matrix and a row of it, with a sum in between that nothing waits for."""
+    """Return elementwise steps on a matrix and a row of it, with an independent sum in between."""
     r = np.random.default_rng(0)
     p = Written(r.standard_normal((rows, row)), r.standard_normal(row))
     x, y = p.inputs
@@ -39,7 +39,7 @@ def test_what_waits_for_nothing_is_in_one_group():
     plan = ExecutionPlan(normalized(400, 64))
     (group,) = plan.groups
     assert [work.loop.name for work in group.works] == ["multiply", "add", "subtract", "tanh", "multiply"]
-    assert plan.memory == 400 * 64 * 8  # of what is summed; the rest is in blocks
+    assert plan.memory == 400 * 64 * 8  # the operand of the sum; the others are in blocks
 
 
 @pytest.mark.parametrize("row", [64, 100, 1001, 4096, 65_536, 100_003])

@@ -1,4 +1,4 @@
-"""What plans print."""
+"""The printed form of plans."""
 
 import operator
 

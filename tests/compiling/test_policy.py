@@ -1,4 +1,4 @@
-"""When calls are traced: the account of seconds, with a clock that tests set, and what a compiled function does with it."""
+"""The policy for tracing: the budget of seconds, with a simulated clock, and its use by compiled functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chainrule._src.compiling.policy import ReplaySpeed, TraceBudget
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that tests advance."""
 
     now = 0.0
 
@@ -25,7 +25,7 @@ class Clock:
 
 
 class Costs(Clock):
-    """A clock for whole calls, which sets what a trace, an eager call, a lookup and a replay take."""
+    """A clock that sets the cost of complete traces, eager calls, lookups and replays."""
 
     def __init__(self, trace=50.0, eager=1.0, lookup=0.0, replay=0.0):
         self.trace, self.eager, self.lookup, self.replay = trace, eager, lookup, replay
@@ -34,7 +34,7 @@ class Costs(Clock):
 
 @pytest.fixture
 def costs(monkeypatch):
-    """Have time pass in compiled functions that are made from here on."""
+    """Simulate the passing of time in newly compiled functions."""
     costs = Costs()
     monkeypatch.setattr(policy, "perf_counter", costs)
 
@@ -59,11 +59,11 @@ def costs(monkeypatch):
     return costs
 
 
-# -- the account -------------------------------------------------------------------------------------------------------
+# -- the budget --------------------------------------------------------------------------------------------------------
 
 
 def spend(budget, seconds, kind=None, lookup=0.0):
-    """An eager call."""
+    """Make an eager call."""
     start = budget.start_eager()
     budget.clock.now += seconds
     budget.end_eager(start, lookup, kind)
@@ -101,7 +101,7 @@ def test_traces_of_kinds_that_do_not_come_again_get_rarer():
             spend(budget, 1.0, call)
     assert len(made) == policy.TRUSTED
     assert len(budget._kinds) <= policy.KINDS + 1
-    again = 0  # calls of another kind, which pays for itself
+    again = 0  # calls of another kind, which is profitable
     while not budget.may_trace(-1):
         spend(budget, 1.0, -1)
         again += 1
@@ -110,7 +110,7 @@ def test_traces_of_kinds_that_do_not_come_again_get_rarer():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_purchases_are_bounded_for_any_sequence_of_calls(seed):
-    """Traces and lookups of any cost, replays of any speed, kinds that come again or not."""
+    """Traces and lookups of any cost, replays of any speed, recurring and new kinds."""
     rng = np.random.default_rng(seed)
     clock = Clock()
     budget = TraceBudget(clock=clock)
@@ -191,7 +191,7 @@ def test_without_a_bound_each_new_kind_of_call_is_traced(costs):
 
 
 def often(function, x):
-    """A loop that reads a value in each iteration."""
+    """Loop and read a value in each iteration."""
     for row in x:
         if row.sum() > 0.5:
             x = function(x)
@@ -320,7 +320,7 @@ OUTSIDE = {np.ndarray: np.ones(3), cr.Tensor: cr.ones(3)}
 
 
 def eager_results(x, kind):
-    """Results of a call that has a trace, and of one that has none."""
+    """Return the results of a call that has a trace, and of one that has none."""
     results = {
         "view": lambda x: x[1:],
         "argument": lambda x: x,

@@ -1,4 +1,4 @@
-"""Python's and NumPy's own random generators belong to all threads: a function answers for what its own thread draws."""
+"""The generators of Python and NumPy are shared by all threads: a function only accounts for draws by its own thread."""
 
 import queue
 import random
@@ -19,7 +19,7 @@ X = np.ones(3)
 
 @pytest.fixture
 def other():
-    """Another thread: what is put to it is called there, and it answers with the result."""
+    """Provide a function that runs calls in another thread and returns their results."""
     asked, answers = queue.SimpleQueue(), queue.SimpleQueue()
 
     def work():
@@ -40,7 +40,7 @@ def other():
 
 @pytest.fixture
 def drawn(other, monkeypatch):
-    """The numbers that the other thread draws, one of each generator during each recording."""
+    """Return the numbers that the other thread draws, one of each generator during each recording."""
     found, run = [], recording._run
 
     def run_beside(*args):

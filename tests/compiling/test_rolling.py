@@ -1,4 +1,4 @@
-"""Loops that are rolled up: what the plan of a repeated body is, that it has eager's bits, and that nothing irregular is taken for one."""
+"""Rolled-up loops: the plan of a repeated body, eager bits, and irregular code that must not be rolled up."""
 
 import gc
 import operator
@@ -152,7 +152,7 @@ def test_what_nobody_needs_later_has_one_place():
 
 def test_a_loop_around_another_one():
     plan = of(steps_within_steps)[1]
-    assert [count for _, _, count in plan.loops][-1] == 9  # the first time round differs: it starts with the argument
+    assert [count for _, _, count in plan.loops][-1] == 9  # the first iteration differs: it starts with the argument
     assert "9 times" in str(plan)
 
 
@@ -170,7 +170,7 @@ def test_numbers_of_a_loop_within_another_one():
 
 
 def repeated(count, irregular=None):
-    """``a = tanh(a + row) * a`` for each row, but once for another one."""
+    """``a = tanh(a + row) * a`` for each row, with one exception."""
     p = Written(A, np.resize(X, (count, 4)), X[0])
     a, x, other = p.inputs
     for k in range(count):
@@ -274,7 +274,7 @@ def test_equal_constants_are_one():
 
 
 def test_what_is_found_is_the_same_loops():
-    """The works of a body, done as often as it says, are those that were there."""
+    """The works of a body, repeated as often as it states, equal the original works."""
     counted = []
     original = rolling.rolled_up
 
@@ -309,7 +309,7 @@ def scanned(A, x):
 def test_memory_is_what_is_kept(function, length):
     x = np.resize(X, (length, 4))
     first = cr.compile(cr.grad(function))
-    first(A, x)  # what all functions share is there from now on
+    first(A, x)  # objects shared by all functions exist from now on
     compiled = cr.compile(cr.grad(function))
     gc.collect()
     tracemalloc.start()
@@ -332,7 +332,7 @@ def test_small_saved_values_share_lines_of_cache():
     x = np.array(0.3)
     compiled = cr.compile(cr.grad(decay))
     assert compiled(x) == cr.grad(decay)(x)
-    assert compiled.plan(x).memory < 100 * 64  # a line of cache for each number
+    assert compiled.plan(x).memory < 100 * 64  # a cache line for each number
 
 
 # -- rows of arrays from outside ---------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_rows_of_an_array_from_outside(function, transformed):
     try:
         for _ in range(2):
             assert np.asarray(compiled(A)).tobytes() == np.asarray(function(A)).tobytes()
-            DATA[...] *= 0.7  # it is read where it lies
+            DATA[...] *= 0.7  # it is read without a copy
     finally:
         DATA[...] = before
 

@@ -1,4 +1,4 @@
-"""What a replay could get wrong where its first call was right: held to eager in the second call, and in those that follow."""
+"""Errors that replays could make although the first call is correct: the second and later calls are compared with eager."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HELD = np.arange(3.0) + 1
 
 
 def held(function, *calls, how=None):
-    """Compare calls with eager's: results, and arguments afterwards."""
+    """Compare calls with eager calls: results, and arguments afterwards."""
     compiled = cr.compile(function)
     with warnings.catch_warnings(), np.errstate(**(how or {})):
         warnings.simplefilter("ignore")
@@ -544,7 +544,7 @@ def test_functions_that_tell_scalars_from_arrays():
 @pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("half", [complex(np.inf, np.nan), complex(-np.inf, np.nan), complex(np.nan, 1)])
 def test_the_order_of_complex_scalars(compare, half):
-    """NumPy's scalars compare real parts beside a nan, and its ufuncs don't."""
+    """NumPy's scalars compare real parts if there is a nan, its ufuncs do not."""
 
     def f(a, b):
         s = a.sum()

@@ -1,4 +1,4 @@
-"""Compiled equals eager, bit for bit: every row of the table, with its samples, forward and under transformations."""
+"""Compiled equals eager, bit for bit: all primitives with their samples, forward and under transformations."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from chainrule.testing.samples import Sample
 for _module in pkgutil.iter_modules(chainrule._src.table.__path__):
     importlib.import_module(f"chainrule._src.table.{_module.name}")
 
-#: A decomposition that fails is not recorded: eager runs.
+#: A decomposition that fails is not recorded, but runs eagerly.
 EAGER = {"cholesky_info"}
-PART = 36  # of the cases of a row, one in so many runs by default
+PART = 36  # the fraction of a primitive's cases in a default run
 func = cr.func
 Function = Callable[..., Any]
 
 
 def like(seed: int, results: Any) -> Any:
-    """Random cotangents, or tangents, for a tensor or a tuple of them."""
+    """Return random cotangents, or tangents, for a tensor or a tuple of tensors."""
     rng = np.random.default_rng(seed)
 
     def one(x: Any) -> Any:
@@ -42,7 +42,7 @@ def like(seed: int, results: Any) -> Any:
 
 
 def forms(row: Primitive, sample: Sample) -> dict[str, Function]:
-    """Functions of a row's operands, by name: what it computes, and derivatives."""
+    """Return functions of a primitive's operands by name: its value, and derivatives."""
     function = row.function if row.function is not None and not row.parameters else row
 
     def forward(*operands: Any) -> Any:
@@ -53,7 +53,7 @@ def forms(row: Primitive, sample: Sample) -> dict[str, Function]:
         return {"forward": forward}
 
     def of_some(operands: Any) -> tuple[Function, tuple[Any, ...]]:
-        """As a function of the operands that may be differentiated."""
+        """Return a function of the operands that can be differentiated."""
 
         def f(*some: Any) -> Any:
             given = dict(zip(at, some, strict=True))
@@ -101,7 +101,7 @@ def cases(row: Primitive) -> Iterator[tuple[str, Sample, str]]:
 
 
 def difference(row: Primitive, form: str, sample: Sample, dtype: str) -> str:
-    """Where compiled and eager differ on one case; nothing where they don't."""
+    """Describe the difference between compiled and eager in one case; "" if there is none."""
     f = forms(row, sample)[form.removeprefix("vmap ")]
     if not form.startswith("vmap "):
         return compare(f, *[tuple(map(_tensor, sample.draw(seed, dtype))) for seed in (0, 1)])
@@ -115,7 +115,7 @@ def difference(row: Primitive, form: str, sample: Sample, dtype: str) -> str:
 
 
 def _tensor(x: Any) -> Any:
-    """An operand as a tensor, laid out as it is."""
+    """Return an operand as a tensor with the same layout."""
     return cr.from_numpy(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) else x
 
 

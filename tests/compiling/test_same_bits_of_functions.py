@@ -1,4 +1,4 @@
-"""Compiled equals eager, bit for bit: public functions, with gradients, on the cases that the operations are compared on."""
+"""Compiled equals eager, bit for bit: public functions with gradients, for the cases of the comparison of operations."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import chainrule as cr
 from chainrule._src.api.declare import OPERATIONS
 from chainrule.tree import tree_map
 
-PART = 8  # one case in so many runs by default
+PART = 8  # the fraction of cases in a default run
 
-#: what is not the same, and why
+#: known differences, with reasons
 NOT_THE_SAME = {
-    # A recording has the values that were, so nothing is overwritten that a rule needs: what eager refuses is computed.
+    # A recording stores values, so nothing is overwritten that a rule needs: it computes cases in which eager raises.
     "w=z*z;z.add_(1);z=w+z": "structure",
     "w=z.exp();w.add_(1);z=w": "structure",
     "w=z.exp();w2=w*2;w.add_(1);z=w2": "structure",
     "w=z.sin();z.add_(1);z=w": "structure",
-    # Checks of arguments that look at memory.
+    # Argument checks that compare memory.
     "m.take(m.arange(6.0), t(0, 1, 2), out=m.ones(1).expand(3)) !! more than one element of the written-to tensor": "for RuntimeError",
     "m.searchsorted(t(3.0, 2.0, 1.0), t(1.0), sorter=t(0, 1)) !! boundary and sorter must have the same size": "for RuntimeError",
-    # Random numbers whose number follows from values, and powers of integers: eager runs.
+    # Random numbers whose number depends on values, and powers of integers run eagerly.
     "z.uniform_();z=z*0": "not compiled",
     "z.exponential_();z=z*0": "not compiled",
     "t(2, -1, 1, -1) ** t(-1, -3, -2, 2)": "not compiled",
@@ -42,7 +42,7 @@ def flat(result: Any) -> list[Any]:
 
 
 def with_gradients(function: Callable[..., Any], leaves: list[Any]) -> Any:
-    """What a function returns, and the gradients of a weighted sum of it."""
+    """Return the results of a function, and the gradients of a weighted sum of them."""
     parts = flat(function())
     roots = [t for t in parts if isinstance(t, cr.Tensor) and t.requires_grad and not t.is_leaf and not t.is_complex()]
     grads: Any = ()
@@ -91,7 +91,7 @@ SAMPLED = {op.names[0]: op for op in OPERATIONS.values() if op.sample and op.nam
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(SAMPLED))
 def test_sample_of(name: str) -> None:
-    """Public functions with the arguments that their declarations give, forward and backward."""
+    """Public functions with arguments from their declarations, forward and backward."""
     operation = SAMPLED[name]
 
     def drawn(seed: int) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Compiled equals eager, bit for bit: programs, on arrays large and small, and the benchmarks' and examples' own."""
+"""Compiled equals eager, bit for bit: programs with large and small arrays, including the benchmarks and examples."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def classes(high: int, *shape: int) -> Make:
 
 
 def changing(first: Make, then: Make) -> Make:
-    """Other numbers the second time."""
+    """Return a maker with other numbers in the second call."""
     return lambda seed, dtype: (then if seed else first)(seed, dtype)
 
 
@@ -67,13 +67,13 @@ def products(a: Any, b: Any) -> Any:
 
 
 def many_paths(x: Any) -> Any:
-    """Cotangents of several uses meet, in parts and whole."""
+    """Sum cotangents of several uses, of parts and of the whole."""
     whole = np.sum(x * x) + np.sum(np.sin(x)) + np.sum(np.exp(x))
     return whole + x[0] * x[5] + np.sum(x[3:] * x[:-3]) + np.sum(x[::2])
 
 
 class Cubed(cr.autograd.Function):
-    """A function of the user's, with a derivative that NumPy computes."""
+    """A user-defined Function with a derivative computed by NumPy."""
 
     @staticmethod
     def forward(ctx, x):
@@ -87,7 +87,7 @@ class Cubed(cr.autograd.Function):
 
 
 def written(x: Any) -> Any:
-    """Writes in place, to copies and views, in NumPy's face."""
+    """Write in place to copies and views, in NumPy style."""
     y = np.sin(x)
     y[2:5] = x[:3] * 2
     y[y > 0.5] *= 0.5
@@ -110,7 +110,7 @@ def written_tensors(x: Any) -> Any:
 
 
 def reading(x: Any) -> Any:
-    """Control flow on values."""
+    """Branch on values."""
     steps = 0
     while np.sum(x) > 1 and steps < 5:
         x, steps = x * 0.5, steps + 1
@@ -118,7 +118,7 @@ def reading(x: Any) -> Any:
 
 
 def stepped(parameters: Any, x: Any) -> Any:
-    """A step of training, with state that is an argument."""
+    """Run a training step with its state as an argument."""
     w, velocity = parameters
     leaf = w.clone().requires_grad_()
     loss = (cr.tanh(x @ leaf) ** 2).sum()
@@ -255,7 +255,7 @@ def test_program(name: str, dtype: str) -> None:
     assert not compare(program, first, second)
 
 
-# -- the benchmarks' works and the examples' -------------------------------------------------------------------------
+# -- benchmarks and examples --------------------------------------------------------------------------------------------
 
 SIZES = {
     "multiply": (7, 3), "chain": (11,), "mlp": (4, 8, 16, 1), "attention": (2, 9, 8), "double": (30,), "cnn": (2, 16),

@@ -1,4 +1,4 @@
-"""Compiled functions where SciPy takes functions."""
+"""Compiled functions as arguments of SciPy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def rosenbrock(x):
 
 
 def same_result(got, want):
-    """The compiled function went the same way to the same end."""
+    """Check that the compiled function took the same steps to the same result."""
     assert got.nfev == want.nfev
     assert got.x.tobytes() == want.x.tobytes()
 
 
-# -- optimisers --------------------------------------------------------------------------------------------------------
+# -- optimizers ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["L-BFGS-B", "BFGS", "CG", "TNC", "SLSQP"])
@@ -99,7 +99,7 @@ def test_root():
 
 
 def test_values_that_are_read_are_followed():
-    """An objective with another branch on each side of a line."""
+    """Minimize an objective with different branches on both sides of a line."""
 
     def loss(x):
         if x[0] > 1.0:

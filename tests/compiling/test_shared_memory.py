@@ -1,4 +1,4 @@
-"""Writes into memory that two tensors share, since one went through a transformation: a recording has eager's numbers, or there is none."""
+"""Writes into memory shared by two tensors after a transformation: recordings have eager results, or are refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WRITES = {
     "by a mask": lambda y: y.__setitem__(y > 1.5, 7.0),
     "out": lambda y: (cr if isinstance(y, cr.Tensor) else np).multiply(y, 2.0, out=y),
 }
-CASES = [  # what is returned, how it is written to, and whether through the result
+CASES = [  # a result, a write to it, and whether the write goes through the result
     ("all", "multiplied", True),
     ("all", "an element", False),
     ("row", "an element", True),

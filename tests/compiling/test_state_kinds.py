@@ -1,4 +1,4 @@
-"""Every kind of state that a compiled function may read, and what happens when it changes: seen, or the function is not recorded."""
+"""All kinds of state that a compiled function may read: changes are detected, or the function is not recorded."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ KINDS: dict[str, tuple] = {}
 
 
 def kind(name, make, read, change, how=SEEN):
-    """A kind of state: how it is made, what a function reads of it, how it changes, and what is to happen."""
+    """Register a kind of state: its creation, a function that reads it, a change, and the expected reaction."""
     assert name not in KINDS
     KINDS[name] = make, read, change, how
 
@@ -153,7 +153,7 @@ kind("attribute of a tensor", lambda: tagged(2.0), lambda s: s.tag, attr("tag", 
 
 
 def made(**content):
-    """An object of a class of its own, with attributes of both."""
+    """Return an object of a new class, with attributes of both."""
     return type("C", (), {k: v for k, v in content.items() if not k.startswith("own_")})()
 
 
@@ -378,7 +378,7 @@ def function(k=2.0, *, j=1.0):
 
 
 def fresh():
-    """A copy of ``function``, with defaults of its own."""
+    """Return a copy of ``function`` with its own defaults."""
     made = types.FunctionType(function.__code__, globals(), "made", function.__defaults__)
     made.__kwdefaults__ = dict(function.__kwdefaults__)
     return made
@@ -502,7 +502,7 @@ class Subclass(np.ndarray):
 
 
 def rows():
-    """A structured array, and its first row, which lies in its memory."""
+    """Return a structured array, and its first row, a view of its memory."""
     table = np.array([(2.0, 3.0), (4.0, 5.0)], [("a", float), ("b", float)])
     return types.SimpleNamespace(table=table, row=table[0])
 
@@ -513,11 +513,11 @@ def unpacked(s):
 
 
 def with_view(make, base):
-    """An array and something that C made of it."""
+    """Return an array and an object that C made from it."""
     return types.SimpleNamespace(base=base, view=make(base))
 
 
-#: what C compares, or computes with, of arrays in a list
+#: operations in C that compare or compute with arrays in a list
 COMPARED = {
     "sorted": lambda s: sorted(s)[0],
     "sorted by a key": lambda s: sorted([0, 1], key=lambda k: s[k])[0] + 1.0,
@@ -529,7 +529,7 @@ kind("array as a slice", lambda: np.array(1), lambda s: sum([1.0, 2.0, 3.0][:s])
 kind(
     "array in a slice", lambda: [slice(np.array(1), None)], lambda s: (X * 2)[s[0]].sum(), lambda s: s[0].start.fill(0)
 )
-#: what can be set of an array in place
+#: attributes of an array that can be assigned
 SET = {
     "shape": attr("shape", (2, 1)),
     "strides": attr("strides", (16,)),
@@ -639,7 +639,7 @@ kind(
 )
 
 
-# -- what stands behind objects ------------------------------------------------------------------------------------------
+# -- state behind objects -------------------------------------------------------------------------------------------------
 
 
 class Meta(type):
@@ -738,7 +738,7 @@ kind(
 kind("weakref of an object", lambda: referred(weakref.ref), lambda s: s[1]().v, lambda s: setattr(s[0], "v", 5.0))
 
 
-# -- the world -----------------------------------------------------------------------------------------------------------
+# -- global state ---------------------------------------------------------------------------------------------------------
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default=2.0)
 LOCALS = threading.local()
@@ -802,11 +802,11 @@ kind(
 )
 
 
-# -- names of libraries, which tests replace -----------------------------------------------------------------------------
+# -- names in libraries that tests replace --------------------------------------------------------------------------------
 
 
 def replaced(name, target, read, *new, how=SEEN, **patch):
-    """A kind of state: a name of a library's that is bound anew."""
+    """Register a kind of state: a name in a library that is rebound."""
     kind(name, lambda: mock.patch(target, *new, **patch), lambda s: read(), lambda s: s.start(), how)
 
 
@@ -867,7 +867,7 @@ kind("class of a module", lambda: types.ModuleType("m"), lambda s: getattr(s, "k
 
 
 def lazy():
-    """A module of a library's, with a part that is loaded when it is asked for."""
+    """Return a module of a library with a lazily loaded part."""
     module = types.ModuleType("numpy.lazy")
     module.__getattr__ = lambda name: vars(module).setdefault(name, 2.0)
     return module
@@ -882,7 +882,7 @@ def printed(s):
         return s[0]
 
 
-# -- texts ---------------------------------------------------------------------------------------------------------------
+# -- strings -------------------------------------------------------------------------------------------------------------
 
 THIRDS = np.array([1 / 3, 2.0])
 for name, text in {
@@ -903,7 +903,7 @@ kind("options of pandas", lambda: pd.DataFrame({"a": THIRDS}), lambda s: len(str
     lambda s: pd.set_option("display.precision", 2), EAGER)  # fmt: skip
 kind("locale", lambda: 2.0, lambda s: float(f"{s:n}"), lambda s: None, EAGER)
 
-# -- what Python finds by itself -----------------------------------------------------------------------------------------
+# -- implicit lookups by Python ------------------------------------------------------------------------------------------
 
 
 class Point:
@@ -928,7 +928,7 @@ def by_key(s):
 
 
 def operators():
-    """An object whose class has no operator of its own."""
+    """Return an object whose class defines no operators."""
     return type("C", (), {"__index__": lambda self: 1})()
 
 
@@ -1077,12 +1077,12 @@ kind(
 )
 
 
-# -- what C does with what it is given -----------------------------------------------------------------------------------
+# -- use of arguments by C -----------------------------------------------------------------------------------------------
 
 
 def refill(s):
     s.clear()
-    s.update([8, 0])  # which lie in another order now
+    s.update([8, 0])  # which have another order now
 
 
 def arrays():
@@ -1099,7 +1099,7 @@ class Given:
 
 
 def swallowed(s):
-    """Goes on where a recording stops."""
+    """Continue where a recording stops."""
     try:
         return time.time() * 0 + s[0]
     except BaseException:
@@ -1177,7 +1177,7 @@ def real_part(s):
 
 
 def then(change, read=lambda s: s[0]):
-    """A function that changes its state, and reads it."""
+    """Return a function that changes its state, and reads it."""
     return lambda s: [change(s), read(s) * 1.0][1]
 
 
@@ -1269,7 +1269,7 @@ def as_before():
 
 
 def run(name, compiled):
-    """Four calls, and a change after the second: what comes out, and what is called."""
+    """Return the results of four calls with a change after the second, and the calls of the function."""
     make, read, change, _ = KINDS[name]
     state, found = make(), []
 

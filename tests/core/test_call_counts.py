@@ -1,4 +1,4 @@
-"""How many Python functions common programs call: what makes small operations slow is counted, not timed."""
+"""The number of Python functions that common programs call: a deterministic measure of the overhead of small operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chainrule._src.tape.versions import BEFORE_WRITE
 
 pytestmark = pytest.mark.skipif(LOOPS is None, reason="without the extension operations call more of Python")
 
-INLINED = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # calls until Python 3.11 only
+INLINED = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # calls only until Python 3.11
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +28,14 @@ def nobody_listens_to_writes() -> Iterator[None]:
 
 
 def calls(program: Callable[[], Any]) -> int:
-    """The Python functions that a program calls, those that it calls itself included."""
+    """Return the number of Python function calls of a program, including nested calls."""
     count = -1  # the program
 
     def profile(frame: Any, event: str, argument: Any) -> None:
         nonlocal count
         count += event == "call" and frame.f_code.co_name not in INLINED
 
-    with collector_at_rest():  # finalizers of what other tests left are calls, too
+    with collector_at_rest():  # finalizers of other tests' objects are calls, too
         sys.setprofile(profile)
         try:
             program()

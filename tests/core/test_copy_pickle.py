@@ -71,7 +71,7 @@ def test_copy_of_a_result_is_a_result():
     y = x * 2
     z = copy.copy(y)
     assert z.requires_grad and not z.is_leaf and z.data_ptr() == y.data_ptr()
-    z.add_(1.0)  # the memory is the same, and the history, too
+    z.add_(1.0)  # memory and history are the same
     (y * z).sum().backward()
     assert y.tolist() == [3.0, 5.0] and x.grad.tolist() == [12.0, 20.0]
 

@@ -1,4 +1,4 @@
-"""The dtype objects that users see: PyTorch's attributes, and NumPy's dtype everywhere else."""
+"""The dtype objects that users see: PyTorch's attributes, compatible with NumPy's dtypes."""
 
 import copy
 import pickle
@@ -16,7 +16,7 @@ IDS = [numpys.name for numpys, _ in ALL]
 
 
 def both(compare, x, y):
-    """A comparison, which must not depend on what is on the left."""
+    """Compare in both orders, which must agree."""
     result = compare(x, y)
     assert type(result) is bool and compare(y, x) is result
     return result
@@ -159,7 +159,7 @@ def test_real_and_complex_partners():
 
 
 def test_rules_that_run_on_tensors_meet_both_kinds():
-    """Under create_graph a rule's cotangent is a tensor; what it saved is an array."""
+    """Under create_graph a rule's cotangent is a tensor; its saved values are arrays."""
     for dtype in (cr.float32, cr.float64):
         x = cr.tensor([0.5, 2.0], dtype=dtype, requires_grad=True)
         y = cr.tensor([1.5], dtype=cr.float64, requires_grad=True)
@@ -170,7 +170,7 @@ def test_rules_that_run_on_tensors_meet_both_kinds():
 
 
 def test_old_pickles_hold_numpys():
-    """Tensors' pickles always held arrays, and dtypes were NumPy's."""
+    """Pickles of tensors always contained arrays and NumPy dtypes."""
     assert pickle.loads(pickle.dumps(np.dtype("float32"))) == cr.float32
     t = pickle.loads(pickle.dumps(cr.ones(2, dtype=cr.float64, requires_grad=True)))
     assert t.dtype is cr.float64 and t.requires_grad

@@ -1,4 +1,4 @@
-"""Dtype objects: what programs ask of them."""
+"""The attributes and methods of dtype objects that programs use."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_arrays_and_tensors_keep_their_dtype_in_lists():
 
 
 class Arrays:
-    """Something like a Series of pandas'."""
+    """An object similar to a pandas Series."""
 
     def __init__(self, data):
         self.data = data

@@ -12,7 +12,7 @@ import pytest
 from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.device import check_device, device
 
-# A letter for the kind and the size in bytes; -- where PyTorch raises.
+# A letter for the kind, and the size in bytes; -- if PyTorch raises.
 CODES = {f"{d.kind}{d.itemsize}": d for d in dtypes.DTYPES}
 
 PROMOTE = """
@@ -33,8 +33,8 @@ PROMOTE = """
     c16 c16 c16 c16 c16 c16 c16 --  --  --  c16 c16 c16 c16 c16
 """
 
-# A row is an array with dimensions, a column a 0-d array. Where PyTorch says complex32, which NumPy
-# does not have, the table says c8.
+# Each row is an array with dimensions, each column a 0-d array. Where PyTorch returns complex32, which NumPy
+# does not have, the table contains c8.
 WITH_ZERO_DIM = """
         b1  u1  i1  i2  i4  i8  u2  u4  u8  f2  f4  f8  c8  c16
     b1  b1  u1  i1  i2  i4  i8  --  --  --  f2  f4  f8  c8  c16
@@ -341,7 +341,7 @@ def test_real_and_complex_partners() -> None:
     ],
 )
 def test_set_default_dtype(spelling: object, name: str, complex_name: str) -> None:
-    # Fill the caches, so that a stale entry would show.
+    # Fill the caches, so that stale entries are detected.
     assert (
         promotion.scalar_dtype(dtypes.int64, 1.0)
         is promotion.result_type(zeros("i8", (1,)), 1.0).dtype

@@ -1,4 +1,4 @@
-"""The sweep: order, accumulation, freeing, hooks, and what happens when something goes wrong in the middle."""
+"""The backward pass: order, accumulation, freeing, hooks, and exceptions."""
 
 import gc
 import subprocess
@@ -193,7 +193,7 @@ def test_wherever_it_is_interrupted_all_gradients_are_written_or_none():
     for start in range(400):
         x, z = leaf(1.0), leaf(2.0)
         (x * 3).sum().backward()
-        x.register_hook(lambda g: None)  # so that Python writes
+        x.register_hook(lambda g: None)  # so that Python accumulates
         y, left = (x * z).sum(), start
         sys.settrace(interrupt)
         try:
@@ -202,13 +202,13 @@ def test_wherever_it_is_interrupted_all_gradients_are_written_or_none():
             pass
         finally:
             sys.settrace(None)
-            accumulate._ACCUMULATE._at_fork_reinit()  # tracing comes where a signal does not: before ``with`` lets go
+            accumulate._ACCUMULATE._at_fork_reinit()  # tracing interrupts where a signal does not: before ``with`` releases the lock
         ends.add((x.grad.item(), z.grad is None))
     assert ends == {(3.0, True), (5.0, False)}
 
 
 def test_gradients_that_others_hold_are_copied_as_they_lie():
-    """A hook may keep what it is given; the address of what it did not keep may come again, so this must not be seen."""
+    """A hook may keep its argument; the address of a freed argument may be reused, which must not be visible."""
     kept = []
     strides = set()
     for hook in (None, lambda g: None, lambda g: kept.append(g)):

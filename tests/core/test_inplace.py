@@ -1,4 +1,4 @@
-"""Operations that write in place: what they compute, count, refuse, and how gradients go through them."""
+"""In-place operations: results, versions, errors, and gradients."""
 
 # ruff: noqa: SIM905 -- lists of names read better as words
 
@@ -213,7 +213,7 @@ class TestSetitem:
         assert y.tolist() == [1, 1, 2] and x.grad.tolist() == [2, 1, 0]
 
 
-#: operands that share memory with a tensor x of one axis or two, by how they lie
+#: operands that share memory with a tensor x of one or two axes, by their position
 SHARING = {
     "x": lambda x: x,
     "one element, expanded": lambda x: x[(0,) * x.ndim].expand_as(x),
@@ -497,7 +497,7 @@ def test_views_of_views_take_no_more_room_than_views():
         views.append(views[-1][:])
     room = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert room < 6e6  # a tuple of all its steps for each would be 16 MB
+    assert room < 6e6  # a tuple of all steps for each of them would need 16 MB
     last = views[-1]
     del views
     last.add_(1)

@@ -1,4 +1,4 @@
-"""Large arrays of zeros, which may lie where earlier ones lay; and when the cycle collector looks at what stays."""
+"""Large arrays of zeros, which may reuse memory; and when the cycle collector scans long-lived objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries that say some thread is in a special mode: there is one for each, whatever is left in whatever order."""
+"""The flags for threads in a special mode: one per mode, for all orders of leaving modes."""
 
 import gc
 import inspect
@@ -72,7 +72,7 @@ def contexts_left_in_any_order(choose):
     for context in entered:
         context.__exit__(None, None, None)
         assert consistent()
-    cr.inference_mode(False).__enter__()  # whatever is left of the modes: that is the usual one
+    cr.inference_mode(False).__enter__()  # leaves the usual mode, independent of open modes
     assert LOCAL.mode is USUAL
 
 
@@ -193,9 +193,9 @@ def product(x, y):
 
 
 def interrupted(program, at):
-    """Run a program that gets Ctrl-C at the n-th place where Python looks for signals; whether it got that far.
+    """Run a program that is interrupted (Ctrl-C) at the n-th signal check; return whether it reached it.
 
-    Python looks when a function starts and when one that is written in C has returned, but not as a generator is closed.
+    Python checks for signals when a function starts and when a C function has returned, but not when a generator is closed.
     """
     x, y = cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True)
     left = itertools.count(at, -1)
@@ -243,10 +243,10 @@ def anomalous(x, y):
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:Anomaly Detection", "ignore:invalid value"
 )
 def test_ctrl_c_is_not_lost_as_memory_is_freed(program):
-    """What is known of an array goes with it, in a callback, of which exceptions do not come out."""
+    """Information about an array is removed with it in a callback, whose exceptions are not propagated."""
     program(cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True))
     for at in itertools.count():
-        with np.errstate():  # one may be cut in two
+        with np.errstate():  # one may be interrupted
             hit, *_, raised = interrupted(program, at)
         LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None
         SPECIAL.clear()
@@ -269,12 +269,12 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
         on = watches()
         entries = (not LOCAL.mode.records) + len(LOCAL.saved_hooks) + len(on)
         assert len(SPECIAL) >= entries and len(WATCHES) >= len(on)
-        LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None  # a context may have been cut in two
+        LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None  # a context may have been interrupted
         SPECIAL.clear()
         WATCHES.clear()
         if not hit:
             break
-    assert at > 10  # in C there are few such places
+    assert at > 10  # there are only a few checks in C
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
 )
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_anywhere_leaves_nothing_switched(program):
-    """What the library switches for itself is switched back: gradients, packing, watches and levels are as before."""
+    """Internal switches of the library are reset: gradients, packing, observers and levels are as before."""
     program(cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True))
     for at in itertools.count():
         hit, *_ = interrupted(program, at)
@@ -334,7 +334,7 @@ def test_a_fork_while_another_thread_holds_a_lock(lock):
 
 
 def test_the_clock_of_writes_never_goes_back(monkeypatch):
-    """One thread has its number and does not write it down before another has taken a later one."""
+    """One thread has its number, but stores it only after another thread has taken a later one."""
     slow, fast, between = cr.ones(3), cr.ones(3), threading.Event()
     usual, numbers = versions.next_seq, []
 
@@ -352,6 +352,6 @@ def test_the_clock_of_writes_never_goes_back(monkeypatch):
     monkeypatch.setattr(versions, "next_seq", number)
     other = threading.Thread(target=later)
     other.start()
-    versions.wrote(slow._raw, "add_", None)  # as Python does it; a write in C waits for it, too
+    versions.wrote(slow._raw, "add_", None)  # like Python; a write in C waits for it, too
     other.join()
     assert len(numbers) == 2 and versions.CLOCK.latest == max(numbers)

@@ -1,4 +1,4 @@
-"""The class of a node is called as the node is."""
+"""The class of a node has the node's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain NumPy arrays that the tape saves: writing into them later never changes a derivative silently."""
+"""Plain NumPy arrays saved in graphs: later writes never change derivatives silently."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_strict_arrays_copies_all(monkeypatch) -> None:
 
 
 def test_a_new_large_buffer_each_time_is_right_and_forgotten() -> None:
-    others = [ref for ref, _ in versions.GUARDED.values()]  # tests' before, which may be forgotten meanwhile
+    others = [ref for ref, _ in versions.GUARDED.values()]  # those of other tests, which may be removed meanwhile
 
     def guarded():
         return [ref for ref, _ in versions.GUARDED.values() if not any(ref is other for other in others)]

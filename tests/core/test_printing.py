@@ -1,4 +1,4 @@
-"""Printed tensors, letter by letter: what is expected (``printed.txt``) was recorded from PyTorch 2.13."""
+"""Printed tensors, character by character: the expected text (``printed.txt``) was recorded from PyTorch 2.13."""
 
 import math
 import re
@@ -24,7 +24,7 @@ def show(array: np.ndarray[Any, Any], *suffixes: str, default: str = "float32", 
         return printing.tensor_repr(array, suffixes=suffixes, default_dtype=default)
 
 
-#: arguments of ``show``, and what it returns
+#: arguments of ``show``, and its result
 PRINTED = re.findall(
     r"^>>> (.*)\n((?:(?!>>> |# ).*\n)+)", (Path(__file__).parent / "printed.txt").read_text(), re.MULTILINE
 )
@@ -65,7 +65,7 @@ def test_scalars_print_like_0d_arrays() -> None:
 
 
 def test_only_the_shown_elements_are_read() -> None:
-    # 8 TB, were they all formatted or copied
+    # 8 TB if all were formatted or copied
     huge = np.broadcast_to(np.float64(0.5), (10**6, 10**6))
     assert printing.tensor_repr(huge).startswith("tensor([[0.5000, 0.5000, 0.5000,  ..., 0.5000")
     line = np.broadcast_to(np.int64(3), 10**12)
@@ -146,7 +146,7 @@ def test_format_refuses_what_python_refuses() -> None:
 
 
 def _random_array(rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    """An array of a random shape, dtype and magnitude, with some nan, inf and zeros."""
+    """Return an array of a random shape, dtype and magnitude, with some nan, inf and zeros."""
     ndim = int(rng.integers(0, 5))
     shape = tuple(int(n) for n in np.exp(rng.uniform(0, 8 / max(ndim, 1), ndim)))
     dtype = rng.choice(["float16", "float32", "float64", "complex64", "complex128", "int16", "int64", "bool"])

@@ -1,4 +1,4 @@
-"""Where PyTorch's rules are not NumPy's: numbers beside index arrays, masks, shapes and dtypes that are refused, what is a view."""
+"""Differences between PyTorch's and NumPy's rules: numbers with index arrays, masks, rejected shapes and dtypes, views."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Elementwise regions of backward passes: by native loops, by blocks in Python, or node by node, the bits are the same."""
+"""Elementwise regions of backward passes: native loops, blocks in Python, and single nodes give the same bits."""
 
 import importlib
 import os
@@ -25,7 +25,7 @@ from chainrule.testing import samples_of
 for module in pkgutil.iter_modules(chainrule._src.table.__path__):
     importlib.import_module(f"chainrule._src.table.{module.name}")
 
-SIZE = 40_003  # from where two threads share the work; no multiple of any vector's length
+SIZE = 40_003  # large enough for two threads, and not a multiple of any vector length
 ROWS = sorted(
     name
     for name, row in TABLE.items()
@@ -36,7 +36,7 @@ needs_extension = pytest.mark.skipif(not native.AVAILABLE, reason="the extension
 
 @pytest.fixture(params=["native", "native, one thread", "blocks"])
 def way(request, monkeypatch):
-    """Regions of any length and from a few elements on, in one of the ways to do them; ``plain()`` switches them off."""
+    """Enable regions of any length and size with one implementation; ``plain()`` disables them."""
     monkeypatch.setattr(regions, "_PROGRAMS", {})
     monkeypatch.setattr(regions, "OFTEN", 0)
     monkeypatch.setattr(regions, "SINGLE", 1)
@@ -69,9 +69,9 @@ def plainly(run):
 
 
 def same(run):
-    """The bits of what ``run`` returns, arrays, are those that it returns when the nodes run one by one."""
+    """Check that the arrays returned by ``run`` are the same bit for bit if the nodes run separately."""
     expected = plainly(run)
-    for _ in range(2):  # making programs, and with programs
+    for _ in range(2):  # creating programs, and using programs
         found = run()
         assert [x.tobytes() for x in found] == [x.tobytes() for x in expected]
 
@@ -128,7 +128,7 @@ def test_a_program_with_branches(shape, dtype, way):
         return x.grad.numpy(), w.grad.numpy()
 
     same(run)
-    short = shape == (1024,) and LOOPS is not None  # a sweep in C does short ones node by node
+    short = shape == (1024,) and LOOPS is not None  # a backward pass in C runs short ones node by node
     assert bool(programs()) == (way != "blocks" and not short)
 
 

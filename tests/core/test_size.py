@@ -1,5 +1,5 @@
 # ruff: noqa: RUF005 (concatenation is what is tested)
-"""Size: a tuple of ints that prints, joins and slices as PyTorch's does."""
+"""Size: a tuple of ints that prints, concatenates and slices like PyTorch's."""
 
 import copy
 import math

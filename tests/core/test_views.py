@@ -1,4 +1,4 @@
-"""Views: which tensors share memory and history, and what a write into one means for the others."""
+"""Views: tensors that share memory and history, and the effect of writes on the others."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def leaf(*shape):
 
 
 def written(take, *shape):
-    """The gradient of the sum of a tensor, part of which was multiplied by 3 through a view of it."""
+    """Return the gradient of the sum of a tensor, part of which was multiplied by 3 through a view of it."""
     x = leaf(*shape)
     y = x * 1
     take(y).mul_(3)
@@ -134,7 +134,7 @@ def test_one_of_several_views_may_not_be_written(several, index):
         part.mul_(2)
     with torch.no_grad():
         part.mul_(2)
-    several(torch.ones(4))[index].mul_(2)  # nothing is recorded: fine
+    several(torch.ones(4))[index].mul_(2)  # nothing is recorded, so this is allowed
 
 
 @differs("PyTorch refuses to use these views after their base was written")
@@ -495,7 +495,7 @@ def test_what_a_function_makes_is_nobodys_view(make):
     y = make(x)
     assert y._base is None and not y._is_view()
     part = y[..., :1]
-    y.mul_(2.0)  # nothing else has this memory but its own views
+    y.mul_(2.0)  # only its own views share this memory
     (expected,) = torch.autograd.grad((2 * make(x))[..., :1].square().sum(), x)
     assert torch.allclose(torch.autograd.grad(part.square().sum(), x)[0], expected)
     assert not make(x).detach_().requires_grad

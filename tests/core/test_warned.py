@@ -1,4 +1,4 @@
-"""NumPy's floating-point warnings name the user's line: where an operation is called, and in a backward pass where it was."""
+"""NumPy's floating-point warnings refer to the user's line: of the call, and for backward passes of the forward call."""
 
 import contextvars
 import inspect
@@ -232,7 +232,7 @@ def test_no_row_warns_at_a_line_of_ours(way, samples):
     elsewhere, n = set(), 0
     for number, (name, prim) in enumerate(list(TABLE.items())):
         if name in ("mm", "mv", "vm", "dot", "stack_mm"):
-            continue  # their products in C warn at the innermost line, which is the user's where these are called
+            continue  # their products in C warn at the innermost line, which is the user's if these are called
         first = every_sample(prim)[:3]
         for sample in [first[number % len(first)]] if samples == "one" else first:
             for k in (0, 3):

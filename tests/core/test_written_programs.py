@@ -1,4 +1,4 @@
-"""Random programs of views and writes, against central differences and across the transformations."""
+"""Random programs of views and writes, compared with central differences and between transformations."""
 
 import random
 
@@ -32,12 +32,12 @@ WRITES = [
     lambda t, u: t.__setitem__(cr.tensor([0]), 0.3) if t.ndim else t.neg_(),
     lambda t, u: t.div_(1 + u.mean() ** 2),
 ]
-# What is written later must not have been saved: results are computed from copies.
+# Values that are overwritten later must not be saved: results are computed from copies.
 RESULTS = [lambda t: t.clone() ** 2, lambda t: t.clone().cos(), lambda t: t + 1, lambda t: t.clone()]
 
 
 def program(seed):
-    """A function of a 3×4 array that builds tensors, takes views of them and writes into these."""
+    """Return a function of a 3×4 array that creates tensors, takes views of them and writes into these."""
     choices = random.Random(seed)
     plan = [
         (choices.random(), choices.random(), choices.random(), choices.random()) for _ in range(choices.randint(3, 9))

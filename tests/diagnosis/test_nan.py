@@ -1,4 +1,4 @@
-"""Anomaly mode in forward mode and in structured Jacobians, and what belongs to which NaN."""
+"""Anomaly mode in forward mode and in structured Jacobians, and the operation responsible for each NaN."""
 
 import gc
 import pickle
@@ -96,7 +96,7 @@ def test_a_tangent_that_a_mask_drops_is_no_error():
 
 def test_the_first_nan_on_the_way_to_the_result_is_named_and_not_one_beside_it():
     def f(x):
-        masked(x - 1)  # nan as well, and nothing depends on it
+        masked(x - 1)  # nan as well, but nothing depends on it
         return sign(x)
 
     with detect_anomaly(), pytest.raises(RuntimeError, match="Function 'div' returned nan values in its tangent"):
@@ -154,7 +154,7 @@ def raised(run):
 def test_a_second_run_in_the_mode_speaks_of_its_own_nan():
     with detect_anomaly():
         x = cr.tensor([-1.0, 4.0], requires_grad=True)
-        cr.where(x > 0, cr.log(x), 0).sum().backward()  # a nan that no gradient meets
+        cr.where(x > 0, cr.log(x), 0).sum().backward()  # a nan without gradients
         text = raised(lambda: (cr.sqrt(cr.tensor([0.0], requires_grad=True)) * 0).sum().backward())
         assert "SqrtBackward0" in text and "In the forward pass" not in text and "log" not in text
         text = raised(lambda: (cr.tensor([0.0], requires_grad=True) / 0).mul(0).sum().backward())

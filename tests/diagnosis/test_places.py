@@ -1,4 +1,4 @@
-"""Every operation notes where the user's program called it: the line, and the expression on it."""
+"""Every operation records the user's source location: the line, and the expression."""
 
 import _thread
 import operator
@@ -100,7 +100,7 @@ def test_threads_have_their_own(x):
 @pytest.mark.parametrize("function", [cr.exp, cr.sum, operator.neg])
 def test_without_a_program_there_is_no_place(x, function):
     found = []
-    _thread.start_new_thread(found.extend, (map(function, [x]),))  # nothing of Python calls it
+    _thread.start_new_thread(found.extend, (map(function, [x]),))  # not called by Python code
     for _ in range(1000):
         if found:
             break

@@ -1,4 +1,4 @@
-"""Names and lines found in this very file: the expected line is where the marker comment stands."""
+"""Names and lines found in this file: a marker comment marks the expected line."""
 
 import doctest
 import linecache
@@ -15,7 +15,7 @@ with open(__file__, encoding="utf-8") as _file:
 
 
 def marked(marker):
-    """The line of this file that ends with ``# marker``."""
+    """Return the line of this file that ends with ``# marker``."""
     return next(i for i, text in enumerate(_TEXT, 1) if text.endswith(f"# {marker}"))
 
 

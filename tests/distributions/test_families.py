@@ -1,4 +1,4 @@
-"""``torch.distributions``: values are SciPy's, gradients those of differences, draws have the moments that the formulas give."""
+"""``torch.distributions``: values equal SciPy's, gradients equal differences, draws have the moments of the formulas."""
 
 import math
 
@@ -19,7 +19,7 @@ def matrix(rows=COVARIANCE):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-#: a distribution, SciPy's, and values of it
+#: a distribution, SciPy's equivalent, and sample values
 CONTINUOUS = [
     (lambda: D.Normal(t(0.0, 1.0), 1.5), stats.norm([0, 1], 1.5), [0.3, -1.2]),
     (lambda: D.Laplace(t(0.0, 1.0), 0.5), stats.laplace([0, 1], 0.5), [0.3, 1.2]),
@@ -166,7 +166,7 @@ def test_divergences_at_the_edge():
 )
 def test_gradients(f):
     a, b = t(0.5, 1.5).requires_grad_(), t(1.0, 2.0).requires_grad_()
-    D.Distribution.set_default_validate_args(False)  # differences leave no range here
+    D.Distribution.set_default_validate_args(False)  # finite differences leave the support
     try:
         assert torch.autograd.gradcheck(f, (a, b))
     finally:
@@ -231,7 +231,7 @@ def test_what_is_not_looked_at():
 
 
 def test_a_policy_learns():
-    """The gradient of an expected reward, by the logarithms of probabilities of what was drawn."""
+    """The gradient of an expected reward, by the log probabilities of draws."""
     torch.manual_seed(0)
     logits = torch.zeros(3, requires_grad=True)
     optimizer = torch.optim.SGD([logits], lr=0.5)

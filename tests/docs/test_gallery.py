@@ -216,7 +216,9 @@ def test_sir(run: Run) -> None:
     p, covariance = module.by_curve_fit(module.IN_BED)
     np.testing.assert_allclose(found.p, p, atol=1e-3)
     n = len(module.DAYS)
-    np.testing.assert_allclose(found.covariance, covariance * (n - 2) / n, rtol=0.1)  # Gauss–Newton's, with n − 2 for n
+    np.testing.assert_allclose(
+        found.covariance, covariance * (n - 2) / n, rtol=0.1
+    )  # the Gauss–Newton covariance, with n − 2 instead of n
     y0 = [module.BOYS - 3.0, 3.0]
     path = integrate.solve_ivp(
         lambda _, y: module.rates(y, found.p), (0, 13), y0, t_eval=module.DAYS, rtol=1e-10, atol=1e-10

@@ -1,6 +1,6 @@
 """Check the site: every page is in the menu, the reference has every public name, and built pages load nothing from the network.
 
-Building needs mkdocs-material (the ``docs`` extra); the other tests do without.
+Building needs mkdocs-material (the ``docs`` extra); the other tests do not.
 """
 
 from __future__ import annotations

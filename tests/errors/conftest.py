@@ -1,4 +1,4 @@
-"""Programs in a file of their own, so that what is said of their lines and variables can be tested."""
+"""Run programs in files, to test messages about their lines and variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 @dataclass
 class Ran:
-    """What became of a program: its variables, what it raised, warned of and printed."""
+    """The outcome of a program: its variables, exception, warnings and output."""
 
     names: dict[str, Any]
     error: Exception | None = None
@@ -23,7 +23,7 @@ class Ran:
     printed: str = ""
 
     def raised(self, kind: type[Exception], words: str) -> str:
-        """The message of the error, which is of this type and begins with these words."""
+        """Return the error message after checking its type and beginning."""
         assert self.error is not None, "nothing was raised"
         assert type(self.error).__name__ == kind.__name__, repr(self.error)
         text = str(self.error)
@@ -34,7 +34,7 @@ class Ran:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str], Ran]:
-    """Run a program, which begins with two imports, as t.py."""
+    """Run a program as t.py, after two imports."""
 
     def run(source: str) -> Ran:
         lines = ["import numpy as np", "import chainrule as cr", *source.strip("\n").splitlines()]

@@ -1,7 +1,7 @@
-"""What newcomers stumble over: every message names the cause, the place and the fix, in the program's own words.
+"""Frequent confusions of beginners: messages name the cause, the source location and the fix, with the program's names.
 
-PyTorch's exception type and its key words come first, so that the message can be searched for; and an error leaves
-everything as it was.
+PyTorch's exception type and key words come first, so that users can search for the message; an error has no side
+effects.
 """
 
 from __future__ import annotations
@@ -356,7 +356,7 @@ t = cr.tensor([1., 2.], requires_grad=True)
 buf = np.zeros(3)
 buf[0] = t[0] * 2
 """)
-    ran.raised(ValueError, "setting an array element with a sequence")  # NumPy's words for every error in here
+    ran.raised(ValueError, "setting an array element with a sequence")  # NumPy raises this for all errors inside
     text = str(ran.error.__cause__)
     assert "`buf[0]` is in a plain NumPy array" in text
     assert "buf = chainrule.tensor(buf)" in text and "stack()" in text

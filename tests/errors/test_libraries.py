@@ -1,4 +1,4 @@
-"""Errors of NumPy's and SciPy's functions that cannot be told of tensors: they name the user's call and tensor."""
+"""Errors of NumPy and SciPy functions that do not support tensors: messages name the user's call and tensor."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_names_and_lines_are_those_of_the_program_and_not_of_a_library(tmp_path,
     text = message_of(lambda: frames.product(1.0, weights))
     assert "gradient of weights," in text and "weights.detach().numpy()" in text and "other" not in text
     text = message_of(lambda: frames.shift(weights[:1]))
-    assert "result[0] = 1.0" in text  # the line that did it is named
+    assert "result[0] = 1.0" in text  # the message quotes the responsible line
 
 
 def test_pandas_keeps_its_variables_to_itself():

@@ -1,4 +1,4 @@
-"""A message never hides the error it is about, and a warning points at the line of the program that it is about."""
+"""A message never hides the original error, and a warning points at the responsible line of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordinary mistakes: misspelt names, wrong types, shapes and dimensions. The message names what is wrong and what is meant."""
+"""Ordinary mistakes: misspelt names, wrong types, shapes and dimensions. The message names the mistake and the fix."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ import pytest
             "The size of tensor a (4) must match the size of tensor b (2) at non-singleton dimension 1",
             "x must have shape (4,)",
         ),
-        # keywords of others
+        # keywords of other libraries
         ("cr.vmap(abs, in_axes=1)", TypeError, "vmap() got an unexpected keyword argument 'in_axes'", "'in_dims'?"),
         ("cr.func.vmap(abs, axis_size=1)", TypeError, "vmap() got an unexpected keyword", "from the mapped arguments"),
         ("cr.grad(abs, argnum=0)", TypeError, "grad() got an unexpected keyword argument 'argnum'", "'argnums'?"),
@@ -234,7 +234,7 @@ y.sum().backward()
 
 
 def test_messages_do_without_source():
-    """Where the program was typed in, there are names but no lines."""
+    """Interactively typed programs have names, but no lines."""
     scope = {}
     exec("import chainrule as cr\nx = cr.ones(2, requires_grad=True)\ny = x * 2", scope)
     with pytest.raises(RuntimeError, match="grad can be implicitly created") as info:

@@ -1,4 +1,4 @@
-"""Programs that compute NaN, in NumPy's and in PyTorch's style: anomaly mode names the cause and the fix."""
+"""Programs that compute NaN, in NumPy and PyTorch style: anomaly mode names the cause and the fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOG = ["keep its operand positive, x.clip(min=eps)", "xlogy(x, y)"]
 ROOT = ["add a small number inside, sqrt(x + eps)"]
 ZERO = ["0/0 is nan", "add a small number to the denominator"]
 NO_SOFTMAX = "softmax"
-#: the loss in both styles, the values of x, what is said, and what is not
+#: the loss in both styles, the values of x, expected texts, and texts that must not occur
 PROGRAMS = {
     "softmax": ("np.exp(x) / np.exp(x).sum()", "x.exp() / x.exp().sum()", "[1000., 1.]", EXP, "denominator"),
     "softmax, by steps": ("(e := np.exp(x)) / np.sum(e)", "(e := cr.exp(x)) / e.sum(dim=0)", "[1000., 1.]", EXP, "denominator"),

@@ -1,4 +1,4 @@
-"""First errors of programs that are written for NumPy: the message ends with what to write, in the program's names and shapes."""
+"""First errors of NumPy programs: the message ends with the fix, in the program's names and shapes."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ MISFITS = {
 
 @pytest.mark.parametrize(("call", "words"), MISFITS.values(), ids=MISFITS)
 def test_what_does_not_fit_is_numpys_own_error(call, words):
-    """Programs for NumPy catch NumPy's errors."""
+    """NumPy programs catch NumPy's exceptions."""
     with pytest.raises(Exception) as theirs:
         call(np.arange(3.0))
     with pytest.raises(theirs.type) as caught:

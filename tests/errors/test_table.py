@@ -1,4 +1,4 @@
-"""The table of messages: every row can be said, and every message that the package asks for is there with such arguments."""
+"""The table of messages: every entry can be formatted, and every message that the package uses exists with its arguments."""
 
 import ast
 import builtins

@@ -1,4 +1,4 @@
-"""No two files raise the same message by themselves: what is told twice is a row of ``messages/messages.py``."""
+"""No two files raise the same literal message: shared messages are in ``messages/messages.py``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "chainrule"
-#: Python's own words, for what is Python's own mistake
+#: Python's messages, for errors that Python itself raises
 PYTHON = {"module {} has no attribute {}", "{} object has no attribute {}", "len() of unsized object"}
 
 
 def told(statement: ast.Raise) -> tuple[str, str] | None:
-    """Type and words of ``raise SomeError("words {value}")``; None for errors that are made elsewhere, and for a word or two."""
+    """Return type and text of ``raise SomeError("words {value}")``, or None for other statements and very short texts."""
     match statement.exc:
         case ast.Call(func=ast.Name(kind), args=[ast.Constant(value=str(words)), *_]):
             pass

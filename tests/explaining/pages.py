@@ -1,4 +1,4 @@
-"""Programs whose explanation is looked at as a page."""
+"""Programs whose explanations are shown as pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GRADIENT = np.array([[2.0, 3, -3, 9], [-8, 1, 4, 6]])
 
 
 def exp_of_product(gradient=GRADIENT, dtype=torch.float64):
-    """Y = exp(X W) with the gradient of Y given: (X, W, Z, Y, explanation)."""
+    """Return Y = exp(X W) with a given gradient of Y: (X, W, Z, Y, explanation)."""
     X = torch.tensor([[2.0, 1, -3], [-3, 4, 2]], dtype=dtype, requires_grad=True)
     W = torch.tensor([[3.0, 2, 1, -1], [2, 1, 3, 2], [3, 2, 1, -2]], dtype=dtype, requires_grad=True)
     Z = torch.matmul(X, W)
@@ -23,14 +23,14 @@ def exp_of_product(gradient=GRADIENT, dtype=torch.float64):
 
 
 def outer_with_itself(gradient=None):
-    """y = outer(x, x) with ones as its gradient: (x, y, explanation)."""
+    """Return y = outer(x, x) with a gradient of ones: (x, y, explanation)."""
     x = torch.tensor([1.0, 2, 3, 4], requires_grad=True)
     y = torch.outer(x, x)
     return x, y, explain(y, grad=torch.ones_like(y) if gradient is None else torch.tensor(gradient), wrt=[x])
 
 
 def long_chain(n=1000):
-    """2 n operations, one after the other, each of another kind than the one before."""
+    """Compute 2 n operations in sequence, each of another kind than the previous one."""
     x = torch.tensor([0.1, 0.2], requires_grad=True)
     y = x
     for _ in range(n):
@@ -39,7 +39,7 @@ def long_chain(n=1000):
 
 
 def bushy(n=500):
-    """About n operations that meet in one sum."""
+    """Compute about n operations that are added up."""
     x = torch.tensor([0.1, 0.2, 0.3], requires_grad=True)
     parts = [torch.sin(x * (1 + k)) + torch.exp(x) for k in range(n // 5)]
     total = parts[0]
@@ -59,7 +59,7 @@ def fit(weights, x):
 
 
 def three_terms():
-    """A function that calls functions, and whose result is a sum: an explanation of more than 60 steps."""
+    """A function that calls functions and returns a sum: an explanation of more than 60 steps."""
 
     def loss(weights):
         near = fit(weights, np.linspace(0, 1, 6).reshape(3, 2))
@@ -74,7 +74,7 @@ def three_terms():
 
 
 def network():
-    """A loss of layers: rules that are long calls, and leaves with long names."""
+    """A loss with layers: rules that are long calls, and leaves with long names."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(
         torch.nn.Conv2d(1, 2, 3), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
@@ -87,7 +87,7 @@ MARKUP = "</script><script>document.title='taken'</script><img src=x onerror=doc
 
 
 def poisoned():
-    """The plan of a page in which every text is markup, which our printer writes into formulas."""
+    """Return the plan of a page in which all texts contain markup."""
     plan = copy.deepcopy(exp_of_product()[-1].to_dict())
     plan["title"] = MARKUP
     for value in plan["values"].values():

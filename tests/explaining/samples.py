@@ -1,4 +1,4 @@
-"""Explanations of every sample of a row: what the tests of formulas look at."""
+"""Explanations of all samples of a primitive, for the tests of formulas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.table.chosen import chosen
 
 
 def explanations(prim, every: bool) -> Iterator[tuple]:
-    """The explanation of every sample of a row, or of chosen ones, of real and complex numbers."""
+    """Yield the explanations of all samples of a primitive, or of selected ones, for real and complex numbers."""
     samples = [*samples_of(prim), *with_numbers(prim)]
     for sample in samples if every else chosen(samples, prim.name):
         yield from _explained(prim, sample)
@@ -27,7 +27,7 @@ def explanations(prim, every: bool) -> Iterator[tuple]:
 
 
 def _explained(prim, sample) -> Iterator[tuple]:
-    nameless = Names(None)  # there is nothing yet that it could find
+    nameless = Names(None)  # without names of variables
     names = (prim.operands[-1],) * len(sample.shapes) if prim.variadic else prim.operands
     operands = list(sample.draw(0))
     for i in sample.floating:
@@ -46,7 +46,7 @@ def _explained(prim, sample) -> Iterator[tuple]:
             if outs:
                 yield sample, explained(outs, gs, leaves, nameless, {}, {})
     except (TypeError, ValueError, NotImplementedError, RuntimeError):
-        if not sample.complex:  # what is not for complex numbers says so
+        if not sample.complex:  # primitives without complex support raise
             raise
 
 

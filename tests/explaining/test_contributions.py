@@ -1,4 +1,4 @@
-"""What gradients are made of: the parts add up to ``.grad``, and each is the gradient of what it says."""
+"""Contributions to gradients: they add up to ``.grad``, and each is the gradient of its term."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def network():
 
 
 def physics():
-    """A loss whose first term holds a second derivative."""
+    """A loss whose first term contains a second derivative."""
     net, x, ends = network(), points(), torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
     u = net(x)
     (slope,) = torch.autograd.grad(u, x, torch.ones_like(u), create_graph=True)
@@ -40,7 +40,7 @@ def loop():
 
 
 def shared():
-    """A sum that is read twice is no sum of the loss's terms."""
+    """A sum that is used twice is not split into terms."""
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     s = w.exp().sum() + w.sum()
     return s + s * s, [w]
@@ -140,7 +140,7 @@ def test_what_hooks_change_is_a_part_of_its_own():
     calls = []
     w.register_hook(lambda g: calls.append(1))
     found = explain(y.sum() + w.sum(), by="term")
-    assert len(calls) == 1  # as many as one pass has
+    assert len(calls) == 1  # as many as in one pass
     assert [part.name for part in found.parts][-1] == "changed by hooks"
     assert np.array_equal(sum(part.gradients["w"] for part in found.parts), [7, 7])
 

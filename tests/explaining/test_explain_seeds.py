@@ -1,4 +1,4 @@
-"""The questions people asked, answered by explain() with their own numbers."""
+"""The questions that users asked, answered by explain() with their numbers."""
 
 # ruff: noqa: RUF059 -- explain() looks the names up
 
@@ -49,7 +49,7 @@ def test_seed_0_in_float64():
     G0 = G.numpy().copy()
     G0[0, 0] = 0
     assert cr.explain(Y, grad=G0).gradients["X"][0, 0] == pytest.approx(-3650.8190, abs=5e-5)
-    Y.backward(G)  # the graph is still there
+    Y.backward(G)  # the graph still exists
     np.testing.assert_array_equal(X.grad.numpy(), e.gradients["X"])
 
 
@@ -86,8 +86,8 @@ def test_seed_0_by_steps():
     assert mm.rule_index["X"] == f"X{BAR}[i,k] = Σ_j Z{BAR}[i,j]·W[k,j]"
     assert mm.rule_latex["X"] == r"\bar{X} = \bar{Z} \, W^{\top}"
     np.testing.assert_allclose(mm.downstream["X"], X_GRAD, atol=5e-5)
-    assert mm.source_line.text == "Z = cr.matmul(X, W)"  # in the function that has returned
-    (_, mm) = cr.explain(Y, grad=G, wrt=X).steps  # one arrow, one operand that is a constant
+    assert mm.source_line.text == "Z = cr.matmul(X, W)"  # in a function that has returned
+    (_, mm) = cr.explain(Y, grad=G, wrt=X).steps  # one arrow; the other operand is a constant
     assert mm.jacobian_shape == (2, 4, 2, 3) and mm.input_shapes == {"X": (2, 3), "W": (3, 4)}
     np.testing.assert_allclose(mm.downstream, X_GRAD, atol=5e-5)
 

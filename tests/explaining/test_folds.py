@@ -1,4 +1,4 @@
-"""Long passes fold as the program is written: nothing is lost, and the numbers of a fold are those of its steps."""
+"""Long passes are folded along the structure of the program: no step is lost, and a fold has the numbers of its steps."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_terms_then_functions_then_lines(folds):
 
 
 def test_terms_agree_with_their_contributions(e, folds):
-    """What is not shared with other terms sends just what a pass from the term alone arrives at."""
+    """A term that shares nothing with others contributes exactly the gradient of the term alone."""
     rows = {row.part: row.share for row in e.contributions("term").rows()}
     for fold in folds:
         if isinstance(fold, dict) and fold["name"] in rows:

@@ -1,4 +1,4 @@
-"""Every formula of the table, in every form it is shown in, against the rule it describes."""
+"""All formulas of the table, in all their forms, are compared with the rules that they describe."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 from samples import explanations
 
 import chainrule as cr
-import chainrule.fft  # its rows are in the table, too
+import chainrule.fft  # adds its primitives to the table
 import chainrule.nn
 from chainrule._src.explaining.notation import BAR, LATEX, MATHML, TEXT, print_tree
 from chainrule._src.explaining.steps import Arrow
 from chainrule._src.rules.primitive import TABLE
 
 ROWS = [name for name, prim in TABLE.items() if prim.kind != "discrete"]
-#: Complex samples for which a row's text does not hold; the rule is said to be code there.
+#: Complex samples for which the formula does not hold; the rule is shown as code there.
 WITHOUT = {"vector_norm"}
 
 
@@ -56,14 +56,14 @@ def test_the_numpy_text_computes_the_vjp(name: str, every: bool) -> None:
 @pytest.mark.filterwarnings("ignore")
 @each_row
 def test_numbers_come_out(name: str, every: bool) -> None:
-    """The substituted numbers, where all are written out, give the element that they say they give."""
+    """The formula with substituted numbers gives the stated element, if all numbers are printed."""
     for sample, arrow in arrows(name, every):
         text = arrow.numbers
         if text is None or "…" in text or arrow.downstream.dtype.kind == "c" or arrow.step.output.dtype.kind == "c":
             continue
         right = re.split(r" \+?= ", text, maxsplit=1)[1]
         middle, _, last = right.rpartition(" = ")
-        if BAR in middle:  # a move of elements: names, then perhaps a sum
+        if BAR in middle:  # a move of elements: names, possibly with a sum
             middle = middle.rpartition(" = ")[2] if " = " in middle else ""
         index = tuple(int(i) for i in re.findall(r"\d+", re.search(r"\[([\d,]*)\]", text.split("=")[0] + "[]")[1]))
         expected = arrow.downstream[index]
@@ -95,7 +95,7 @@ FUNCTIONS |= {
 
 
 def python(text: str) -> str:
-    """The mathematics as Python."""
+    """Convert mathematical notation to Python."""
     text = (
         text.replace("·", "*")
         .replace("−", "-")

@@ -15,7 +15,7 @@ def labels(graph, kind="value"):
 
 
 def arrows(graph):
-    """The arrows as pairs of labels."""
+    """Return the arrows as pairs of labels."""
     by_id = {node.id: node.label for node in graph.nodes}
     return sorted((by_id[edge.source], by_id[edge.target]) for edge in graph.edges)
 
@@ -114,7 +114,7 @@ def test_constants_and_numbers():
     w = 1 / (z * 2.5)
     graph = w.graph()
     assert ("scale", "mul") in arrows(graph)
-    assert ("offset", "add") in arrows(graph)  # add keeps no operand: the source tells
+    assert ("offset", "add") in arrows(graph)  # add saves no operand: the source shows it
     assert node(graph, "scale").role == "constant"
     assert not node(graph, "scale").requires_grad
     assert "mul(z, 2.5)" in str(graph)
@@ -124,7 +124,7 @@ def test_numbers_stand_at_their_place():
     x = cr.ones(3, requires_grad=True)
     y = 2.0**x
     assert "pow(2, x)" in str(y.graph())
-    z = x + 3  # which no rule reads: it is not kept
+    z = x + 3  # no rule reads it, so it is not saved
     assert "add(x, …)" in str(z.graph())
 
 
@@ -280,7 +280,7 @@ def test_hooks_on_saved_values_are_not_called():
     assert calls == []
 
 
-# -- long tapes --------------------------------------------------------------------------------------------------------
+# -- long graphs -------------------------------------------------------------------------------------------------------
 
 
 def chain(n):
@@ -299,7 +299,7 @@ def test_a_long_chain_is_one_node():
     assert arrows(graph) == [("250 × (mul, tanh)", "h"), ("h", "sum"), ("sum", "loss"), ("w", "250 × (mul, tanh)")]
     folded = node(graph, "250 × (mul, tanh)")
     assert (folded.role, folded.count) == ("fold", 500)
-    assert folded.saved_bytes == graph.saved_bytes == 250 * (12 + 12 + 4) - 4  # the first operand of all is a constant
+    assert folded.saved_bytes == graph.saved_bytes == 250 * (12 + 12 + 4) - 4  # the very first operand is a constant
     assert len(graph_of(loss, limit=None).nodes) > 500
     assert node(graph, "w").shape == tuple(w.shape)
 
@@ -325,7 +325,7 @@ def test_repeated_layers_and_their_parameters_fold():
 
 
 def irregular(seed, length):
-    """A tape without repetitions."""
+    """A program without repetitions."""
     rng = np.random.default_rng(seed)
     pool = [cr.randn(3, requires_grad=True) for _ in range(10)]
     for _ in range(length):

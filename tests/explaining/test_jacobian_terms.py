@@ -1,4 +1,4 @@
-"""What is said of how structured Jacobians came about: checked against the Jacobians themselves."""
+"""Explanations of structured Jacobians, compared with the Jacobians."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def steps(x):
     return x
 
 
-# -- words, against the columns that they speak of ---------------------------------------------------------------------
+# -- text, compared with the columns that it describes -----------------------------------------------------------------
 
 CASES = [
     (lambda x: x * 2, (3,), "2 × identity"),
@@ -81,7 +81,7 @@ def test_words_of_terms(f, shape, expected):
 
 
 def read(said, name, shape, row, place):
-    """The columns that words like ``x[2i, :]`` mean for a row, by Python."""
+    """Evaluate a text like ``x[2i, :]`` for a row; return the columns."""
     flat = f"{name}.flat["
     index = said.split(" in rows")[0].removeprefix(flat if said.startswith(flat) else f"{name}[").removesuffix("]")
     index = re.sub(r"(\d)([ijkr])", r"\1*\2", index)

@@ -98,7 +98,7 @@ def test_any_graph(seed):
         arrows.append((f"n{i}", f"n{j}", rng.choice(["", "", "t1 (2, 3)"])))
     layout = lay_out(sizes, arrows)
     check(sizes, arrows, layout)
-    assert lay_out(sizes, arrows) == layout  # the same again
+    assert lay_out(sizes, arrows) == layout  # deterministic
 
 
 def test_width_of_texts():

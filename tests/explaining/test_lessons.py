@@ -1,4 +1,4 @@
-"""What ``explain`` says of operands that broadcast in another way than the program means."""
+"""The remarks of ``explain`` on operands that broadcast unintentionally."""
 
 import numpy as np
 import pytest
@@ -37,9 +37,9 @@ def test_a_column_that_meets_a_row_before_a_sum(loss, said):
     [
         lambda out: ((out[:, :1] - Y[:, None]) ** 2).mean(),
         lambda out: ((out[:, 0] - Y) ** 2).mean(),
-        lambda out: ((out[:, 0][:, None] - Y) ** 2).mean(),  # all pairs are meant
+        lambda out: ((out[:, 0][:, None] - Y) ** 2).mean(),  # all pairs are intended
         lambda out: ((out[:, 0].reshape(5, 1) - Y) ** 2).mean(),
-        lambda out: (cr.exp(out[:, :1] - Y) @ Y).sum(),  # a matrix is wanted
+        lambda out: (cr.exp(out[:, :1] - Y) @ Y).sum(),  # a matrix is intended
         lambda out: ((out - out.mean(1, keepdim=True)) ** 2).mean(),
         lambda out: ((out[:, :1] - 1) ** 2).mean(),
         lambda out: ((out[:1, :1] - Y[:1]) ** 2).mean(),

@@ -1,4 +1,4 @@
-"""What notebooks show, and the magic of IPython."""
+"""Output in notebooks, and the IPython magic."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_jacobians_and_explanations():
 
 
 class Shell:
-    """What the extension asks of IPython."""
+    """The interface of IPython that the extension uses."""
 
     def __init__(self):
         self.user_ns, self.magics = {"cr": cr}, {}
@@ -116,7 +116,7 @@ NOTEBOOK = [
 
 
 def test_in_a_notebook():
-    """Cells run by a kernel, as a notebook runs them: what it would show is HTML beside text."""
+    """Cells run in a kernel, like in a notebook: the output contains HTML and text."""
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     cells = [nbformat.v4.new_code_cell(source) for source, _ in NOTEBOOK]

@@ -1,4 +1,4 @@
-"""Explanations need NumPy and nothing else."""
+"""Explanations only need NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of an explanation, as text: complete without a browser, safe, small."""
+"""The HTML page of an explanation as text: complete without a browser, safe, small."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 class Reader(HTMLParser):
-    """Checks that elements nest, and collects what tests ask about."""
+    """Checks that elements nest, and collects data for tests."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
@@ -57,7 +57,7 @@ class Reader(HTMLParser):
         if self.open and self.open[-1] == "script":
             self.script.append(data)
         elif self.open and self.open[-1] != "style":
-            self.text.append(data.replace("\u2062", ""))  # without the signs of multiplication that are not seen
+            self.text.append(data.replace("\u2062", ""))  # without invisible multiplication signs
             if self.open[-1] == "td" and self.cells:
                 self.cells[-1] += data
 
@@ -76,7 +76,7 @@ def shown(reader, key):
 
 
 def near(shown, exact):
-    """As near as four decimals and seven digits can tell."""
+    """Return whether numbers agree within the printed precision of four decimals or seven digits."""
     return np.allclose(shown, np.ravel(exact), rtol=2e-7, atol=6e-5)
 
 
@@ -212,12 +212,12 @@ def test_a_long_loop_folds():
     for _ in range(200):
         u = u - torch.sin(u * k)
     page = to_html(explain(u.sum()))
-    assert page.count("<details class='fold'") == 2  # the loop's line, and what repeats on it
+    assert page.count("<details class='fold'") == 2  # the loop's line, and its repetition
     assert "<b>200 × (sub, sin, mul)</b>" in page
     assert sum(found.startswith("step-") for found in read(page).ids) == 601
     assert (
         page.count("<article class='step'") == 7
-    )  # the sum, the first and the last of the repetitions; others repeat them
+    )  # the sum, the first and the last of the repetitions; the others are omitted
 
 
 def test_float32_shows_the_digits_it_has():

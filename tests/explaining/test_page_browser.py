@@ -1,4 +1,4 @@
-"""The page of an explanation in a browser: nothing is fetched, edits recompute every number, and it reads for everyone."""
+"""The page of an explanation in a browser: no network requests, edits recompute all numbers, and it is accessible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARGS = [
 
 
 def missing():
-    """What is not there for a browser to be driven, or None."""
+    """Return the missing requirement for browser tests, or None."""
     for name in ("playwright", "axe_playwright_python"):
         if importlib.util.find_spec(name) is None:
             return f"{name} is not installed"
@@ -49,11 +49,11 @@ def chromium():
 
 
 class Tab:
-    """A page of the browser, offline, with what it has fetched and complained about since it was last read."""
+    """An offline browser page, with the requests and errors since the last check."""
 
     def __init__(self, chromium, scripts):
         context = chromium.new_context(java_script_enabled=scripts, offline=True)
-        context.set_default_timeout(0)  # a busy machine is not a wrong page
+        context.set_default_timeout(0)  # a busy machine is not an error of the page
         self.page = context.new_page()
         self.fetched, self.said = [], []
         self.page.on("request", lambda request: self.fetched.append(request.url))
@@ -63,13 +63,13 @@ class Tab:
 
 @pytest.fixture(scope="module")
 def tab(chromium):
-    """The tab with scripts, or that without: opening one takes as long as loading a page."""
+    """Return the tab with or without scripts: opening a tab takes as long as loading a page."""
     return functools.cache(functools.partial(Tab, chromium))
 
 
 @pytest.fixture
 def visit(tab, tmp_path):
-    """Opens a page from a file; at the end nothing may have been fetched or complained about."""
+    """Open a page from a file; fail at the end if there were requests or errors."""
     visited, tabs = [], set()
 
     def go(page_text, *, width=1366, height=768, scheme="light", scripts=True):
@@ -85,7 +85,7 @@ def visit(tab, tmp_path):
 
     yield go
     for used in tabs:
-        used.page.goto("about:blank")  # also what a page does when it is left counts
+        used.page.goto("about:blank")  # errors when a page is left count, too
         fetched, said = used.fetched[:], used.said[:]
         used.fetched.clear(), used.said.clear()
         assert [url for url in fetched if url.partition("#")[0] not in visited and not url.startswith("data:")] == []
@@ -130,7 +130,7 @@ def near(shown, exact, rtol=2e-7):
 
 
 def agree(page, plan, rtol=2e-7):
-    """Every table of the page holds the numbers of the plan."""
+    """Check that all tables of the page contain the numbers of the plan."""
     found = numbers(page)
     for key, array in plan["seed"].items():
         assert near(found[f"s.{key}"], array["data"], rtol), key
@@ -147,7 +147,7 @@ def edit(page, index, text):
 
 
 def until(page, expression):
-    """Wait until an expression is true: asked from outside, for the page's policy forbids it to evaluate text itself."""
+    """Wait until an expression is true by polling, because the page's policy forbids evaluating text."""
     for _ in range(200):
         if page.evaluate(expression):
             return
@@ -198,7 +198,7 @@ def test_an_edit_recomputes_everything(visit, product_page):
     assert "Xˉ[0, 0] = −3650.819" in page.locator("#said").text_content()
     one = page.locator(".one output").nth(1).text_content()
     assert one.startswith("Xˉ[0, 0] = 0 · 3 + 1.1036 · 2") and one.endswith("= −3650.819")
-    bars = page.locator(".one output .bar")  # drawn over the name, as in the rule above it
+    bars = page.locator(".one output .bar")  # drawn above the name, like in the rule above it
     assert bars.all_text_contents() == ["Zˉ", "Xˉ", "Wˉ"] and bars.locator("i").first.bounding_box()["width"] == 0
     assert page.locator(".one select").first.locator("option").all_text_contents()[:2] == ["[0, 0]", "[0, 1]"]
 
@@ -272,7 +272,7 @@ def test_without_scripts_all_of_it_is_there(visit, product_page):
 
 @pytest.fixture(scope="module")
 def long_page():
-    """Of ten steps, each of which is opened."""
+    """Return a page of ten steps, each of which is opened."""
     x = torch.tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
     y = x
     for k in range(2):
@@ -280,7 +280,7 @@ def long_page():
     return to_html(explain(y, grad=torch.ones(2, 2)))
 
 
-CONTRAST = "color-contrast"  # takes ten times as long as axe's other rules
+CONTRAST = "color-contrast"  # takes ten times as long as the other rules of axe
 PAGES = [("product_page", "light"), ("outer_page", "dark"), ("long_page", "light"), ("terms_page", "dark")]
 
 
@@ -298,7 +298,7 @@ def test_axe_finds_nothing(visit, request, make, scheme, rules):
 
     page = visit(request.getfixturevalue(make), scheme=scheme)
     if make != "product_page":
-        most = 5 if make == "terms_page" else 1000  # what is looked at takes time; all steps are made alike
+        most = 5 if make == "terms_page" else 1000  # checks take time; all steps have the same structure
         page.evaluate(f"for (const it of [...document.querySelectorAll('details')].slice(0, {most})) it.open = true")
     edit(page, 0, "0.5")
     only = {"runOnly": [CONTRAST]} if rules == CONTRAST else {"rules": {CONTRAST: {"enabled": False}}}
@@ -318,7 +318,7 @@ SCROLLING_WITHOUT_FOCUS = """() => {
 
 @pytest.mark.parametrize("make", ["product_page", "long_page", "terms_page"])
 def test_every_box_that_scrolls_is_a_named_tab_stop(visit, request, make):
-    """At a width at which formulas scroll in any font."""
+    """Test a width at which formulas scroll in any font."""
     scrolling = visit(request.getfixturevalue(make), width=120).evaluate(SCROLLING_WITHOUT_FOCUS)
     assert any("formula" in name for name, _, _ in scrolling)
     assert [box for box in scrolling if box[1] < 0] == []
@@ -327,7 +327,7 @@ def test_every_box_that_scrolls_is_a_named_tab_stop(visit, request, make):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_of_a_structured_jacobian(visit, scheme):
-    """It asks for nothing, reads for everyone, and what the pointer is on stands out."""
+    """It makes no requests, is accessible, and highlights the element under the pointer."""
     from axe_playwright_python.sync_playwright import Axe
 
     def stencil(u):

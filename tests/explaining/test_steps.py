@@ -1,4 +1,4 @@
-"""Explanations of all kinds of graphs: what they show is what backward computes, and nothing is touched."""
+"""Explanations of all kinds of graphs: the numbers equal those of backward, and there are no side effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAR = "\u02c9"
 
 
 def sound(e, *leaves):
-    """Every number of an explanation agrees with every other, and with backward."""
+    """Check that all numbers of an explanation agree with each other, and with backward."""
     by_value = {}
     for step in e.steps:
         for value, g in zip(step.outputs, step.upstreams):

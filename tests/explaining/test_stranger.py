@@ -1,4 +1,4 @@
-"""Programs as people write them: names and lines that are found are the right ones, or there are none."""
+"""Typical user programs: names and lines that are found are correct, or none are found."""
 
 import linecache
 import textwrap
@@ -146,7 +146,7 @@ def test_who_freed_the_graph(tmp_path, case):
 
 
 def cells(*texts, name="<ipython-input-{}-0958047e392{}>"):
-    """Runs the cells of a session, with their source where IPython keeps it."""
+    """Run the cells of a session, with their source where IPython stores it."""
     variables = {"cr": cr, "np": np, "__name__": "__main__"}
     for i, text in enumerate(texts, 1):
         file = name.format(i, i)

@@ -1,4 +1,4 @@
-"""Whole Jacobians in index form, evaluated index by index and compared with the ones that are built."""
+"""Complete Jacobians in index form, evaluated for all indices and compared with the dense Jacobians."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FUNCTIONS = {
 
 
 def python(text, arrays):
-    """An index form in Python: sums as generators, δ as a function, brackets around a condition as its truth."""
+    """Convert an index form to Python: sums to generators, δ to a function, bracketed conditions to truth values."""
     text = text.replace("·", "*").replace("−", "-").replace("√", "sqrt").replace("π", "pi").replace("∞", "inf")
     text = re.sub(r"δ\[(\w),(\w)\]", r"delta(\1,\2)", text)
     text = re.sub("([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m[1].translate(POWERS), text)
@@ -51,7 +51,7 @@ def python(text, arrays):
 
 
 def sizes_in(text, arrays):
-    """How far the letters of a sum run: as far as the axes that they stand for."""
+    """Return the ranges of the summation indices: the sizes of their axes."""
     found = {}
     for name, index in re.findall(r"(\w+)\[([\w,]+)\]", text):
         if name in arrays:
@@ -62,7 +62,7 @@ def sizes_in(text, arrays):
 
 
 def evaluated(text, arrays, shape, split):
-    """All elements of the Jacobian by its index form."""
+    """Evaluate all elements of the Jacobian by its index form."""
     left, right = text.split(" = ", 1)
     names = re.fullmatch(r"∂(\w+)(?:\[([^]]*)\])?/∂(\w+)(?:\[([^]]*)\])?", left).groups()
     own = [i for part in (names[1], names[3]) if part for i in part.split(",")]
@@ -76,7 +76,7 @@ def evaluated(text, arrays, shape, split):
 
 
 def agrees(e, needed=True):
-    """Every form of an explanation, index by index, against the Jacobian that is built; how many there were."""
+    """Compare all index forms of an explanation with the dense Jacobian; return their number."""
     arrays = {v.identifier: v.data for v in e.values.values() if v.data is not None}
     for j, tensor in itertools.product(e.jacobians, e._wanted):
         if j.input.edge is not tensor._edge:
@@ -237,7 +237,7 @@ SHAPES = ((3,), (2, 3), (1, 3), (2, 1))
 
 @st.composite
 def compositions(draw):
-    """A program made of supported operations, on two leaves."""
+    """Draw a program of supported operations on two leaves."""
     x, w = leaf(*draw(st.sampled_from(SHAPES)), seed=1), leaf(*draw(st.sampled_from(SHAPES)), seed=2)
     y = x
     for _ in range(draw(st.integers(1, 4))):

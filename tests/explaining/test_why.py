@@ -1,4 +1,4 @@
-"""What ``why()`` answers, for the questions that people ask most."""
+"""The answers of ``why()`` to the most frequent questions."""
 
 import copy
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor"
 
 
 def markers(why):
-    """The comments at the ends of the quoted lines."""
+    """Return the comments at the ends of the quoted lines."""
     return [line.text.rpartition("# ")[2] for line in why.lines]
 
 
@@ -19,7 +19,7 @@ def x():
     return cr.tensor([1.0, 2.0, 3.0], requires_grad=True)
 
 
-# -- there is no gradient yet ------------------------------------------------------------------------------------------
+# -- no gradient yet ----------------------------------------------------------------------------------------------------
 
 
 def test_no_backward_has_reached_it():
@@ -133,7 +133,7 @@ def test_a_result_that_reads_its_own_name_but_keeps_the_leaf(x):
     assert "h is add's output" in h.why().reason
 
 
-# -- the path was cut --------------------------------------------------------------------------------------------------
+# -- the graph was cut --------------------------------------------------------------------------------------------------
 
 
 def test_cut_by_an_integer_result(x):
@@ -185,7 +185,7 @@ def test_a_second_derivative_of_a_gradient_that_was_not_recorded(x):
     assert "create_graph=True" in h.why().reason
 
 
-# -- what it is the sum of ---------------------------------------------------------------------------------------------
+# -- sums of gradients --------------------------------------------------------------------------------------------------
 
 
 def test_gradients_add_up(x):
@@ -286,7 +286,7 @@ def test_an_infinite_gradient_that_was_retained():
     assert y.why().reason.endswith("1 of its 2 elements is inf, first at index (0,).") and not y.why().advice
 
 
-# -- where there is little to go by ------------------------------------------------------------------------------------
+# -- little information -------------------------------------------------------------------------------------------------
 
 
 def test_without_names_and_without_source(x):

@@ -1,4 +1,4 @@
-"""torch.fft: values, dtypes and errors of every function, and gradients against the adjoint of the linear map."""
+"""torch.fft: values, dtypes and errors of all functions, and gradients compared with the adjoint of the linear map."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_values(name, shape, arguments, norm):
 
 
 def adjoint(function, x, g):
-    """∂⟨g, f(x)⟩/∂Re x + i·∂⟨g, f(x)⟩/∂Im x for a linear f, from its values at a basis."""
+    """Return ∂⟨g, f(x)⟩/∂Re x + i·∂⟨g, f(x)⟩/∂Im x for a linear f, from its values at a basis."""
     out = np.zeros_like(x)
     for index in np.ndindex(x.shape):
         for unit in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):

@@ -1,4 +1,4 @@
-"""The three rows of the Fourier transforms: their formulas on complex numbers, and what they save."""
+"""The three primitives of the Fourier transforms: their formulas for complex numbers, and their saved values."""
 
 from __future__ import annotations
 

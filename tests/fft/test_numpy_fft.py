@@ -13,13 +13,13 @@ import chainrule as cr
 
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 SEVERAL = ["fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"]
-#: NumPy 2.0 transforms the other axes of rfftn in the order in which they are named (it matters for an axis named twice)
+#: NumPy 2.0 transforms the other axes of rfftn in the given order (which matters if an axis occurs twice)
 LAST_FIRST = np.fft.rfftn(np.ones((2, 2)), s=(5, 3, 2), axes=(0, 0, 1)).shape[0] == 5
 DTYPES = ["f8", "f4", "f2", "c16", "c8", "i8", "i4", "u1", "?"]
 
 
 def calls(seed):
-    """Random calls: a name, an array and keywords."""
+    """Generate random calls: a name, an array and keywords."""
     chosen = random.Random(seed)
     rng = np.random.default_rng(seed)
     for _ in range(60):
@@ -31,7 +31,9 @@ def calls(seed):
         if name in ONE:
             keywords |= {"n": chosen.choice([None, 1, 2, 3, 6, 7]), "axis": chosen.randint(-ndim, ndim - 1)}
         elif chosen.random() < 0.7:
-            axes = [chosen.randint(-ndim, ndim - 1) for _ in range(chosen.randint(1, ndim + 1))]  # twice is allowed
+            axes = [
+                chosen.randint(-ndim, ndim - 1) for _ in range(chosen.randint(1, ndim + 1))
+            ]  # an axis may occur twice
             keywords["axes"] = tuple(axes)
             if chosen.random() < 0.6:
                 keywords["s"] = tuple(chosen.choice([-1, 1, 2, 5]) for _ in axes)
@@ -54,7 +56,7 @@ def test_values_dtypes_and_errors_are_numpys(seed):
         got = function(cr.tensor(x), **keywords)
         assert isinstance(got, cr.Tensor)
         assert got.numpy().dtype == expected.dtype, (name, x.dtype, keywords)
-        # (NumPy rounds the scale to the input's precision; of half precision ours does not)
+        # (NumPy rounds the scale to the input's precision; for half precision chainrule does not)
         tolerance = 2e-3 if x.dtype == np.float16 else 1e-4 if expected.dtype.str[1:] in ("f4", "c8") else 1e-11
         np.testing.assert_allclose(got.numpy(), expected, tolerance, tolerance, err_msg=f"{name} {x.shape} {keywords}")
 
@@ -122,7 +124,7 @@ def test_under_transformations():
 
 
 def test_an_old_program():
-    """A low-pass filter written for arrays, differentiated as it is."""
+    """A low-pass filter written for arrays is differentiated unchanged."""
 
     def smooth(signal, keep):
         spectrum = np.fft.rfft(signal)

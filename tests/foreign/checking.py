@@ -1,8 +1,8 @@
-"""Which rows of the table work on which libraries' arrays: ``python -m tests.foreign.checking`` (``make foreign``).
+"""Determine which primitives support which libraries' arrays: ``python -m tests.foreign.checking`` (``make foreign``).
 
-Every sample of a row runs with arrays of each library that is installed, in every operand that may be one: its value, VJP,
-JVP and second derivatives must be the ndarray's, of the library's type, and nothing may have been converted on the way. What
-does not work must say so in an error of ours. Anything else is a defect.
+Every sample of a primitive runs with arrays of each installed library, in every operand that accepts arrays: its value, VJP,
+JVP and second derivatives must equal those of ndarrays and have the library's type, without conversions. Unsupported cases
+must raise an error of chainrule. Any other outcome is a defect.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ STAGES = ("value", "vjp", "jvp", "second")
 
 @dataclass(frozen=True)
 class Kind:
-    """One library's arrays, as the checks make and read them.
+    """One library's arrays, for the checks.
 
     Attributes:
-        name: what the table of results calls it.
-        package: what has to be installed.
-        makes: from an ndarray to one of its arrays; several where they can be laid out in ways that matter.
-        read: back.
+        name: the name in the table of results.
+        package: the required package.
+        makes: functions that convert an ndarray; several if the layout matters.
+        read: converts back to an ndarray.
         guard: a context in which nothing may be computed or converted.
-        own_errors: packages whose exceptions (units that do not fit) count as clear.
-        dense: whether results may be ndarrays (where a sparse array meets a dense one).
-        mixes: whether its arrays compute with NumPy's; if not, all operands are made its own.
-        why_not: why there are none, though the package is installed.
+        own_errors: packages whose exceptions (incompatible units) count as refusals.
+        dense: whether results may be ndarrays (if a sparse array meets a dense one).
+        mixes: whether its arrays compute with NumPy's; if not, all operands are converted.
+        why_not: the reason if the arrays are unavailable although the package is installed.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Kind:
 
 
 class Converted(AssertionError):
-    """A lazy array was computed."""
+    """Raised if a lazy array is computed."""
 
 
 def _in_two(n: int) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ def _dask(cut: Callable[[int], tuple[int, ...]]) -> Callable[[Any], Any]:
     return make
 
 
-#: chunks of two sizes, all alike, and one: Dask has another algorithm for some
+#: chunks of two sizes, of equal size, and a single one: Dask has different algorithms for some
 _CHUNKS = (_dask(_in_two), _dask(lambda n: (1,) * n or (0,)), _dask(lambda n: (n,)))
 
 
@@ -142,7 +142,7 @@ KINDS = {
 
 
 def installed() -> list[Kind]:
-    """The kinds whose packages are there."""
+    """Return the kinds whose packages are installed."""
     found = []
     for kind in KINDS.values():
         with contextlib.suppress(ImportError):
@@ -159,7 +159,7 @@ def installed() -> list[Kind]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sample went with some operands of a kind: "works", "refuses" or "defect", and what was said, at which stage."""
+    """The outcome of a sample with some operands of a kind: "works", "refuses" or "defect", with the message and the stage."""
 
     result: str
     stage: str = ""
@@ -167,7 +167,7 @@ class Outcome:
 
 
 def positions(sample: Sample, kind: Kind) -> list[tuple[int, ...]]:
-    """Which operands to make of another library: each drawn one alone, then all of them."""
+    """Return the operands to convert: each drawn one alone, then all of them."""
     if not kind.mixes:
         return [sample.arrays]
     drawn = [i for i, shape in enumerate(sample.shapes) if type(shape) is tuple]
@@ -175,7 +175,7 @@ def positions(sample: Sample, kind: Kind) -> list[tuple[int, ...]]:
 
 
 def check(prim: Primitive, sample: Sample, kind: Kind, foreign: tuple[int, ...], make: Any = None) -> Outcome:
-    """Value, VJP, JVP and second derivatives with the operands ``foreign`` of that kind, against those of ndarrays."""
+    """Compare value, VJP, JVP and second derivatives with the operands ``foreign`` of a kind with those of ndarrays."""
     case = Case(prim, sample)
     run = _Run(case, kind, foreign, make or kind.makes[0])
     stage = STAGES[0]
@@ -195,7 +195,7 @@ def _judged(error: Exception, stage: str, kind: Kind) -> Outcome:
 
 
 class _Run:
-    """One way to call a row: each method is a stage, and raises where something is not as with ndarrays."""
+    """A way to call a primitive: each method is a stage, and raises if a result differs from that with ndarrays."""
 
     def __init__(self, case: Case, kind: Kind, foreign: tuple[int, ...], make: Callable[[Any], Any]) -> None:
         self.case, self.kind, self.make = case, kind, make
@@ -245,7 +245,7 @@ class _Run:
         return [self.case.operands[i] for i in wanted]
 
     def same(self, got: Any, expected: Any) -> None:
-        """Raise unless these are arrays of the kind with the expected numbers; None stands for zeros."""
+        """Check that these are arrays of the kind with the expected numbers; None stands for zeros."""
         for g, e in zip(got, expected, strict=True):
             while isinstance(g, Tensor):
                 g = g._raw
@@ -267,7 +267,7 @@ class _Run:
 
 
 def _given(x: Any) -> Any:
-    """An operand as users have it inside: a tensor of another library's array; anything else as it is."""
+    """Return an operand as users pass it: a tensor that contains another library's array, or other objects unchanged."""
     x = plain(x) if hasattr(x, "shape") else x
     return wrap(x) if type(x) is Foreign else x
 
@@ -285,15 +285,15 @@ def _second(leaves: list[Tensor], outs: Any, gs: Any, hs: Any) -> list[Any]:
 
 # -- units -------------------------------------------------------------------------------------------------------------
 
-#: of numbers, not of quantities: 3.7 m and 370 cm are not rounded to the same length
+#: functions of numbers, not of quantities: 3.7 m and 370 cm are not rounded to the same length
 _OF_NUMBERS = frozenset({"ceil", "floor", "frac", "nextafter", "round", "trunc", "binary_exponent", "floor_divide"})
 
 
 def check_units(prim: Primitive, sample: Sample) -> Outcome:
-    """The same lengths in metres and in centimetres: results and gradients are the same quantities.
+    """Check that the same lengths in metres and in centimetres give the same results and gradients.
 
-    A gradient has the unit of the result over that of the operand. A unit that is lost on the way, or a number without one
-    that is added to lengths, shows as another quantity. unyt's refusals are right.
+    A gradient has the unit of the result divided by that of the operand. A lost unit, or a number without unit that is added
+    to lengths, gives another quantity. Refusals of unyt are correct.
     """
     kind = KINDS["unyt"]
     try:
@@ -307,7 +307,7 @@ def check_units(prim: Primitive, sample: Sample) -> Outcome:
 
 
 def _measured(case: Case, unit: str, scale: float) -> list[Any]:
-    """The outputs and gradients for lengths in a unit; each gradient times its operand's unit over its output's is a number."""
+    """Return outputs and gradients for lengths in a unit, each gradient multiplied by the ratio of the units."""
     import unyt
 
     lengths = [
@@ -345,18 +345,18 @@ def _same_quantity(a: Any, b: Any, what: str) -> None:
     np.testing.assert_allclose(np.asarray(a), numbers, 1e-8, 1e-8, err_msg=what)
 
 
-# -- all samples of a row ----------------------------------------------------------------------------------------------
+# -- all samples of a primitive ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class Result:
-    """How a row went with a kind: the outcomes of all samples and operands that it has a reference for."""
+    """The result of a primitive for a kind: the outcomes of all samples and operands with a reference."""
 
     outcomes: list[tuple[str, Outcome]]
 
     @property
     def word(self) -> str:
-        """ "yes", "no", "in part", or "value" where only derivatives are refused; "defect" if there is any."""
+        """ "yes", "no", "in part", or "value" if only derivatives are refused; "defect" if there is any."""
         results = {outcome.result for _, outcome in self.outcomes}
         if "defect" in results or not results:
             return "defect" if results else ""
@@ -371,7 +371,7 @@ class Result:
 
 
 def row_on(prim: Primitive, kind: Kind) -> Result:
-    """All samples of a row, with the arrays of a kind."""
+    """Check all samples of a primitive with the arrays of a kind."""
     outcomes = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -381,7 +381,7 @@ def row_on(prim: Primitive, kind: Kind) -> Result:
                 outcomes.append((where, check(prim, sample, kind, foreign, make)))
             if kind.name == "unyt" and sample.floating and not sample.complex and prim.name not in _OF_NUMBERS:
                 units = check_units(prim, sample)
-                if units.result == "defect":  # a refusal is unyt's answer to lengths, and says nothing of numbers
+                if units.result == "defect":  # a refusal is unyt's answer for lengths, and says nothing about numbers
                     outcomes.append((f"{sample} in metres", units))
     return Result(outcomes)
 
@@ -416,7 +416,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _write(file: Path, table: dict[str, dict[str, str]], whole: bool) -> None:
-    """Keep the results: all that there are, or those of some rows or kinds beside what the file has of others."""
+    """Write the results: all of them, or those of some primitives or kinds merged into the file."""
     known = {} if whole or not file.exists() else json.loads(file.read_text())
     for name, found in table.items():
         known[name] = {**known.get(name, {}), **found}

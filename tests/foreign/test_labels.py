@@ -1,4 +1,4 @@
-"""xarray's objects hold our arrays, and are trees of them."""
+"""xarray objects contain chainrule's arrays, and are trees of them."""
 
 from __future__ import annotations
 

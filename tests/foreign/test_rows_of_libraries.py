@@ -1,4 +1,4 @@
-"""Rows of the table on other libraries' arrays. All rows, with every library: `make foreign`."""
+"""Primitives with other libraries' arrays. `make foreign` checks all primitives with every library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_row_that_computes_is_found() -> None:
 
     @linear(transpose=lambda g: g, samples=[call((2, 3))], listed=False)
     def reads(x):
-        """The elements, read on the way."""
+        """The elements, with a conversion."""
         return x * float(np.sum(np.asarray(getattr(x, "payload", x))) != 0)
 
     found = checking.row_on(reads, checking.KINDS["Dask"])
@@ -63,7 +63,7 @@ def test_a_row_that_loses_units_is_found() -> None:
 
     @elementwise(d=lambda x: np.ones_like(x), listed=False)
     def more(x):
-        """One more, of whatever unit."""
+        """Add one in any unit."""
         return x + getattr(x, "payload", x) / getattr(x, "payload", x) * getattr(getattr(x, "payload", 1), "units", 1)
 
     assert "in metres" in checking.row_on(more, checking.KINDS["unyt"]).first("defect")

@@ -1,4 +1,4 @@
-"""Tensors of other libraries' arrays: operands on either side, writes, copies, and what is refused."""
+"""Tensors of other libraries' arrays: operands on either side, writes, copies, and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lazy(x: Any = VALUES) -> Any:
 
 
 def numbers(x: Any) -> Any:
-    """The numbers of a lazy result, which must be one."""
+    """Return the numbers of a lazy result, after checking that it is lazy."""
     x = x.tensor if isinstance(x, cr.Array) else x
     raw = x._raw.payload if isinstance(x, cr.Tensor) else x
     assert isinstance(raw, da.Array)
@@ -92,7 +92,7 @@ def test_lengths_are_not_added_to_numbers() -> None:
     for function in (lambda x: x + 1.0, lambda x: np.exp(x), lambda x: np.where(x > 0 * unyt.m, x, 1.0)):
         with pytest.raises((unyt.exceptions.UnitOperationError, unyt.exceptions.UnitConversionError)):
             cr.grad(lambda x, f=function: np.sum(f(x)))(length)
-    assert cr.grad(lambda x: np.sum(np.maximum(x, 0.0)))(length).tolist() == [1, 1]  # zero is of every unit
+    assert cr.grad(lambda x: np.sum(np.maximum(x, 0.0)))(length).tolist() == [1, 1]  # zero has every unit
 
 
 def test_two_libraries_in_one_operation() -> None:
@@ -212,7 +212,7 @@ def test_classes_that_are_lazy() -> None:
     assert np.allclose(numbers(x.grad), y.grad.numpy())
 
 
-# -- transformations, and what is refused --------------------------------------------------------------------------------
+# -- transformations, and errors ----------------------------------------------------------------------------------------
 
 
 def f(x: Any) -> Any:
@@ -263,7 +263,7 @@ def test_chunks_of_unknown_sizes() -> None:
 
 
 class Strange:
-    """An array of a library that shares memory, and knows nothing of NumPy's functions."""
+    """An array of a library that shares memory, but does not support NumPy's functions."""
 
     requires_grad = True
 

@@ -1,7 +1,7 @@
-"""Every transformation inside every other, to depth three (and a sample of depth four), against closed forms.
+"""Compositions of all transformations to depth three (and a sample of depth four), compared with closed forms.
 
-The functions are F(x) = Σ exp(s a·x) c, of vectors, with terms (s, c). Each transformation, contracted with fixed vectors,
-takes such a function to another one, so the terms can be computed beside it.
+The functions are F(x) = Σ exp(s a·x) c of vectors, with terms (s, c). Each transformation, contracted with fixed vectors,
+maps such a function to another one, so the terms can be computed in parallel.
 """
 
 import itertools
@@ -17,7 +17,7 @@ rng = np.random.default_rng(0)
 A, U, V, X = (rng.normal(size=3) * 0.5 for _ in range(4))
 a, u, v = cr.from_numpy(A), cr.from_numpy(U), cr.from_numpy(V)
 
-# name -> (what it makes of a function, what it makes of a term)
+# name -> (the transformation of a function, the transformation of a term)
 OPERATORS = {
     "grad": (lambda f: grad(lambda x: f(x).sum()), lambda s, c: [(s, s * c.sum() * A)]),
     "vmap": (lambda f: lambda x: vmap(f)(cr.stack([x, -x])).sum(0), lambda s, c: [(s, c), (-s, c)]),
@@ -68,7 +68,7 @@ def test_a_sample_of_depth_four(seed):
 
 @pytest.mark.parametrize("names", list(itertools.product(NAMES, repeat=2)), ids=" of ".join)
 def test_backward_through_a_pair(names):
-    """The result, as a function of something it closes over, is differentiated by backward."""
+    """The result, as a function of a closed-over value, is differentiated by backward."""
     f = base
     w = cr.tensor(1.5, dtype=cr.float64, requires_grad=True)
     for name in reversed(names):

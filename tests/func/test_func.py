@@ -119,8 +119,8 @@ def test_modes():
             c = a**2
         return (a - c).sum()
 
-    close(grad(f)(x), [1.0, 1.0, 1.0])  # the mode inside holds
-    close(jvp(f, (x,), (x,))[1], (x - 2 * x**2).sum())  # and is about reverse mode only
+    close(grad(f)(x), [1.0, 1.0, 1.0])  # the mode inside applies
+    close(jvp(f, (x,), (x,))[1], (x - 2 * x**2).sum())  # and only affects reverse mode
     close(grad(lambda a: (a.detach() * a).sum())(x), x)
 
 
@@ -202,7 +202,7 @@ def test_vjp():
     ga, gb = pull((x, t(1.0)))
     close(ga, 2 * x**2 + 1)
     close(gb, x**2)
-    ga, _ = pull((2 * x, t(0.0)))  # again
+    ga, _ = pull((2 * x, t(0.0)))  # called again
     close(ga, 4 * x**2)
 
 
@@ -682,7 +682,7 @@ def test_derivatives_keep_dtypes():
     assert jacrev(lambda a: a.double())(s).dtype == torch.float32
 
 
-# -- the rest --------------------------------------------------------------------------------------------------------
+# -- others ----------------------------------------------------------------------------------------------------------
 
 
 def test_debug_unwrap():

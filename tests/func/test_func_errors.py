@@ -1,4 +1,4 @@
-"""Errors name the user's line, the transformation, and what to do instead."""
+"""Errors name the user's line, the transformation, and the alternative."""
 
 import inspect
 
@@ -11,7 +11,7 @@ X = cr.ones(2, 3)
 
 
 def here():
-    """The line of the caller, as errors write it."""
+    """Return the caller's line in the form that errors use."""
     return f"test_func_errors.py:{inspect.currentframe().f_back.f_lineno}"
 
 

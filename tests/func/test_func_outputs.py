@@ -1,4 +1,4 @@
-"""What ``func.grad`` accepts as the value of a function: one real number."""
+"""Results that ``func.grad`` accepts: one real number."""
 
 import pytest
 

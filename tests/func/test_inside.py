@@ -1,4 +1,4 @@
-"""What PyTorch refuses inside its transformations, and works here: leaves, backward, retain_grad, checkpoints, hooks."""
+"""Operations that PyTorch refuses inside its transformations, but chainrule supports: leaves, backward, checkpoints, hooks."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def placed(q):
 @pytest.mark.parametrize("function", [masked, placed])
 @pytest.mark.parametrize("face", [np.asarray, cr.from_numpy])
 def test_indices_that_depend_on_the_values(face, function, transformation):
-    """Where there is one value, its comparisons are masks of one size and its order is one order."""
+    """With a single value, comparisons give masks of one size, and sorting gives one order."""
     point = np.array([1.0, -2.0, 3.0])
     slopes = {masked: np.diag(2 * point)[[0, 2]], placed: np.diag([1.0, 2.0, 0.0])[[2, 0, 1]]}[function]
     curvature = np.diag([2.0, 0.0, 2.0]) if function is masked else np.zeros((3, 3))
@@ -42,7 +42,7 @@ def test_indices_that_depend_on_the_values(face, function, transformation):
 
 
 def test_a_checkpoint_runs_again_as_it_ran_first():
-    """Whether an inner derivative is recorded must not depend on who asks for the outer one."""
+    """The recording of an inner derivative must not depend on the mode of the outer one."""
 
     def f(r):
         return grad(lambda c: (c * r).sin().sum())(x[1]) * r
@@ -52,14 +52,14 @@ def test_a_checkpoint_runs_again_as_it_ran_first():
 
 
 def leaf_and_backward(r):
-    """w made to require grad inside, mixed with r, differentiated there: 2 w r at w = 1."""
+    """Make w require grad inside, combine it with r, and differentiate there: 2 w r at w = 1."""
     w = cr.ones(3, dtype=cr.float64).requires_grad_()
     (w * w * r).sum().backward()
     return w.grad
 
 
 def leaf_and_grad(r):
-    """The same with autograd.grad; w goes through an operation of its own before it meets r."""
+    """The same with autograd.grad; w passes through an operation before it is combined with r."""
     w = cr.ones(3, dtype=cr.float64, requires_grad=True)
     doubled = w * w
     (g,) = cr.autograd.grad((doubled * r**2).sum(), w, create_graph=True)
@@ -191,7 +191,7 @@ def test_batched_gradients_inside_vmap():
 
 
 def test_values_that_all_examples_share_have_numbers():
-    """What does not depend on the mapped argument may be branched on."""
+    """Branches on values that are independent of the mapped argument are allowed."""
 
     def f(w, r):
         scale = 2.0 if w.sum() > 0 else 1.0

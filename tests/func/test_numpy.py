@@ -1,4 +1,4 @@
-"""NumPy arrays in, NumPy arrays out, of the dtype they came with; tensors in, tensors out."""
+"""NumPy arguments give NumPy results of the same dtype; tensors give tensors."""
 
 import numpy as np
 import pytest
@@ -97,7 +97,7 @@ def test_arrays_and_numbers_get_arrays_and_tensors_get_tensors(driver, function,
 
 
 def residual(p):
-    """A function that differentiates with respect to a constant array itself."""
+    """A function that itself differentiates with respect to a constant array."""
     return np.sum((grad(lambda t: np.sum((t / p[0]) ** p[1]))(A) - 1) ** 2)
 
 

@@ -1,4 +1,4 @@
-"""Every transformation of functions that return their results in every way there is, against differences of plain NumPy."""
+"""All transformations of functions with all kinds of results, compared with finite differences of NumPy."""
 
 from collections import namedtuple
 
@@ -105,7 +105,7 @@ def weights(f):
 
 
 def weighted(f):
-    """The sum of a function's results, each with another weight."""
+    """Return a weighted sum of a function's results."""
 
     def total(x):
         elements = [e for leaf in tree_leaves(f(x)) for e in np.reshape(leaf, -1)]
@@ -121,7 +121,7 @@ def cotangent(f):
 
 
 def twice(f):
-    """Called twice: what is compiled records in its first call."""
+    """Call a function twice: compiled functions record in the first call."""
     return f() + f()
 
 
@@ -171,7 +171,7 @@ def compiled_pair(f):
 
 BATCH = np.stack([POINT, POINT + 1, 2 * POINT])
 LAYOUTS = ["dense", "structured", "csr"]
-#: transformation -> what it gives, and what differences give
+#: transformation -> its result, and that of finite differences
 TRANSFORMATIONS = {
     "jvp": (jvp, along),
     "vjp": (vjp, against),
@@ -231,7 +231,7 @@ TRANSFORMATIONS = {
         lambda f: [flat(f(POINT))] * 2,
     ),
 }
-#: what takes a Python float, which has come out of a derivative, for a number
+#: transformations that treat a Python float, the result of a derivative, as a number
 TAKE_FLOATS = {name for name in TRANSFORMATIONS if name.startswith("jacobian,")} | {
     "grad", "value_and_grad", "hessian", "hvp", "compile", "compile of hessian",
 }  # fmt: skip
@@ -252,7 +252,7 @@ def test_every_way_to_return(name):
 @pytest.mark.parametrize("name", [*TRANSFORMATIONS])
 def test_what_is_no_number_is_refused(name):
     transform = TRANSFORMATIONS[name][0]
-    if name == "compile":  # which hands on whatever a function returns
+    if name == "compile":  # compile returns any result unchanged
         return
     for f in REFUSED.values():
         with pytest.raises((TypeError, ValueError, RuntimeError)):

@@ -1,4 +1,4 @@
-"""Corners of the transformations: modes around them, indices and writes inside vmap, Functions that vmap asks for a rule."""
+"""Special cases of transformations: modes, indices and writes inside vmap, Functions with vmap rules."""
 
 from typing import Any
 
@@ -130,7 +130,7 @@ def test_numpy_may_be_called_where_nothing_is_recorded() -> None:
     assert x.tolist() == [5.0, 2.0]
 
 
-# -- indices of which each example has its own ------------------------------------------------------------------------
+# -- batched indices --------------------------------------------------------------------------------------------------
 
 IMAGES = torch.arange(24.0).reshape(2, 3, 4)
 ONE, TWO = torch.tensor([1, 2]), torch.tensor([0, 3])
@@ -179,7 +179,7 @@ def test_derivatives_of_reading_at_mapped_indices(name: str) -> None:
     torch.testing.assert_close(vmap(gradient)(IMAGES, PAIR, OTHER), torch.stack(each))
 
 
-WRITES = {  # what PyTorch's vmap can write, too
+WRITES = {  # writes that PyTorch's vmap supports, too
     "a number": lambda i, j: i[0],
     "two numbers": lambda i, j: (i[0], j[0]),
     "two arrays": lambda i, j: (i, j),

@@ -1,4 +1,4 @@
-"""Trees: taking apart, putting together, comparing; and as arguments and results of transformations."""
+"""Trees: flattening, unflattening, comparison; and as arguments and results of transformations."""
 
 import collections
 import dataclasses

@@ -1,4 +1,4 @@
-"""Writing in place where transformations are nested: values of one level into arrays of another."""
+"""In-place writes in nested transformations: values of one level into arrays of another."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_results_are_arrays_of_their_own(call, function) -> None:
     x = np.arange(6.0).reshape(2, 3)
     y = CALLS[call](SHARED[function], x)
     assert type(y) is np.ndarray and y.flags.writeable and not np.shares_memory(x, y)
-    y[...] = np.arange(y.size).reshape(y.shape)  # no element shares its place with another
+    y[...] = np.arange(y.size).reshape(y.shape)  # no two elements share memory
     np.testing.assert_array_equal(y.ravel(), np.arange(y.size))
 
 
@@ -162,7 +162,7 @@ def test_of_an_index_that_comes_twice_the_last_stays_in_every_example() -> None:
         a = a * 1
         for k in range(2):
             p = np.argmax(np.abs(a[k:, k])) + k
-            a[[k, p]] = a[[p, k]]  # for some examples p is k
+            a[[k, p]] = a[[p, k]]  # for some examples p equals k
             a[k + 1 :] -= np.outer(a[k + 1 :, k] / a[k, k], a[k])
         return np.sum(a * np.cos(np.arange(9.0)).reshape(3, 3))
 
@@ -171,7 +171,7 @@ def test_of_an_index_that_comes_twice_the_last_stays_in_every_example() -> None:
         np.testing.assert_allclose(vmap(d(pivoted))(matrices), [d(pivoted)(m) for m in matrices], rtol=1e-9)
 
 
-# -- arguments that do not lie together -------------------------------------------------------------------------------
+# -- non-contiguous arguments -----------------------------------------------------------------------------------------
 
 LAYOUTS = {
     "C": lambda: np.ones((2, 2)),
@@ -262,7 +262,7 @@ def test_a_block_of_one_array_is_a_copy():
     x = cr.Array(np.ones((2, 2)))
     np.block(x)[0] = np.block([x])[0] = 9.0
     assert np.asarray(x).sum() == 4
-    np.broadcast_arrays(x, x[0])[0][0] = 9.0  # which is x itself, in NumPy
+    np.broadcast_arrays(x, x[0])[0][0] = 9.0  # which is x itself in NumPy
     assert np.asarray(x).sum() == 20
 
 

@@ -1,4 +1,4 @@
-"""What a function writes to its arguments, in PyTorch's face: it reaches the caller's tensors, or nothing is written."""
+"""Writes of a function to its arguments, in PyTorch style: they reach the caller's tensors, or raise."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def nested(x):
     return cr.vmap(lambda v: v.mul_(2))(x)
 
 
-#: what is called with x, and what x is then
+#: a function of x, and x afterwards
 WRITES = {
     "vmap": (lambda x: cr.vmap(lambda r: r.mul_(2))(x), [[2, 4], [6, 8]]),
     "vmap, a part, along the second axis": (lambda x: cr.vmap(part_of, in_dims=1)(x), [[7, 7], [3, 4]]),

@@ -1,4 +1,4 @@
-"""A stand-in for CuPy, for the tests of this folder."""
+"""A substitute for CuPy, for the tests in this directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import standin
 
 @pytest.fixture
 def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The stand-in, as the module ``cupy``."""
+    """Install the substitute as the module ``cupy``."""
     with monkeypatch.context() as patch:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("cupy", "cupyx")]:
             patch.delitem(sys.modules, name)

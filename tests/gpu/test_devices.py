@@ -1,4 +1,4 @@
-"""Devices: where tensors are made, how they move, and what does not mix. A stand-in takes CuPy's place."""
+"""Devices: creation of tensors, transfers, and errors for mixed devices. A substitute replaces CuPy."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_the_default_device(cupy: Any) -> None:
     try:
         assert cr.get_default_device() == cr.device("cuda:1")
         assert cr.zeros(2).device == cr.tensor([1.0]).device == cr.rand(2).device == cr.device("cuda:1")
-        assert cr.as_tensor(W).device == cr.device("cpu")  # data stay where they are
+        assert cr.as_tensor(W).device == cr.device("cpu")  # data are not moved
         with cr.device("cpu"):
             assert cr.ones(2).device == cr.device("cpu") == cr.get_default_device()
     finally:
@@ -188,7 +188,7 @@ def test_nothing_becomes_an_array_of_numpys_silently(cupy: Any) -> None:
 
 def test_places_outside_of_an_axis_are_an_error_on_a_gpu_too(cupy: Any) -> None:
     raw = cupy.asarray(W)
-    assert raw[[0, 4]].get().tolist() == [1.0, 2.0]  # so that this is a test
+    assert raw[[0, 4]].get().tolist() == [1.0, 2.0]  # to check the test
     x = cr.as_tensor(raw)
     for read in (lambda: x[[0, 4]], lambda: x[cr.tensor([-4])], lambda: cr.take(x, cr.tensor([3], device="cuda"))):
         with pytest.raises(IndexError, match="out of"):

@@ -1,4 +1,4 @@
-"""Memory of a GPU handed on by DLPack, and taken. A stand-in takes CuPy's place."""
+"""Export and import of GPU memory by DLPack. A substitute replaces CuPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ W = np.array([1.0, 2.0, 3.0])
 
 
 class Producer:
-    """An array of some other library, on a GPU, which notes how it was asked."""
+    """An array of another library on a GPU, which records the request."""
 
     def __init__(self, array: Any, device: tuple[int, int] | None = None) -> None:
         self.array, self.device, self.asked = array, device, {}
@@ -38,7 +38,7 @@ def test_cupy_reads_the_memory_of_a_tensor(cupy: Any) -> None:
 def test_a_tensor_has_the_memory_of_anothers_array(cupy: Any) -> None:
     x = Producer(cupy.asarray(W))
     t = cr.from_dlpack(x)
-    assert t.device == cr.device("cuda:0") and "stream" in x.asked  # the consumer, CuPy, says where it reads
+    assert t.device == cr.device("cuda:0") and "stream" in x.asked  # the consumer, CuPy, passes its stream
     x.array[0] = 5
     assert t[0].item() == 5
     apart = cr.from_dlpack(x, copy=True)

@@ -1,4 +1,4 @@
-"""DLPack and the Array API on a GPU. A stand-in takes CuPy's place."""
+"""DLPack and the Array API on a GPU. A substitute replaces CuPy."""
 
 from __future__ import annotations
 

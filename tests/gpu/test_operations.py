@@ -1,6 +1,6 @@
-"""Operations as users call them, composites among them, on a GPU: values and gradients are the CPU's, and stay on the GPU.
+"""Public operations, including composites, on a GPU: values and gradients equal the CPU's, and stay on the GPU.
 
-Each runs with the sample that its declaration names. A stand-in takes CuPy's place.
+Each runs with the sample in its declaration. A substitute replaces CuPy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chainrule._src.api.declare import OPERATIONS, Operation
 from chainrule._src.cli.operations import operations
 
 operations()  # so that all are declared
-#: numbers that are drawn are others on a GPU
+#: random numbers differ on a GPU
 DRAWN = (
     "rand",
     "dropout",
@@ -29,9 +29,9 @@ DRAWN = (
     "gumbel",
     "fractional",
 )
-#: what leaves the GPU, on purpose
+#: operations that intentionally transfer to the CPU
 LEAVING = {"Tensor.cpu", "from_numpy", "frombuffer"}
-#: what CuPy has nothing for, and says so
+#: operations that CuPy does not support, which raise
 REFUSED = {
     "lu", "lu_solve", "lu_unpack", "linalg.lu", "linalg.lu_factor", "linalg.lu_factor_ex", "linalg.lu_solve", "index_reduce",
     "special.airy_ai", "special.bessel_j1", "special.bessel_y1", "special.i1e", "special.modified_bessel_k1",
@@ -40,7 +40,7 @@ REFUSED = {
 
 
 def arguments(operation: Operation, device: str) -> tuple[Any, Any, list[cr.Tensor]]:
-    """The arguments of a sample, and the tensors among them."""
+    """Return the arguments of a sample, and the tensors among them."""
     rng = np.random.default_rng(0)
     leaves: list[cr.Tensor] = []
 
@@ -64,7 +64,7 @@ def tensors(x: Any) -> list[cr.Tensor]:
 
 
 def computed(operation: Operation, device: str) -> list[cr.Tensor | None]:
-    """The results of an operation, and the gradients of the sum of their squares."""
+    """Return the results of an operation, and the gradients of the sum of their squares."""
     args, kwargs, leaves = arguments(operation, device)
     results = tensors(operation.public(*args, **kwargs))
     differentiable = [t for t in results if t.requires_grad]
@@ -75,14 +75,14 @@ def computed(operation: Operation, device: str) -> list[cr.Tensor | None]:
 
 
 def own_samples() -> list[str]:
-    """One name of every operation that a sample calls on the CPU."""
+    """Return one name for every operation whose sample calls it on the CPU."""
     found = {}
     for name, operation in OPERATIONS.items():
         if id(operation) not in found and name not in LEAVING:
             try:
                 if computed(operation, "cpu"):
                     found[id(operation)] = name
-            except Exception:  # the sample is for something else
+            except Exception:  # the sample is for another operation
                 continue
     return sorted(found.values())
 
@@ -121,7 +121,7 @@ def problem(name: str) -> str:
 
 
 def fit(device: str) -> tuple[float, Any]:
-    """A small network, fitted by hand-written steps."""
+    """Fit a small network by hand-written steps."""
     rng = np.random.default_rng(2)
     x = cr.tensor(rng.standard_normal((40, 3)), device=device)
     y = cr.sin(x.sum(1, keepdim=True))

@@ -1,6 +1,6 @@
-"""Every row on a GPU: value, VJP, JVP and second derivatives as on the CPU. A stand-in takes CuPy's place.
+"""All primitives on a GPU: value, VJP, JVP and second derivatives equal the CPU's. A substitute replaces CuPy.
 
-Here a few samples of each row run; ``make cuda`` runs all of them where there is a GPU.
+Here a few samples of each primitive run; ``make cuda`` runs all of them on a GPU.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule.testing.rulecheck import every_sample
 from tests.foreign import checking
 
-#: rows of the table that CuPy has nothing for: they say so
+#: primitives that CuPy does not support, which raise
 REFUSED = {
     "lu_factor": "would be converted to a NumPy array",
     "row_order": "would be converted to a NumPy array",
     "scatter_prod": "np.multiply.at is not to be had",
 }
-#: functions of SciPy's that CuPy lacks, or whose derivative is a function that it lacks
+#: SciPy functions that CuPy lacks, or whose derivative is a function that it lacks
 BESSEL = {
     "j0",
     "j1",

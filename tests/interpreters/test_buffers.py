@@ -1,4 +1,4 @@
-"""Buffers filled inside a transformed function, where there is no one array to write into."""
+"""Buffers filled inside a transformed function, for which no single array exists."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Tensors that share memory without sharing a history: ``detach()`` and ``data`` inside transformations as outside."""
+"""Tensors that share memory but not history: ``detach()`` and ``data`` inside and outside transformations."""
 
 import numpy as np
 import pytest

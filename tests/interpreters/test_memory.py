@@ -1,4 +1,4 @@
-"""Whether writing into a result reaches what it came from: inside a transformation as outside, and as in NumPy."""
+"""Whether writes into a result reach its operand: the same inside and outside transformations, and as in NumPy."""
 
 import numpy as np
 import pytest

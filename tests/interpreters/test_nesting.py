@@ -1,4 +1,4 @@
-"""grad, jvp and vmap inside one another, in any order, around values and tensors from the levels outside."""
+"""Nested grad, jvp and vmap in any order, with values and tensors from outer levels."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def close(got, expected, tolerance=1e-10):
 
 
 def d(f):
-    """The derivative of a function of one number, by forward mode."""
+    """Return the derivative of a function of one number, by forward mode."""
     return lambda x: jvp(f, (x,), (torch.ones_like(x),))[1]
 
 
@@ -156,7 +156,7 @@ def test_vmap_of_jvp_and_jvp_of_vmap():
     close(jvp(vmap(f), (t(X),), (t(V),))[1], expected)
 
 
-# -- closures over the levels outside --------------------------------------------------------------------------------
+# -- closures over outer levels --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("inner", MODES, ids=named)
@@ -287,7 +287,7 @@ def test_levels_are_left_when_a_function_raises():
 
 
 def _tower(kinds):
-    """The tower as chainrule code, and a list with the kind of each level, outermost first."""
+    """Return the tower as chainrule code, and a list with the kind of each level, outermost first."""
 
     def level(k, outside):
         if k == len(kinds):
@@ -302,7 +302,7 @@ def _tower(kinds):
             return grad(body)(at)
         if kind == "jvp":
             return d(body)(at)
-        if kind == "shared":  # a batch whose example does not depend on the outside
+        if kind == "shared":  # a batch whose examples do not depend on outer values
             return vmap(body)(t(0.2, 0.5)).sum()
         return vmap(body)(torch.stack([at, at * 0.5])).sum()
 
@@ -327,7 +327,7 @@ def _reference(kinds, differentiate):
 
 
 def _difference(f, x):
-    """A central difference; wide steps, because it is nested up to four deep."""
+    """Return a central difference; its steps are wide, because it is nested up to four deep."""
     h = 2e-2
     one, two, three = (f(x + k * h) - f(x - k * h) for k in (1, 2, 3))
     return (45 * one - 9 * two + three) / (60 * h)
@@ -343,7 +343,7 @@ def test_towers(kinds):
     f = _tower(kinds)
     expected = _reference(kinds, _difference)(0.6)
     close(f(t(0.6)), expected, 1e-6)
-    if len(kinds) < 4:  # and once more differentiated, from the outside, by backward
+    if len(kinds) < 4:  # and differentiated once more, from the outside, by backward
         x = t(0.6).requires_grad_()
         y = f(x)
         y.backward()

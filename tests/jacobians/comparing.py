@@ -1,4 +1,4 @@
-"""Structured Jacobians held against dense ones, which batched VJPs compute without knowing of any structure."""
+"""Compare structured Jacobians with dense ones, computed by batched VJPs without structure."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import chainrule as cr
 
 
 def flattened(y):
-    """The real numbers of all results, one after the other."""
+    """Return the real numbers of all results, concatenated."""
     found = []
     for part in y if isinstance(y, (tuple, list)) else [y]:
         part = cr.as_tensor(part)
@@ -16,17 +16,17 @@ def flattened(y):
 
 
 def matrices(blocks, xs):
-    """The blocks of a Jacobian of one vector, as matrices."""
+    """Return the blocks of a Jacobian of one vector, as matrices."""
     return [np.asarray(block).reshape(block.shape[0], np.size(x)) for block, x in zip(blocks, xs, strict=True)]
 
 
 def dense(f, xs):
-    """One matrix for each of the inputs, by batched VJPs."""
+    """Return a matrix for each of the inputs, by batched VJPs."""
     return matrices(cr.func.jacrev(lambda *args: flattened(f(*args)), tuple(range(len(xs))))(*map(cr.tensor, xs)), xs)
 
 
 def structured(f, xs):
-    """For each of the inputs a matrix, and where it has entries."""
+    """Return for each of the inputs a matrix, and its pattern."""
     blocks = cr.jacobian(
         lambda *args: flattened(f(*args)), tuple(map(cr.tensor, xs)), layout="csr", strategy="forward terms"
     )
@@ -34,14 +34,14 @@ def structured(f, xs):
 
 
 def pattern_of(block):
-    """Where a sparse matrix has entries."""
+    """Return the pattern of a sparse matrix."""
     pattern = block.copy()
     pattern.data = np.ones(pattern.nnz, bool)
     return pattern.toarray()
 
 
 def assert_agree(f, xs, others=(), tolerance=1e-12, least=0.0):
-    """The structured Jacobian of f has the dense one's entries, and there is none that it has not; nor at ``others``."""
+    """Check that the structured Jacobian of f equals the dense one, with no additional entries; also at ``others``."""
     expected = dense(f, xs)
     found = structured(f, xs)
     for k, (want, (got, pattern)) in enumerate(zip(expected, found, strict=True)):

@@ -1,7 +1,7 @@
-"""Problems whose Jacobians have structure: partial differential equations, networks, cameras, power flow.
+"""Problems with structured Jacobians: partial differential equations, networks, cameras, power flow.
 
-Each is written once, as one would write it with NumPy. ``xp`` is the library that computes it: NumPy here, JAX or PyTorch
-for those who compare. A maker returns the function and the point.
+Each is written once, in NumPy style. ``xp`` is the library that computes it: NumPy here, JAX or PyTorch for comparisons. A
+maker returns the function and the point.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def _brusselator_start(n: int) -> Array:
 
 
 def brusselator(n: int, xp: Any = np) -> Problem:
-    """A reaction with diffusion of two substances on n × n points of a torus."""
+    """Return the reaction and diffusion of two substances on n × n points of a torus."""
     return Problem(_brusselator_slope(n, xp), _brusselator_start(n))
 
 
 def euler_steps(n: int, steps: int, xp: Any = np) -> Problem:
-    """Steps of Euler's method for the Brusselator."""
+    """Return steps of Euler's method for the Brusselator."""
     slope = _brusselator_slope(n, xp)
 
     def run(x: Any) -> Any:
@@ -60,7 +60,7 @@ def euler_steps(n: int, steps: int, xp: Any = np) -> Problem:
 
 
 def heat(n: int, xp: Any = np) -> Problem:
-    """Second differences of a rod whose ends are held at zero."""
+    """Return second differences of a rod whose ends are fixed at zero."""
     end = xp.zeros(1)
 
     def f(u: Any) -> Any:
@@ -71,7 +71,7 @@ def heat(n: int, xp: Any = np) -> Problem:
 
 
 def differences(n: int, times: int, xp: Any = np) -> Problem:
-    """Differences of differences."""
+    """Return repeated differences."""
 
     def f(x: Any) -> Any:
         for _ in range(times):
@@ -82,7 +82,7 @@ def differences(n: int, times: int, xp: Any = np) -> Problem:
 
 
 def burgers(n: int, xp: Any = np) -> Problem:
-    """Burgers' equation on a circle: advection that is not linear, and a little diffusion."""
+    """Return Burgers' equation on a circle: nonlinear advection, and a little diffusion."""
     dx, viscosity = 1.0 / n, 0.01
 
     def f(u: Any) -> Any:
@@ -93,7 +93,7 @@ def burgers(n: int, xp: Any = np) -> Problem:
 
 
 def bratu(n: int, xp: Any = np) -> Problem:
-    """The residual of a nonlinear Poisson equation on n × n points inside a square whose edges are held at zero."""
+    """Return the residual of a nonlinear Poisson equation on n × n interior points of a square with zero boundary values."""
 
     def f(u: Any) -> Any:
         edged = xp.pad(u, 1)
@@ -107,7 +107,7 @@ def bratu(n: int, xp: Any = np) -> Problem:
 
 
 def conv_net(length: int, conv1d: Callable[..., Any], given: Callable[[Array], Any]) -> Problem:
-    """Three convolutions with rectifiers. ``given`` makes the library's arrays of the weights."""
+    """Return three convolutions with rectifiers. ``given`` converts the weights to the library's arrays."""
     rng = np.random.default_rng(1)
     shapes = (8, 1, 5), (4, 8, 3), (2, 4, 3)
     weights = [(given(rng.normal(size=shape)), given(0.1 * rng.normal(size=(shape[0], 1)))) for shape in shapes]
@@ -125,7 +125,7 @@ def conv_net(length: int, conv1d: Callable[..., Any], given: Callable[[Array], A
 def mlp(
     rows: int = 32, width: int = 64, layers: int = 3, xp: Any = np, given: Callable[[Array], Any] = np.asarray
 ) -> Problem:
-    """A network's outputs in its inputs: a block for each example."""
+    """Return a network's outputs as a function of its inputs: a block for each example."""
     rng = np.random.default_rng(2)
     weights = [given(rng.normal(size=(width, width)) / width**0.5) for _ in range(layers)]
 
@@ -158,7 +158,7 @@ def outer(n: int, given: Callable[[Array], Any] = np.asarray) -> Problem:
 
 
 def arrowhead(n: int, xp: Any = np) -> Problem:
-    """One full row, one full column, a diagonal."""
+    """Return a function whose Jacobian has one full row, one full column, and a diagonal."""
 
     def f(x: Any) -> Any:
         return xp.concatenate([(x * x).sum()[None], x[1:] * x[0]])
@@ -193,7 +193,7 @@ def rosenbrock(n: int) -> Problem:
 def bundle_adjustment(
     cameras: int, points: int, observations: int, xp: Any = np, given: Callable[[Array], Any] = np.asarray
 ) -> Problem:
-    """Where points appear in photographs, beside where they were seen (as in ADBench).
+    """Return weighted reprojection errors (as in ADBench): predicted minus observed positions of points in images.
 
     The unknowns are the cameras (three numbers of rotation, the centre, the focal length, the principal point, two of
     distortion), the points and a weight for each observation.
@@ -215,7 +215,7 @@ def bundle_adjustment(
     which_camera, which_point = given(camera), given(point)
 
     def rotated(r: Any, x: Any) -> Any:
-        """Rodrigues' formula: x turned around the axis r by the angle |r|."""
+        """Rotate x around the axis r by the angle |r| with Rodrigues' formula."""
         angle = xp.sqrt((r * r).sum(1))[:, None]
         cosine, axis = xp.cos(angle), r / angle
         a0, a1, a2 = axis[:, 0], axis[:, 1], axis[:, 2]
@@ -283,9 +283,9 @@ GRIDS = {5: _five_buses, 14: _fourteen_buses}
 
 
 def power_flow(buses: int, xp: Any = np, given: Callable[[Array], Any] = np.asarray) -> Problem:
-    """The constraints of optimal power flow (as in rosetta-opf): Ohm's law on each branch, Kirchhoff's at each bus, limits.
+    """Return the constraints of optimal power flow (as in rosetta-opf): Ohm's and Kirchhoff's laws, and limits.
 
-    The unknowns are the angles and magnitudes of voltages, what generators produce, and what flows into each branch at
+    The unknowns are the angles and magnitudes of voltages, the production of generators, and the flows into each branch at
     its two ends.
     """
     grid = GRIDS[buses]()
@@ -300,7 +300,7 @@ def power_flow(buses: int, xp: Any = np, given: Callable[[Array], Any] = np.asar
     fr, to = given(start_bus), given(end_bus)
 
     def sums(places: Array) -> Callable[[Any], Any]:
-        """For each bus, what is at it: buses that have less than others get a zero from behind the end."""
+        """Return a function that sums by bus: buses with fewer terms than others are padded with zeros."""
         lists = [np.flatnonzero(places == bus) for bus in range(buses)]
         table = np.full((buses, max(map(len, lists))), len(places))
         for row, found in zip(table, lists):

@@ -1,4 +1,4 @@
-"""Random programs, as functions of several inputs with several results, from the generators of ``tests.fuzz``."""
+"""Random programs as functions of several inputs with several results, from the generators of ``tests.fuzz``."""
 
 import random
 
@@ -11,7 +11,7 @@ TORCH = [*PURE, "transformation"]
 
 
 class Program:
-    """A program's text, its function, and the point where it was made."""
+    """A program's text, its function, and the point where it was generated."""
 
     def __init__(self, text, function, xs, numbers):
         self.text, self.function, self.xs, self.numbers = text, function, xs, numbers
@@ -22,14 +22,14 @@ class Program:
 
 
 def torch_program(seed):
-    """Of tensors: with in-place writes, views, and transformations inside."""
+    """Return a program of tensors, with in-place writes, views, and transformations."""
     rng = random.Random(seed)
     maker = Maker(cr, rng)
     return _made(rng, maker, lambda **given: Maker(cr, rng, maker, TORCH, **given), "torch.tensor({}, dtype=torch.{})")
 
 
 def numpy_program(seed):
-    """Of NumPy's functions alone."""
+    """Return a program of NumPy functions."""
     rng = random.Random(seed)
     maker = NumpyMaker(None, rng)
     maker.env["np"] = np

@@ -1,4 +1,4 @@
-"""Terms made by chance, and the matrix that they are by their definition, entry by entry."""
+"""Random terms, and the matrices that they define, computed entry by entry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chainrule._src.jacobians.terms import Term, Variable
 
 
 def matrix_of(terms, out_shape, variable, dtype=np.float64):
-    """The Jacobian of shape (m, n), added up in loops."""
+    """Return the Jacobian of shape (m, n), summed in loops."""
     J = np.zeros((math.prod(out_shape), variable.size), dtype)
     for term in terms:
         vals = np.broadcast_to(np.asarray(term.vals), term.cols.shape)
@@ -22,10 +22,10 @@ def matrix_of(terms, out_shape, variable, dtype=np.float64):
 
 
 def assert_adds_up(found, terms, out_shape, variable):
-    """A matrix in a dtype of its own is what the terms add up to.
+    """Check that a matrix equals the sum of the terms up to rounding errors.
 
-    A sum of k rounded numbers v is wrong by (k - 1) u sum(abs(v)) at most, u being half of eps and terms in u**2 left out, in
-    whatever order it is done (Higham, Accuracy and Stability, 4.2): no bound relative to the sum holds where numbers cancel.
+    A sum of k rounded numbers v has an error of at most (k - 1) u sum(abs(v)), with u half of eps and without terms in u**2,
+    for any order of summation (Higham, Accuracy and Stability, 4.2): cancellation excludes a bound relative to the sum.
     """
     exact = matrix_of(terms, out_shape, variable, np.result_type(found, np.float64))
     sizes = [Term(t.source, t.cols, np.abs(np.asarray(t.vals)), t.rows) for t in terms]
@@ -35,7 +35,7 @@ def assert_adds_up(found, terms, out_shape, variable):
 
 
 def random_terms(rng, out_shape, variable, count, dtype=np.float64):
-    """``count`` terms of all kinds."""
+    """Return ``count`` terms of all kinds."""
     return [random_term(rng, out_shape, variable, dtype) for _ in range(count)]
 
 
@@ -70,7 +70,7 @@ def _random_cols(rng, variable, S):
 
 
 def _affine(rng, variable, shape):
-    """A view of the seed with strides by chance that stays within it."""
+    """Return a random strided view of the seed."""
     low = high = 0
     steps = []
     for length in shape:
@@ -87,7 +87,7 @@ def _affine(rng, variable, shape):
 
 
 def random_vals(rng, shape, dtype=np.float64):
-    """A number, or an array some of whose axes have length 1, in any order in memory."""
+    """Return a number, or an array with some axes of length 1, in any memory order."""
     if rng.random() < 0.25:
         return (2, -1.5, 0.0)[rng.integers(3)]
     shape = tuple(n if rng.random() < 0.7 else 1 for n in shape)
@@ -102,7 +102,7 @@ def random_vals(rng, shape, dtype=np.float64):
 
 
 def random_case(seed, dtype=np.float64, count=None):
-    """``(rng, terms, out_shape, variable)``."""
+    """Return ``(rng, terms, out_shape, variable)``."""
     rng = np.random.default_rng(seed)
     out_shape, in_shape = (tuple(rng.choice((0, 1, 2, 3, 4), rng.integers(0, 4), p=_SIZES)) for _ in range(2))
     out_shape, in_shape = (tuple(map(int, shape)) for shape in (out_shape, in_shape))

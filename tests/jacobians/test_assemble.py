@@ -1,4 +1,4 @@
-"""Matrices made from terms, against sums in loops."""
+"""Matrices assembled from terms, compared with sums in loops."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_sparse(seed, dtype):
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(seeds)
 def test_other_numbers(seed):
-    """A pattern serves all terms with the same indices."""
+    """A pattern is valid for all terms with the same indices."""
     rng, terms, out_shape, variable = random_case(seed)
     pattern = EntryPattern.of(terms, out_shape, variable.size)
     others = [Term(t.source, t.cols, t.vals * rng.standard_normal(np.shape(t.vals)), t.rows) for t in terms]
@@ -101,7 +101,7 @@ def test_symmetrized(seed):
 
 
 def brusselator_like(n, vals):
-    """Two halves of 6 slots each, periodic in two directions."""
+    """Return two halves of 6 slots each, periodic in two directions."""
     variable = Variable((2 * n * n,), np.dtype(np.float64))
     halves = variable.seed.reshape(2, n, n)
     terms = []
@@ -159,11 +159,11 @@ def test_terms_that_are_not_those_of_the_pattern():
         pattern.data([Term(variable, variable.seed[None], np.ones((1, 2)))])
 
 
-# -- numbers that are no arrays ----------------------------------------------------------------------------------------
+# -- array-likes instead of arrays -------------------------------------------------------------------------------------
 
 
 def with_numbers(terms, numbers):
-    """The same terms, with vals that are cut from one array-like."""
+    """Return the same terms, with vals that are parts of one array-like."""
     result, begin = [], 0
     for term in terms:
         size = int(np.prod(np.shape(term.vals)))

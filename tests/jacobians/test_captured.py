@@ -1,4 +1,4 @@
-"""What a function uses beside its argument: where that is being differentiated, Jacobians are recorded, or refuse."""
+"""Captured values of a function: if they are being differentiated, Jacobians are recorded, or raise."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def banded(n, width):
 
 
 def brusselator(n):
-    """Two fields on a periodic grid: five points of the own field, one of the other."""
+    """Two fields on a periodic grid: five points of the same field, one of the other."""
     own = np.eye(n * n).reshape(n, n, -1)
     stencil = own + sum(np.roll(own, shift, axis) for shift in (1, -1) for axis in (0, 1))
     return np.block([[stencil.reshape(n * n, -1), np.eye(n * n)], [np.eye(n * n), stencil.reshape(n * n, -1)]])
@@ -68,7 +68,7 @@ def test_all_entries_are_kept_that_are_stored():
 
 
 class Differences(cr.autograd.Function):
-    """Sparse, and nobody sees it."""
+    """Sparse, but not detected as sparse."""
 
     @staticmethod
     def forward(ctx, x):
@@ -170,7 +170,7 @@ def test_rounding_beside_zero_is_no_difference():
         for size in (1.0, 1e-34):
             x = size * np.random.default_rng(seed).normal(size=5)
             cr.jacobian(cross, x, layout="structured", check=True)
-    with pytest.raises(RuntimeError, match="Entries are missing"):  # also where all is small
+    with pytest.raises(RuntimeError, match="Entries are missing"):  # also if all numbers are small
         cr.jacobian(lambda x: x * x.sum(), 1e-34 * R.standard_normal(5), layout="csr", sparsity=np.eye(5), check=True)
 
 

@@ -1,4 +1,4 @@
-"""Slots that show the same columns become one, and the Jacobian stays what it is."""
+"""Slots with the same columns are merged, without changing the Jacobian."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ POINTS = 7
 
 
 def gathered(columns: int) -> tuple[Variable, np.ndarray]:
-    """A variable, and the positions in it of vectors that some of its numbers were gathered to."""
+    """Return a variable, and the positions in it of gathered vectors."""
     source = Variable((5, columns), np.dtype(float))
     return source, source.seed[RNG.integers(5, size=POINTS)]
 
 
 def slot(source: Variable, cols: np.ndarray, shape: tuple[int, ...], component: int | None = None) -> Term:
-    """One slot with the same columns in all components of vectors, or with rows in one."""
+    """Return a slot with the same columns in all components of vectors, or with rows in one component."""
     if component is None:
         cols = np.broadcast_to(cols[:, None], shape)[None]
         return Term(source, cols, RNG.normal(size=cols.shape))
@@ -90,7 +90,7 @@ def test_columns_of_other_arrays_are_not_shown_by_one_view() -> None:
 
 
 def rotated(x: object) -> object:
-    """Rotations of points by angles that depend on them: a cross product, written out."""
+    """Rotate points by angles that depend on them, with an explicit cross product."""
     p = x.reshape(-1, 3)
     r = np.sin(p[::-1])
     p0, p1, p2, r0, r1, r2 = *(p[:, k] for k in range(3)), *(r[:, k] for k in range(3))

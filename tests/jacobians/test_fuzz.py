@@ -1,6 +1,6 @@
-"""Random programs, and transformations in and around them: structured Jacobians against batched VJPs.
+"""Random programs, and transformations in and around them: structured Jacobians compared with batched VJPs.
 
-``python -m tests.jacobians.test_fuzz 'forward terms' torch 1000 500`` judges programs of 500 more seeds, from 1000 on.
+``python -m tests.jacobians.test_fuzz 'forward terms' torch 1000 500`` judges programs of 500 seeds, starting at 1000.
 """
 
 import sys
@@ -25,7 +25,7 @@ class Disagreement(AssertionError):
 
 
 def prepared(f, xs):
-    """By a plan that was found at another point."""
+    """Compute a Jacobian with a plan from another point."""
     return cr.prepare_jacobian(f, tuple([x + 0.01 for x in xs]), on_change="record")(xs)
 
 
@@ -39,7 +39,7 @@ WAYS = {
 
 
 def judge(way, mode, seed):
-    """Whether a program could be judged: batched VJPs must know it."""
+    """Return whether a program could be judged: batched VJPs must support it."""
     program = MAKERS[mode](seed)
     xs = tuple(program.xs) if mode == "numpy" else tuple(map(cr.tensor, program.xs))
 
@@ -75,7 +75,7 @@ def judge(way, mode, seed):
 
 
 def known(way, f, xs, arrays, dense):
-    """The Jacobian's blocks as matrices, one way or the other: ``dense`` is ``jacrev`` or ``jacfwd``."""
+    """Return the Jacobian's blocks as matrices by one of both modes: ``dense`` is ``jacrev`` or ``jacfwd``."""
     argnums = tuple(range(len(xs)))
     if way != "hessian":
         return matrices(dense(f, argnums)(*xs), arrays)
@@ -88,10 +88,10 @@ def transposed(rows):
 
 
 def differing(got, want, pattern, doubt, program):
-    """Where an entry is missing, or a number is another.
+    """Describe a missing entry or a wrong number.
 
-    Some programs divide by differences of near numbers, and some at zero: ``doubt`` says by how much two dense ways of
-    computing differ; where one of them has no number, none is expected.
+    Some programs divide by differences of near numbers, and some at zero: ``doubt`` is the difference between two dense
+    computations; entries that are nan in one of them are not compared.
     """
     precise = not any(word in program.text for word in ("float32", "float()", "complex64", "logcumsumexp"))
     told = np.isfinite(want)
@@ -119,7 +119,7 @@ def test_programs(way, mode, first):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("mode", MAKERS)
 def test_programs_that_are_cut_often(mode, monkeypatch):
-    """Where values are cut, and terms put together, after nearly every step: small programs do what large ones do."""
+    """Cut values and combine terms after nearly every step, so that small programs behave like large ones."""
     for module, name, value in (
         (compaction, "_FEW_COLUMNS", 1),
         (compaction, "_NEARLY_ALL", 2),
@@ -135,7 +135,7 @@ def test_programs_that_are_cut_often(mode, monkeypatch):
         assert sum(judge("forward terms", mode, seed) for seed in range(300, 325)) > 15
 
 
-# -- transformations inside of the function, and around its Jacobian -----------------------------------------------------
+# -- transformations inside the function, and around its Jacobian ------------------------------------------------------
 
 
 class Square(cr.autograd.Function):
@@ -243,7 +243,7 @@ PROGRAMS["a rule that gives booleans"] = lambda x: (lambda y: (y + y) * x.sin())
 
 
 def test_values_lie_in_memory_as_ever():
-    """Whether ``ravel`` is a view depends on how a value lies there, and that on the constants that it was made from."""
+    """Whether ``ravel`` is a view depends on a value's layout, which depends on the layout of constants."""
 
     def f(x):
         y = np.choose([0, 1], [x, np.sum(x)])
@@ -300,7 +300,7 @@ DENSE = {
 
 @pytest.mark.parametrize("name", DENSE)
 def test_terms_do_not_outgrow_the_matrix(name, monkeypatch):
-    """What a step makes, of Jacobians that are dense anyway, is a few times the matrix."""
+    """The work of a step, for Jacobians that are dense anyway, is a few times that of the matrix."""
     n, made = 120, [0]
     through = Moves.through
 
@@ -317,7 +317,7 @@ def test_terms_do_not_outgrow_the_matrix(name, monkeypatch):
 
 
 def test_constants_written_later():
-    """What was read counts; and what no derivative reads may be written."""
+    """Reads count; values that no derivative reads may be overwritten."""
     x, c = cr.tensor(X), cr.tensor(np.ones(3))
 
     def f(x):

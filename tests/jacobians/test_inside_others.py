@@ -1,4 +1,4 @@
-"""What is computed with structured Jacobians inside of compile, vmap, jvp and grad, against the same with dense ones."""
+"""Computations with structured Jacobians inside compile, vmap, jvp and grad, compared with dense ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def close(found, wanted, tolerance=1e-10):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.filterwarnings("ignore:compile. .* whose state is not known")  # a Jacobian is made and used
+@pytest.mark.filterwarnings("ignore:compile. .* whose state is not known")  # a Jacobian is created and used
 @names
 def test_compile(name):
     compiled = cr.compile(lambda x: used(structured(name, x), x))

@@ -1,4 +1,4 @@
-"""One Jacobian in all layouts, with several inputs and outputs, and as an operator."""
+"""A Jacobian in all layouts, with several inputs and outputs, and as an operator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ x0, w0 = rng.standard_normal((2, 3)), rng.standard_normal(4)
 
 
 def several(x, w):
-    """Two results of two arguments, of different structure."""
+    """Two results of two arguments, with different structures."""
     return {"outer": np.sin(x)[:, :, None] * w, "sum": (x**2).sum(axis=0), "constant": np.ones(2)}
 
 
@@ -86,7 +86,7 @@ def test_tensors_come_back_as_tensors():
 def test_sparse_results_have_no_history():
     w = cr.tensor(w0, requires_grad=True)
     A = cr.jacobian(lambda x: x * w, cr.tensor(w0), layout="csr")
-    A.data[:] = 0  # its own memory
+    A.data[:] = 0  # has its own memory
     np.testing.assert_array_equal(w.detach().numpy(), w0)
 
 

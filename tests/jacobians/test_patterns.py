@@ -1,4 +1,4 @@
-"""The entries of structured Jacobians are those that can be nonzero, no more and no fewer, and their numbers are right."""
+"""The entries of structured Jacobians are exactly those that can be nonzero, and their numbers are correct."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROBLEMS = {
 # entries of larger ones, counted by hand
 COUNTS = {
     "Brusselator": (problems.brusselator(32), 6 * 2 * 32**2),
-    "ten Euler steps": (problems.euler_steps(8, 10), (2 * 64) ** 2),  # everything has reached everything
+    "ten Euler steps": (problems.euler_steps(8, 10), (2 * 64) ** 2),  # everything depends on everything
     "heat": (problems.heat(200), 3 * 200 - 2),
     "differences": (problems.differences(1000, 10), 990 * 11),
     "Burgers": (problems.burgers(200), 3 * 200),
@@ -46,20 +46,20 @@ COUNTS = {
     "product": (problems.times(2000), 2000),
     "outer product": (problems.outer(50), 2500),
     "arrowhead": (problems.arrowhead(2000), 2000 + 2 * 1999),
-    # each coordinate of an image reads a rotation, a centre, the focal length, its own half of the principal point,
+    # each coordinate of an image depends on a rotation, a centre, the focal length, its own half of the principal point,
     # distortion, a point and a weight
     "bundle adjustment": (problems.bundle_adjustment(5, 40, 100), 2 * 100 * (3 + 3 + 1 + 1 + 2 + 3 + 1) + 100),
 }
 
 
 def dense(problem: problems.Problem, x: problems.Array) -> Any:
-    """Row by row, by backward passes, as a matrix."""
+    """Return the Jacobian row by row, by backward passes, as a matrix."""
     J = cr.func.jacrev(problem.f)(x)
     return np.reshape(J, (-1, x.size))
 
 
 def others(x: problems.Array, count: int) -> list[problems.Array]:
-    """The point and others, where what happens to be zero there is not, and rectifiers let other elements through."""
+    """Return the point and others, where accidental zeros are nonzero, and rectifiers pass other elements."""
     rng = np.random.default_rng(0)
     return [x, *(x + 3 * rng.normal(size=x.shape) for _ in range(count))]
 

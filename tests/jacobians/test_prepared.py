@@ -1,4 +1,4 @@
-"""Jacobians whose pattern was found before: the same numbers as those that are computed anew, and what a call may not change."""
+"""Prepared Jacobians: the same numbers as newly computed ones, and changes that a call rejects."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def stencil(x):
 
 
 def residuals(x):
-    """Gathers with repeats, and entries that meet at one place."""
+    """Gathers with repeats, and entries that are summed at the same position."""
     return np.sin(x[AT]) * x[1:5] + x[AT[::-1]] * x[AT]
 
 
@@ -230,7 +230,7 @@ def test_every_element_of_an_array_of_positions_counts():
         at[k], at[k + 1] = at[k + 1], at[k]
         found = prepared(x)
         assert np.array_equal(found.indices, at) and np.array_equal(found.data, 2 * x[at])
-    turned = cr.prepare_jacobian(lambda x: x[at[::-1] - 0] ** 2, x, on_change="record")  # by arrays of its own
+    turned = cr.prepare_jacobian(lambda x: x[at[::-1] - 0] ** 2, x, on_change="record")  # with its own arrays
     at[7], at[8] = at[8], at[7]
     assert np.array_equal(turned(x).indices, at[::-1])
     strict = cr.prepare_jacobian(lambda x: x[at] ** 2, x)
@@ -283,7 +283,7 @@ LAYERS = [R.standard_normal(shape) / 10 for shape in ((90, 500), (90, 90), (90, 
 
 
 def posed(x, shift):
-    """A chain of six small matrices, and many points that all of them move."""
+    """A chain of six small matrices that all move many points."""
     m = np.sin(x.reshape(6, 2, 2))
     chain = [np.concatenate([np.concatenate([m, np.cos(m)], 1)] * 2, 2)[k] for k in range(6)]
     for k in range(1, 6):

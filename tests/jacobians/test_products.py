@@ -1,4 +1,4 @@
-"""Products of the Jacobians' matrices, and values that computations were cut at, against dense products."""
+"""Products of the Jacobians' matrices, and cut values, compared with dense products."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_blocks_are_the_matrix(seed):
 
 
 def batch_of_blocks(batch, p, q, rng, transposed=False):
-    """The term of ``x -> x @ W`` for a batch of x, or with the batch last."""
+    """Return the term of ``x -> x @ W`` for a batch of x, or with the batch last."""
     shape = (q, batch) if transposed else (batch, q)
     variable = Variable(shape, float64)
     seed = variable.seed.T if transposed else variable.seed
@@ -175,7 +175,7 @@ def test_products_of_blocks():
     np.testing.assert_allclose(whole(flip.product(diagonal)), whole(flip) @ whole(diagonal), rtol=1e-12)
     np.testing.assert_allclose(whole(flip.product(flip)), whole(flip) @ whole(flip), rtol=1e-12)
     assert flip.product(flip).diagonal
-    assert a.product(flip) is None  # its blocks' columns are in another order
+    assert a.product(flip) is None  # its blocks have another order of columns
 
 
 def test_columns_as_a_view():
@@ -190,11 +190,11 @@ def test_columns_as_a_view():
     assert affine_view(outside, variable) is outside
 
 
-# -- values that were cut ----------------------------------------------------------------------------------------------
+# -- cut values --------------------------------------------------------------------------------------------------------
 
 
 def random_cuts(seed):
-    """A chain of cut values with skips, two inputs; the dense Jacobian with respect to each, and how many ways lead there."""
+    """Return a chain of cut values with skips and two inputs, with the dense Jacobians and the numbers of paths."""
     rng = np.random.default_rng(seed)
     inputs = [Variable((int(rng.integers(1, 4)), 2), float64) for _ in range(2)]
     dense = {v: [np.eye(v.size) if v is w else np.zeros((v.size, w.size)) for w in inputs] for v in inputs}
@@ -248,7 +248,7 @@ def test_without_cuts_terms_stay():
 
 
 def chain(sizes, rng):
-    """The terms of a chain of dense layers, each cut, whose sizes are given from the input on."""
+    """Return the terms of a chain of dense layers of the given sizes, each cut."""
     variable = Variable((sizes[0],), float64)
     for size in sizes[1:-1]:
         cols = np.broadcast_to(variable.seed[:, None], (variable.size, size))

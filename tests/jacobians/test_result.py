@@ -1,4 +1,4 @@
-"""The class Jacobian, against dense matrices."""
+"""The class Jacobian, compared with dense matrices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def close(found, expected, dtype=np.float64):
 
 
 def diagonal(values):
-    """The Jacobian of an elementwise function."""
+    """Return the Jacobian of an elementwise function."""
     variable = Variable(np.shape(values), float64)
     return Jacobian([Term(variable, variable.seed[None], np.asarray(values)[None])], variable.shape, variable.shape)
 
@@ -45,7 +45,7 @@ def identity(shape):
 
 
 def batched(W, transposed=False):
-    """The Jacobian of ``x -> x @ W[k].T`` for each of a batch; W has the shape (k, p, q)."""
+    """Return the Jacobian of ``x -> x @ W[k].T`` for each of a batch; W has the shape (k, p, q)."""
     k, p, q = W.shape
     variable = Variable((q, k) if transposed else (k, q), float64)
     seed = variable.seed if transposed else variable.seed.T
@@ -54,14 +54,14 @@ def batched(W, transposed=False):
 
 
 def matrix_shaped(M):
-    """The Jacobian of ``x -> M @ x``."""
+    """Return the Jacobian of ``x -> M @ x``."""
     m, n = M.shape
     variable = Variable((n,), M.dtype)
     return Jacobian([Term(variable, np.broadcast_to(variable.seed[:, None], (n, m)), M.T)], (m,), (n,))
 
 
 def sparse(M):
-    """The entries of a matrix that are not zero."""
+    """Return the nonzero entries of a matrix."""
     rows, cols = np.nonzero(M)
     variable = Variable((M.shape[1],), M.dtype)
     return Jacobian([Term(variable, cols[None], M[rows, cols][None], rows)], M.shape[:1], M.shape[1:], M.dtype)
@@ -307,7 +307,7 @@ def test_what_is_not_square():
         J.solve(np.ones(3))
 
 
-# -- symmetric ones ----------------------------------------------------------------------------------------------------
+# -- symmetric Jacobians -----------------------------------------------------------------------------------------------
 
 
 @some
@@ -342,7 +342,7 @@ def test_a_hessian_has_one_shape_twice():
         Jacobian([], (2,), (3,), float64, symmetric=True)
 
 
-# -- what callers have ---------------------------------------------------------------------------------------------------
+# -- memory of the caller ----------------------------------------------------------------------------------------------
 
 
 def test_tensors():

@@ -1,4 +1,4 @@
-"""Every row's structured Jacobian, with something before it and after it, against batched VJPs."""
+"""The structured Jacobians of all primitives with operations before and after them, compared with batched VJPs."""
 
 import importlib
 import itertools
@@ -21,7 +21,7 @@ for module in pkgutil.iter_modules(chainrule._src.table.__path__):
 ROWS = [name for name in sorted(TABLE) if TABLE[name].differentiable]
 
 
-# -- what stands before the row: how its operand comes from the variable -----------------------------------------------
+# -- before the primitive: how its operand depends on the variable -----------------------------------------------------
 
 
 def _slope(n):
@@ -80,7 +80,7 @@ BEFORE = [
 ]  # fmt: skip
 
 
-# -- what stands after it ------------------------------------------------------------------------------------------------
+# -- after the primitive -----------------------------------------------------------------------------------------------
 
 
 def _weighted(y):
@@ -106,11 +106,11 @@ def _product(y):
 AFTER = [lambda y: y, _weighted, _summed, _reversed, _picked, cr.sin, _product]
 
 
-# -- a program of all three ------------------------------------------------------------------------------------------------
+# -- a program of all three --------------------------------------------------------------------------------------------
 
 
 def program(prim, sample, operands, wanted, before, after):
-    """A function of one variable for each wanted operand (two where it is complex), and these variables."""
+    """Return a function of one variable for each selected operand (two if it is complex), and these variables."""
     makers, sizes = [], []
     for i in wanted:
         for _ in range(1 + (operands[i].dtype.kind == "c")):
@@ -138,12 +138,12 @@ def program(prim, sample, operands, wanted, before, after):
 
 
 def subsets(items):
-    """Each alone, and all together."""
+    """Return each item alone, and all together."""
     return dict.fromkeys([*((i,) for i in items), tuple(items)]) if items else ()
 
 
 def cases(prim, count):
-    """Chosen samples of a row; of the many elementwise rows, which are alike, some each."""
+    """Return selected samples of a primitive; fewer for the many similar elementwise ones."""
     if prim.kind != "elementwise":
         return chosen_samples(prim)
     samples = every_sample(prim)
@@ -158,7 +158,7 @@ def rules_of(prim, sample):
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("name", ROWS)
 def test_row(name, every):
-    """With one pair of what stands before and after in its turn, or with all of them."""
+    """With one pair of operations before and after in rotation, or with all of them."""
     prim = TABLE[name]
     count = ROWS.index(name)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -217,7 +217,7 @@ COMPLEX = [name for name in ROWS if any(s.complex for s in every_sample(TABLE[na
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_variables(name):
-    """The complex derivative of complex results, and of real ones the gradients, as ``backward`` has them."""
+    """The complex derivative of complex results, and for real ones the gradients, like ``backward``."""
     prim = TABLE[name]
     samples = [s for s in every_sample(prim) if s.complex and s.layout == "C"]
     with np.errstate(all="ignore"):
@@ -239,7 +239,7 @@ def test_complex_variables(name):
                     np.testing.assert_allclose(got.toarray(), want.reshape(got.shape), rtol=1e-11, atol=1e-11)
 
 
-# -- against differences, which know of no rule --------------------------------------------------------------------------
+# -- compared with differences, without rules --------------------------------------------------------------------------
 
 
 def differences(f, x, step=1e-6):

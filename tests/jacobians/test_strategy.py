@@ -1,4 +1,4 @@
-"""Every strategy gives the same Jacobian; which one is chosen, and whether what it was chosen by is so."""
+"""All strategies give the same Jacobian; the selected strategy, and the estimates for the selection."""
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_several_outputs_and_inputs():
 
 @pytest.mark.parametrize("name", ["product", "product with both", "weights", "cumulative", "elementwise", "inverse"])
 def test_transposed_terms_keep_their_axes(name):
-    """Products of matrices stay blocks that lie in the matrix by strides."""
+    """Products of matrices stay strided blocks."""
     function, shape = FUNCTIONS[name]
     x = R.standard_normal(shape)
     variable = Variable(x.shape, x.dtype)
@@ -161,7 +161,7 @@ def test_sketches_have_as_many_entries_as_terms(name):
     terms = Accumulation([result], 10**9).terms_of(result)
     if all([term.source.terms is None for term in terms]):
         entries = sum([term.cols.size for term in terms])
-        most = (3 if name == "writes" else 1.5) * entries  # what is overwritten is counted, too
+        most = (3 if name == "writes" else 1.5) * entries  # overwritten entries are counted, too
         assert entries <= sketches.nnz <= most or sketches.nnz == result.primal.size * trace.variables[0].size
 
 
@@ -175,7 +175,7 @@ def test_a_plan_can_be_read():
     assert forced.strategy == "jvps" and "as requested" in str(forced)
 
 
-# -- where a strategy cannot go on ---------------------------------------------------------------------------------------
+# -- unsupported cases of a strategy ------------------------------------------------------------------------------------
 
 
 class Square(cr.autograd.Function):
@@ -226,7 +226,7 @@ def test_strategies_that_there_are_none_of():
             call(np.sin, np.ones(2), strategy="colours")
 
 
-# -- large functions, unasked --------------------------------------------------------------------------------------------
+# -- large functions, without options -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [np.asarray, cr.tensor], ids=["arrays", "tensors"])

@@ -1,4 +1,4 @@
-"""What rows say their local Jacobians look like, against the JVPs of unit tangents."""
+"""The declared structure of the primitives' local Jacobians, compared with the JVPs of unit tangents."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.jacobians.test_rows import ROWS
 
 
 def local_jacobian(case, i):
-    """Where each output's elements depend on those of operand i: for each output (elements, elements of the operand)."""
+    """Return the dependence of each output's elements on those of operand i: (elements, elements of the operand)."""
     x, floats = case.operands[i], case.differentiable_outputs()
     found = [np.zeros((np.size(y), x.size), bool) for y in push(case, case.operands, {i: np.zeros_like(x)})]
     for j in range(x.size):
@@ -25,7 +25,7 @@ def local_jacobian(case, i):
 
 
 def met(letters, have, shape):
-    """Where the axes of the same letter agree, and those before the letters as in broadcasting."""
+    """Return where the axes of the same letter agree, with the leading axes broadcast."""
     mine, out = letters
     at, to = (np.indices(s).reshape(len(s), np.prod(s, dtype=int)) for s in (have, shape))
     agree = np.ones((to.shape[1], at.shape[1]), bool)

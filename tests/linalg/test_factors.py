@@ -1,4 +1,4 @@
-"""Eigenvalues of any matrix, LU factors, Householder products, and operations that report instead of raise."""
+"""Eigenvalues of general matrices, LU factors, Householder products, and operations that return error codes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_eig(shape, complex):
 
 @pytest.mark.parametrize("complex", [False, True])
 def test_gradients_of_eig(complex):
-    """Of what phases and lengths of the eigenvectors do not change."""
+    """Of a function that is independent of the phases and lengths of the eigenvectors."""
     A = leaf(3, 3, complex=complex)
     assert torch.autograd.gradcheck(lambda A: LA.eigvals(A).abs(), A)
     assert torch.autograd.gradcheck(lambda A: LA.eig(A).eigenvectors.abs(), A)
@@ -95,7 +95,7 @@ def test_lu(shape, complex):
     close(L.tril(), L)
     close(U.triu(), U)
     if L.numel():
-        assert float(L.abs().max()) <= 1 + 1e-12 or complex  # a row exchange keeps it so
+        assert float(L.abs().max()) <= 1 + 1e-12 or complex  # a row exchange ensures it
     packed, pivots = LA.lu_factor(A)
     assert pivots.dtype == torch.int32 and pivots.shape == (*shape[:-2], k)
     close(packed[..., :k, :].triu(), U)

@@ -1,4 +1,4 @@
-"""chainrule.linalg: complex matrices, what is special about some, and errors (values and derivatives: ops/cases.py)."""
+"""chainrule.linalg: complex matrices, special cases, and errors (values and derivatives: ops/cases.py)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from chainrule.testing import gradcheck
 
 
 def numbers(*shape, seed=0.3, scale=1.5):
-    """Deterministic numbers in (−scale, scale)."""
+    """Return deterministic numbers in (−scale, scale)."""
     n = int(np.prod(shape))
     return np.asarray(np.sin(np.arange(n) ** 1.5 * 1.37 + seed).reshape(shape) * scale)
 
 
 def general(*shape, seed=0.3):
-    """Well-conditioned matrices."""
+    """Return well-conditioned matrices."""
     return numbers(*shape, seed=seed) + 3 * np.eye(shape[-2], shape[-1])
 
 
 def sym(a):
-    """The symmetric part: what these functions read of a matrix, in a form that differences can move freely."""
+    """Return the symmetric part: the part of a matrix that these functions read, which finite differences can change freely."""
     return (a + a.mT) / 2
 
 
@@ -60,7 +60,7 @@ def test_complex_derivatives_by_differences(f):
     assert gradcheck(f, (x,))
 
 
-# -- what is special about some --------------------------------------------------------------------------------------
+# -- special cases ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
@@ -231,7 +231,7 @@ def test_gradients_that_are_not_determined():
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("shape, columns", [((70, 70), 1), ((2, 67, 67), 3), ((33, 33), 40)])
 def test_large_triangles(shape, columns, upper):
-    """Larger than 32, triangular systems are solved by halves."""
+    """Triangular systems larger than 32 are solved recursively by halves."""
     rng = np.random.default_rng(0)
     a = rng.standard_normal(shape) + 2 * shape[-1] ** 0.5 * np.eye(shape[-1])
     triangle = np.triu(a) if upper else np.tril(a)

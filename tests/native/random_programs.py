@@ -138,7 +138,7 @@ def check(seed: int) -> str:
     for _ in range(maker.rng.integers(1, 25)):
         try:
             maker.grow()
-        except (TypeError, ValueError):  # shapes that do not broadcast, operations that a dtype does not have
+        except (TypeError, ValueError):  # shapes that do not broadcast, operations that a dtype does not support
             continue
     program = maker.program
     made = maker.known[len(program.inputs) + len(program.constants) :]

@@ -229,7 +229,7 @@ def test_nodes_are_untracked():
 def cycle_by_a_hook():
     x, z = leaves(3)
     y = x * z
-    w = (y * 2).tanh()  # made before the hook that closes the cycle
+    w = (y * 2).tanh()  # created before the hook that closes the cycle
     y.register_hook(lambda g: w)
     return y, w
 

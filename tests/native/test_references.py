@@ -1,6 +1,6 @@
-"""Other code that runs in the middle of a call in C, and changes the lists, slots and caches that the call reads.
+"""Other code that runs during a call in C, and changes the lists, slots and caches that the call reads.
 
-``tools/sanitize.py`` runs these tests, too, with an allocator that reports each use of freed memory.
+``tools/sanitize.py`` also runs these tests, with an allocator that reports each use of freed memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolutions in every way that they are computed, and in batches (values, derivatives, errors: ops/cases.py)."""
+"""Convolutions by all algorithms, and in batches (values, derivatives, errors: ops/cases.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def leaf(*shape, **options):
 
 
 def test_batches_of_examples_and_of_weights():
-    """vmap over the input, over the weight, and over both."""
+    """Test vmap over the input, over the weight, and over both."""
     vmap = torch.func.vmap
     x, w = numbers(3, 2, 4, 6), numbers(3, 5, 2, 3, seed=1)
 
@@ -53,7 +53,7 @@ def test_channels_in_the_last_axis_are_noticed():
         F.conv2d(images, numbers(4, 3, 2, 2))
 
 
-# -- what a large image, single channels and bad operands need -------------------------------------------------------
+# -- large images, single channels and invalid operands ---------------------------------------------------------------
 
 
 def test_an_image_whose_columns_are_many_is_convolved_a_few_rows_at_a_time():
@@ -81,7 +81,7 @@ def test_single_channels_give_the_gradients_of_as_many_convolutions():
 @pytest.mark.parametrize("groups, channels, out", [(1, 1, 3), (1, 6, 2), (1, 2, 9), (3, 6, 3), (4, 4, 4), (2, 2, 10)])
 @pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (1, 1, 2), (2, 1, 1), (1, 3, 1)])
 def test_every_way_to_compute_a_convolution(groups, channels, out, stride, padding, dilation):
-    """Few or many channels, in groups or not, strided or not: these are computed in different ways."""
+    """Different algorithms compute few or many channels, with or without groups and strides."""
     x, w = leaf(2, channels, 4, 5), leaf(out, channels // groups, 3, 2)
 
     def convolved(x, w):

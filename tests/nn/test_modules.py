@@ -1,4 +1,4 @@
-"""Modules: what they own, how they are printed, saved, copied and converted."""
+"""Modules: parameters, printing, saving, copying and conversion."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def names(pairs):
     return [name for name, _ in pairs]
 
 
-# -- what is owned ---------------------------------------------------------------------------------------------------
+# -- parameters, buffers and submodules --------------------------------------------------------------------------------
 
 
 def test_names_of_what_is_owned():
@@ -149,7 +149,7 @@ def doubled():
 
 
 def gradients_seen(register, change=None):
-    """A layer's hook and x's gradient: what is passed to the hook, and what is left of it."""
+    """Return the arguments of a layer's hook and x's gradient, after the hook may have changed it."""
     layer, seen, x = doubled(), [], torch.ones(1, 2, requires_grad=True)
     show = lambda gradients: [None if g is None else g.flatten().tolist() for g in gradients]
 
@@ -473,7 +473,7 @@ CLASSES = {"CrossEntropyLoss": (4,), "NLLLoss": (4,), "MultiMarginLoss": (4,), "
 
 
 def call(name):
-    """Arguments that make a module, and those that call it."""
+    """Return constructor arguments of a module, and arguments for its call."""
     axes = int(name[-2]) if name.endswith("d") and name[-2].isdigit() else 0
     image = (2, 2, *[6] * axes) if axes else (4, 3)
     made = OPTIONS.get(name, (2,) if "Pool" in name else ())
@@ -521,7 +521,7 @@ def test_weights_of_losses_are_buffers():
 
 
 def seeded(module, seed=0):
-    """The module with parameters that every library draws alike."""
+    """Return the module with parameters that are the same for every library."""
     rng = np.random.default_rng(seed)
     with torch.no_grad():
         for p in module.parameters():
@@ -566,7 +566,7 @@ def test_gradients_of_layers(text, shape):
     names = list(dict(layer.named_parameters()))
 
     def f(x, *params):
-        fresh = copy.deepcopy(layer)  # with running statistics as they were
+        fresh = copy.deepcopy(layer)  # with the original running statistics
         return torch.func.functional_call(fresh, dict(zip(names, params, strict=True)), x)
 
     inputs = (x, *(p.detach().clone().requires_grad_() for p in layer.parameters()))
@@ -775,7 +775,7 @@ def test_bags():
     assert kept.weight.requires_grad and kept(torch.tensor(1)).tolist() == [3, 4]
 
 
-# -- against PyTorch ---------------------------------------------------------------------------------------------------
+# -- compared with PyTorch ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.oracle

@@ -1,4 +1,4 @@
-"""chainrule.nn.functional: nodes, modes, edges, errors and warnings (values and derivatives: ops/cases.py)."""
+"""chainrule.nn.functional: nodes, modes, special cases, errors and warnings (values and derivatives: ops/cases.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import chainrule.nn.functional as F
 
 
 def numbers(*shape, seed=0.3, scale=1.5):
-    """Deterministic numbers in (−scale, scale)."""
+    """Return deterministic numbers in (−scale, scale)."""
     n = int(np.prod(shape))
     return np.asarray(np.sin(np.arange(n) * 1.37 + seed).reshape(shape) * scale)
 

@@ -1,4 +1,4 @@
-"""Recurrent layers: their loops, shapes and refusals; and what PyTorch's compute."""
+"""Recurrent layers: their loops, shapes and errors, and comparisons with PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""grid_sample at known places, windows for signals, bags in vmap, channels moved and dropped (others: ops/cases.py)."""
+"""grid_sample at known points, windows for signals, bags in vmap, shuffled and dropped channels (others: ops/cases.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of ``nn`` that have names in ``torch`` itself, where their arguments come in another order."""
+"""Functions of ``nn`` that also exist in ``torch`` itself, with arguments in another order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of functions that NumPy got after 2.0 are left out where it has not got them."""
+"""Skip cases of functions that NumPy added after 2.0 if the installed version lacks them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-#: what NumPy's functions learned later: a pattern of calls, and the first version with it
+#: additions to NumPy's functions: a pattern of calls, and the first version that supports it
 LATER = [
     (r"np\.clip\(\w+,(min|max)=", (2, 1)),
     (r"np\.trim_zeros\((x|.*axis=|.*'x')", (2, 2)),
@@ -17,7 +17,7 @@ VERSION = tuple(int(part) for part in np.__version__.split(".")[:2])
 
 
 def missing(case: str) -> str:
-    """What NumPy lacks for a case; '' if nothing."""
+    """Return the missing requirement of a case, or ''."""
     for name in re.findall(r"\bnp\.((?:linalg\.|fft\.)?[a-z]\w*)\(", case):
         module, _, function = name.rpartition(".")
         if not hasattr(getattr(np, module) if module else np, function):

@@ -1,4 +1,4 @@
-"""Every argument of NumPy's functions means on tensors what it means on arrays, or is refused: none is passed over."""
+"""All arguments of NumPy's functions have the same meaning for tensors as for arrays, or are rejected: none is ignored."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_is_not_possible_is_refused(case: str) -> None:
 
 @pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin"])
 def test_gradients_of_what_takes_part_and_is_a_number(name: str) -> None:
-    """Those of the function without ``nan`` in its name, of these elements alone."""
+    """The results of the function without ``nan`` in its name, of the other elements."""
     u, where = ARRAYS["u"], np.array([[True, True, False], [True, True, True]])
     options: Any = {"initial": -9.0 if name == "nanmax" else 9.0} if name in ("nanmax", "nanmin") else {}
     here = where & ~np.isnan(u)
@@ -104,7 +104,7 @@ def test_nan_in_a_quantile_and_its_gradient() -> None:
     assert mapped[0].item() == 2 and bool(mapped[1].isnan())
 
 
-#: calls that NumPy refuses; s is a number, x is (2, 3), v (3,), w (4,), m (3, 3), t (2, 2, 2), e empty
+#: calls that NumPy rejects; s is a number, x is (2, 3), v (3,), w (4,), m (3, 3), t (2, 2, 2), e empty
 WRONG = """
 np.dot(x,x) | np.dot(v,w) | x@x | v@w | np.matmul(x,s) | np.matmul(s,x) | np.vdot(v,w) | np.tensordot(x,x,1) | np.inner(x,w)
 np.einsum('ij,jk',x,x) | np.einsum('ij,jk->iz',x,x.T) | np.einsum('ijk',x) | np.einsum('i',x) | np.einsum('ij->ijj',x)

@@ -1,4 +1,4 @@
-"""NumPy code means what NumPy says: expressions and programs on plain arrays, and on what a transformation hands over.
+"""NumPy code has NumPy's semantics: expressions and programs on plain arrays, and inside transformations.
 
 Each text is run by NumPy on ndarrays, and by ``func`` on the same arrays. Values, shapes and dtypes must be the same;
 gradients are compared with differences, tangents with gradients, and ``vmap`` with a loop.
@@ -39,8 +39,8 @@ CONSTANTS = {
     "math": math,
 }
 
-# One expression a line or between bars: the attributes and methods that numpy.ndarray's reference lists, its operators and
-# its indexing, and idioms of everyday programs.
+# One expression per line or between bars: the attributes and methods in numpy.ndarray's reference, its operators and its
+# indexing, and common idioms.
 EXPRESSIONS = """
 v.T | m.T | t.T | m.mT | v.real | v.imag | v.size * v | v.ndim + v | v.itemsize * v | v.nbytes * v | v.shape[0] * v
 len(v) * v | len(m) * v | m.shape[1] * v | v.dtype.itemsize * v | m.strides[0] * v | v.flat[2] | v.flat[1:3]
@@ -137,7 +137,7 @@ np.multiply(i.astype(np.int8) + 100, 3, dtype=int) * v | np.less(v, c, dtype=boo
 
 CASES = [case.strip() for line in EXPRESSIONS.strip().splitlines() for case in line.split(" | ")]
 
-# Programs that write: `out` is the result.
+# Programs that write; `out` is the result.
 PROGRAMS = {
     "fill a buffer": "out = np.zeros_like(v)\nfor k in range(4):\n    out[k] = v[k] ** 2",
     "slices of a buffer": "out = np.zeros_like(m)\nout[:, 0] = v[:3]\nout[1:, 1:] += 2 * m[1:, 1:]\nout[0] *= v",
@@ -195,7 +195,7 @@ PROGRAMS = {
 
 
 def run(program: str, given: dict[str, Any]) -> Any:
-    """The value of a program for some of its inputs; those not given are plain arrays."""
+    """Return the value of a program for some of its inputs; the others are plain arrays."""
     scope = {**CONSTANTS, **{k: x.copy() for k, x in DATA.items()}, **given}
     if "\n" in program or program.startswith("out ="):
         exec(program, scope)
@@ -204,7 +204,7 @@ def run(program: str, given: dict[str, Any]) -> Any:
 
 
 def inputs(program: str) -> dict[str, np.ndarray]:
-    """Fresh copies of the arrays that a program names."""
+    """Return copies of the arrays that a program names."""
     code = compile(program, "program", "exec")
     names = set(code.co_names)
     for constant in code.co_consts:  # comprehensions
@@ -213,7 +213,7 @@ def inputs(program: str) -> dict[str, np.ndarray]:
 
 
 def scalar(program: str, given: dict[str, Any]) -> Any:
-    """A program as a function with one real number for its result, to which every element contributes another share."""
+    """Return a program as a function with one real result, a weighted sum of all elements."""
     y = run(program, given)
     n = int(np.prod(np.shape(y), dtype=int))
     weights = np.cos(np.arange(1.0, n + 1)).reshape(np.shape(y))
@@ -229,7 +229,7 @@ def slope(program: str, points: dict[str, np.ndarray], directions: dict[str, np.
 
 
 def loosely(program: str) -> bool:
-    """Whether a program computes in lower precision somewhere, where differences say little."""
+    """Return whether a program computes in lower precision, where differences are inaccurate."""
     return any(word in program for word in ("float32", "'f4'", "c32", "float16"))
 
 
@@ -240,7 +240,7 @@ def test_means_what_numpy_says(program: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         expected = run(program, inputs(program))
-        # the value, as the function sees it
+        # the value inside the function
         value = vjp(lambda p: run(program, p), points)[0] if np.asarray(expected).dtype.kind in "fc" else expected
     assert np.shape(value) == np.shape(expected)
     assert np.asarray(value).dtype == np.asarray(expected).dtype
@@ -249,13 +249,13 @@ def test_means_what_numpy_says(program: str) -> None:
     kept = copy.deepcopy(points)
     total, gradient = value_and_grad(lambda p: scalar(program, p))(points)
     for k, x in kept.items():
-        np.testing.assert_array_equal(points[k], x)  # what a function writes into its arguments is its own
+        np.testing.assert_array_equal(points[k], x)  # writes of a function to its arguments do not reach the caller
     tight = {"rtol": 1e-6, "atol": 1e-9}
     assert type(total) is np.ndarray and total.dtype == np.float64
     directions = {k: rng.uniform(-1, 1, x.shape) for k, x in points.items()}
     along = sum(np.sum(gradient[k] * directions[k]) for k in points)
     assert all(type(g) is np.ndarray for g in gradient.values())
-    loose = {"rtol": 2e-2, "atol": 5e-3} if loosely(program) else tight  # what float32 differences allow
+    loose = {"rtol": 2e-2, "atol": 5e-3} if loosely(program) else tight  # the accuracy of float32 differences
     np.testing.assert_allclose(along, slope(program, points, directions, 1e-2 if loosely(program) else 1e-6), **loose)
     # forward mode agrees
     tangent = jvp(lambda p: scalar(program, p), (points,), (directions,))[1]
@@ -264,7 +264,7 @@ def test_means_what_numpy_says(program: str) -> None:
     )
 
 
-# A mapped function has no single value to look at, so what depends on values in these is refused; see below.
+# A mapped function has no single value to read, so dependence on values is rejected in these; see below.
 ON_VALUES = (
     "if ",
     "int(",
@@ -304,11 +304,11 @@ def test_enough_is_looked_at() -> None:
     assert len(CASES) >= 300
     documented = {n for n in dir(np.ndarray) if not n.startswith("_")}
     missing = {n for n in documented if not hasattr(cr.Array, n)}
-    given_up = {"itemset", "newbyteorder", "ptp", "tostring"}  # NumPy 2.0 lists them still, and refuses them
+    given_up = {"itemset", "newbyteorder", "ptp", "tostring"}  # NumPy 2.0 still lists them, but rejects them
     assert missing <= {"ctypes", "data", *given_up}  # addresses of memory
 
 
-# -- what cannot be right says so -------------------------------------------------------------------------------------
+# -- unsupported cases raise errors -----------------------------------------------------------------------------------
 
 REFUSED = {
     "a plain buffer": (
@@ -373,10 +373,10 @@ def test_refused(name: str, mode: str) -> None:
 
     with pytest.raises(kind, match=words):
         grad(f)(given) if mode == "grad" else jvp(f, (given,), (np.ones(4),))
-    np.testing.assert_array_equal(given, V)  # nothing was changed
+    np.testing.assert_array_equal(given, V)  # without side effects
 
 
-# -- two faces --------------------------------------------------------------------------------------------------------
+# -- both APIs --------------------------------------------------------------------------------------------------------
 
 
 def test_what_a_function_is_handed() -> None:
@@ -502,7 +502,7 @@ def test_a_gradient_descent_by_hand() -> None:
     for _ in range(2):
         loss = (x * x).sum()
         with cr.no_grad():
-            x -= 0.0  # what was saved stays
+            x -= 0.0  # saved values are preserved
         loss.backward()
         with cr.no_grad():
             x -= 0.25 * x.grad
@@ -586,7 +586,7 @@ def test_transformations_inside_transformations_keep_the_face() -> None:
 
 @pytest.mark.parametrize(("x", "y"), [(0.3, 0.0), (2.0, 0.0), (0.3, 1.5), (0.0, 2.0), (0.0, 0.0)])
 def test_second_derivatives_of_a_power(x: float, y: float) -> None:
-    """Where the exponent is 0 the mixed one is 1 / x; where the base is 0 what is finite is 0."""
+    """Where the exponent is 0 the mixed derivative is 1 / x; where the base is 0 finite derivatives are 0."""
     dy = jvp(grad(lambda x, y: x**y, 1), (np.array(x), np.array(y)), (np.array(0.0), np.array(1.0)))[1]
     np.testing.assert_allclose(dy, x**y * np.log(x) ** 2 if x else 0.0, rtol=1e-12)
     if x:
@@ -595,7 +595,7 @@ def test_second_derivatives_of_a_power(x: float, y: float) -> None:
 
 
 def test_scipys_functions_ask_for_a_namespace() -> None:
-    """Where ``SCIPY_ARRAY_API=1`` says so, functions of ``scipy.special`` look at it first."""
+    """With ``SCIPY_ARRAY_API=1``, functions of ``scipy.special`` check it first."""
     program = (
         "import numpy as np, scipy.special as special\n"
         "from chainrule.func import grad\n"
@@ -635,7 +635,7 @@ def test_scipys_errors_about_arrays_of_objects_say_it_too(call):
 
 
 class Frame:
-    """What pandas' and xarray's objects have."""
+    """The attributes of pandas and xarray objects."""
 
     def __init__(self, data: Any) -> None:
         self.data = data

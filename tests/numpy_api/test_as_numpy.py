@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors: NumPy's values and dtypes; and gradients, against finite differences."""
+"""NumPy's functions on tensors: NumPy's values and dtypes; gradients compared with finite differences."""
 
 # ruff: noqa: SIM905 -- lists of names read better as words
 
@@ -158,7 +158,7 @@ def _compare(case: str) -> None:
 
 
 def scope_names(case: str) -> set[str]:
-    """The one-letter inputs that a case uses."""
+    """Return the one-letter inputs that a case uses."""
     return set("".join(c if c.isalnum() or c in "_." else " " for c in case).split())
 
 

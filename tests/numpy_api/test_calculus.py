@@ -1,5 +1,7 @@
-"""Differences, interpolation, samples, selections and writing, as NumPy does them: its values and dtypes on tensors,
-derivatives in both modes and twice against finite differences, and whole batches against one example at a time."""
+"""Differences, interpolation, samples, selections and writes with NumPy's values and dtypes on tensors.
+
+Derivatives in both modes and of second order are compared with finite differences, and batches with single examples.
+"""
 
 # ruff: noqa: SIM905 -- lists of names read better as words
 
@@ -110,7 +112,7 @@ np.apply_along_axis(np.polyval,0,x,2.) | np.apply_over_axes(np.sum,a,[0,2]) | np
 np.apply_over_axes(np.prod,a,1) | np.select([v0>.5,v0>.3],[v,w],7.) | np.select([v>.5],[v])
 """
 
-# Where nothing flows: integers, truth values, and results that are constants (or too coarse for finite differences).
+# Without gradients: integers, booleans, and results that are constant (or too coarse for finite differences).
 WITHOUT = """
 np.gradient(i) | np.gradient(f) | np.gradient(f,[0.,1.,3.,4.]) | np.ediff1d(i) | np.unwrap(i,period=4)
 np.unwrap(i,period=5) | np.unwrap(f*9) | np.cumulative_sum(i) | np.cumulative_sum(f,dtype=np.float64)
@@ -174,7 +176,7 @@ def _arrays() -> dict[str, np.ndarray]:
 
 
 def _names(case: str) -> list[str]:
-    """The one-letter inputs that a case uses."""
+    """Return the one-letter inputs that a case uses."""
     words = "".join(c if c.isalnum() or c in "_.'" else " " for c in case).split()
     return [name for name in _arrays() if any(word.split(".")[0] == name for word in words)]
 
@@ -227,12 +229,12 @@ def test_values_and_dtypes_are_numpys(case: str, recorded: bool) -> None:
 
 
 def _filled(array: np.ndarray) -> np.ndarray:
-    """With numbers, none of them twice, for NaN."""
+    """Replace NaN by distinct numbers."""
     return np.where(np.isnan(array), 0.41 + 0.013 * np.arange(array.size).reshape(array.shape), array)
 
 
 def _function(case: str) -> tuple[Callable[..., Any], list[cr.Tensor]]:
-    """The case as a function of its double-precision inputs, with the results that depend on them."""
+    """Return the case as a function of its double-precision inputs, with the results that depend on them."""
     names = [name for name in _inputs(case) if _arrays()[name].dtype in (np.float64, np.complex128)]
     inputs = [cr.from_numpy(_filled(_arrays()[name])).requires_grad_() for name in names]
 
@@ -264,12 +266,12 @@ def test_nothing_flows(case: str) -> None:
     assert function(*inputs) == ()
 
 
-# How many elements the result has, or what it holds, depends on the numbers: vmap has no single answer.
+# The number of elements of the result, or its contents, depend on the numbers: vmap has no single answer.
 OF_THE_NUMBERS = "histogram unique union1d intersect1d setdiff1d setxor1d trim_zeros lexsort array_equiv".split()
 
 
 def _examples(case: str) -> tuple[Callable[..., Any], list[cr.Tensor]]:
-    """The case as a function of its float64 inputs, and batches of two for each of them."""
+    """Return the case as a function of its float64 inputs, and batches of two for each of them."""
     names = [name for name in _inputs(case) if _arrays()[name].dtype == np.float64]
     batches = []
     for name in names:
@@ -285,7 +287,7 @@ def _examples(case: str) -> tuple[Callable[..., Any], list[cr.Tensor]]:
 
 
 MAPPED = [case for case in CASES if any(_arrays()[name].dtype == np.float64 for name in _inputs(case))]
-# Constants inside vmap, whose size is known; and zeros that vmap cannot leave out.
+# Constants inside vmap of known size; and zeros that vmap cannot remove.
 EXCEPT = ("np.histogram(v0,3,weights=w)", "np.histogram(i,[0,2,3],weights=w)", "np.polymul(v*(i0>0),w)")
 
 
@@ -307,7 +309,7 @@ def test_vmap_is_a_loop(case: str) -> None:
         np.testing.assert_allclose(result.numpy(), want, rtol=1e-10, atol=1e-10)
 
 
-# Without writing, and without methods that only tensors have.
+# Without writes, and without methods that only tensors have.
 INSIDE = [
     case
     for case in FLOWING

@@ -1,4 +1,4 @@
-"""Functions that call a function of the user's: it is handed Arrays, as the function was, so NumPy's defaults hold in it."""
+"""Functions that call a user's function: its arguments are Arrays if the caller's are, so NumPy's defaults apply in it."""
 
 import warnings
 
@@ -80,6 +80,6 @@ def test_pieces_of_an_example_of_two_vmaps():
 def test_a_checkpointed_function_has_arrays_as_they_were(reentrant):
     x, w = cr.Array(X[0]), cr.Array([3.0, 4.0, 6.0], requires_grad=True)
     y = checkpoint(lambda x, w: x * w.std(), x, w, use_reentrant=reentrant)
-    x *= 10  # goes on in memory of its own, also for the second run
+    x *= 10  # continues with its own memory, also for the second run
     y.sum().backward()
     np.testing.assert_allclose(w.grad, cr.grad(lambda w: np.sum(X[0] * w.std()))(w.detach()))

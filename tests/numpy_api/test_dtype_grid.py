@@ -1,4 +1,4 @@
-"""NumPy's functions on Arrays of every dtype, beside Python's numbers and NumPy's scalars: values, dtypes and refusals are NumPy's."""
+"""NumPy's functions on Arrays of every dtype, with Python numbers and NumPy scalars: values, dtypes and errors are NumPy's."""
 
 # ruff: noqa: SIM905 -- lists of names read better as words
 
@@ -53,7 +53,7 @@ TOLERANCE = {"e": 2e-3, "f": 1e-5, "F": 1e-5}
 
 
 def value(call, **arrays):
-    """The parts of a result as plain arrays, or None where it is an error."""
+    """Return the parts of a result as plain arrays, or None for an error."""
     try:
         result = eval(call, {"np": np, "F": F, "I": I, **arrays})
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -74,7 +74,7 @@ def test_values_dtypes_and_refusals(dtype):
             if not hasattr(np, call[3:9]) and call[3:9] in ("matvec", "vecmat"):
                 continue
             if dtype in "FD" and call.startswith(("np.std(v, dtype", "np.nanvar(v, dtype")):
-                continue  # a variance without the imaginary parts is refused here
+                continue  # a variance that ignores imaginary parts is an error here
             want, got = value(call, **plain), value(call, **{name: cr.Array(x) for name, x in plain.items()})
             if want is None or got is None:
                 differing |= {} if want is got else {call: (want, got)}

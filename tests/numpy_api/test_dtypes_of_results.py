@@ -1,4 +1,4 @@
-"""Dtypes of results, and casts that NumPy refuses: as NumPy has them."""
+"""Dtypes of results, and casts that NumPy rejects."""
 
 import numpy as np
 import pytest

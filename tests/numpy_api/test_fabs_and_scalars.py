@@ -1,4 +1,4 @@
-"""What NumPy has for ``fabs`` of each dtype, and for indices of arrays without axes."""
+"""NumPy's results for ``fabs`` of each dtype, and for indices of 0-d arrays."""
 
 from __future__ import annotations
 

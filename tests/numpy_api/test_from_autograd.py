@@ -14,7 +14,7 @@ MATRIX, OTHER = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 2))
 
 
 def checked(function, *arrays):
-    """The function's value for tensors is its value for arrays, and its derivatives are right."""
+    """Check that the value for tensors equals the value for arrays, and that the derivatives are correct."""
     tensors = tuple(cr.tensor(x, requires_grad=True) for x in arrays)
     values, expected = function(*tensors), function(*arrays)
     for value, want in zip(*(v if isinstance(v, (list, tuple)) else [v] for v in (values, expected)), strict=True):
@@ -35,7 +35,7 @@ def test_einsum_with_lists_of_axes(arguments):
 
 
 def test_einsum_of_one_operand_without_output():
-    checked(lambda x: np.einsum(x, [1, 0]), MATRIX)  # comes out as [0, 1]
+    checked(lambda x: np.einsum(x, [1, 0]), MATRIX)  # equals [0, 1]
     checked(lambda x: np.einsum(x, [0, 0]), MATRIX[:, :3])
 
 

@@ -1,4 +1,4 @@
-"""Values where a derivative is taken: NumPy's bits, but for the functions that are computed otherwise, as the guide says."""
+"""Values of differentiated functions: NumPy's bits, except for the functions that the guide lists."""
 
 import numpy as np
 import pytest

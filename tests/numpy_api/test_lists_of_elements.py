@@ -1,4 +1,4 @@
-"""Lists that hold elements with derivatives, where NumPy's functions take arrays: all transformations follow them, or raise."""
+"""Lists of elements with derivatives as arguments of NumPy's functions: all transformations support them, or raise."""
 
 import numpy as np
 import pytest

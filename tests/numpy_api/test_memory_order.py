@@ -1,4 +1,4 @@
-"""How results lie in memory, as ``ravel("K")`` and ``ravel("A")`` show it: as NumPy's do."""
+"""The memory layout of results, as shown by ``ravel("K")`` and ``ravel("A")``, is NumPy's."""
 
 import numpy as np
 import pytest
@@ -169,7 +169,7 @@ def test_casts(layout, order, copy):
     def cast(x):
         y = layout(x)
         other, same = y.astype("f4", order=order, copy=copy), y.astype("f8", order=order, copy=copy)
-        same[...] = 7  # which y sees where it is the same memory
+        same[...] = 7  # which is visible in y if it is the same memory
         return same.strides, other.strides, y, same
 
     wanted = cast(X)

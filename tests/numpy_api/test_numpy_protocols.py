@@ -1,4 +1,4 @@
-"""NumPy and tensors together: mixed operands, out=, where=, dtype=, conversion, and what has no rule."""
+"""NumPy and tensors together: mixed operands, out=, where=, dtype=, conversion, and unsupported functions."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_numbers_of_numpy_are_weak_on_either_side(operator: str) -> None:
 
 
 class Column:
-    """Another library's vector, as a table has them."""
+    """A column of another library's table."""
 
     def __init__(self, values: list[object]) -> None:
         self.values = values
@@ -200,7 +200,7 @@ def test_imag_of_real_numbers_is_zero() -> None:
     assert t.grad.tolist() == [0.0, 0.0, 0.0]
     with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex dtypes"):
         cr.imag(t)
-    assert t.imag.tolist() == [0.0, 0.0, 0.0]  # what asks whether something is an array reads it
+    assert t.imag.tolist() == [0.0, 0.0, 0.0]  # checks for array-likes read it
 
 
 def test_axes_in_numpys_way() -> None:

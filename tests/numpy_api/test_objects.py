@@ -1,4 +1,4 @@
-"""Arrays of objects that are Arrays, in NumPy's own functions; what these print as."""
+"""Object arrays of Arrays, in NumPy's functions; and their printed form."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operands that NumPy's functions take: lists, and arrays of different dtypes. Values, dtypes and shapes are NumPy's."""
+"""Operands that NumPy's functions accept: lists, and arrays of different dtypes. Values, dtypes and shapes are NumPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy programs that once meant something else (`tests/fuzz` found and shrunk them): NumPy's value, and its gradient."""
+"""NumPy programs that once gave wrong results (found and shrunk by `tests/fuzz`): NumPy's value, and its gradient."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What NumPy lets nobody write to can be written to nowhere: views that it makes read-only, in each transformation."""
+"""Arrays that are read-only in NumPy, such as certain views, are read-only in each transformation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What gives a scalar of NumPy's gives a value: what is made of it by reshaping has memory of its own."""
+"""Where NumPy returns a scalar, the result is a value: reshaping it allocates memory."""
 
 import warnings
 
@@ -46,7 +46,7 @@ SHOWN = {
 def written(make, show):
     def function(x, m):
         x, m = x * 1, m * 1
-        for _ in range(3):  # what C has learnt by the third time is the same
+        for _ in range(3):  # the result is the same after C has cached the call
             v = make(x, m)
             show(v)[...] = 9.0
         return np.sin(v) + x.sum() + m.sum()
@@ -83,7 +83,7 @@ def test_scalars_and_views_of_one_shape_have_ways_of_their_own():
 @pytest.mark.parametrize("index", [0, (0,), np.array(1), (0, ...), slice(0, 1)], ids=str)
 @pytest.mark.parametrize("length", [0, 1])
 def test_an_array_of_one_number_is_no_element(run, index, length):
-    """NumPy refuses ``x[0] = np.ones(1)`` since 2.4, or warns of it, and takes ``x[0, ...] = np.ones(1)``."""
+    """NumPy rejects ``x[0] = np.ones(1)`` since 2.4, or warns of it, and accepts ``x[0, ...] = np.ones(1)``."""
 
     def f(y):
         x = y * 2

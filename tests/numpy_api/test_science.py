@@ -1,7 +1,7 @@
-"""Programs of everyday science in plain NumPy: value, gradient, tangent, second derivatives, ``vmap``.
+"""Typical scientific programs in plain NumPy: value, gradient, tangent, second derivatives, ``vmap``.
 
-The functions are as somebody writes them who has never heard of automatic differentiation. Values are compared with
-NumPy's own, gradients with differences, second derivatives with differences of gradients, ``vmap`` with a loop.
+The functions are written without regard to automatic differentiation. Values are compared with NumPy's, gradients with
+differences, second derivatives with differences of gradients, ``vmap`` with a loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROGRAMS: list[Any] = []
 
 
 def program(*args: Any) -> Callable[[Any], Any]:
-    """The arguments at which a program is looked at; it is differentiated by all of them."""
+    """Register a program with arguments for the tests; it is differentiated with respect to all of them."""
 
     def add(f: Any) -> Any:
         PROGRAMS.append(pytest.param(f, args, id=f.__name__))
@@ -565,7 +565,7 @@ def argmax_pick(x):
     return x[lo:hi].sum() + sorted(x)[0] * 2 + max(x) + sum(x) + np.unique(x)[1] + x[x.argsort()[:2]].prod()
 
 
-# -- what is compared -----------------------------------------------------------------------------------------------
+# -- comparisons ----------------------------------------------------------------------------------------------------
 
 
 class Flat:
@@ -619,7 +619,7 @@ def test_derivatives(f: Any, args: Any) -> None:
     close(hessian(flat)(flat.point), curvature, 1e-4)
     close(jacrev(grad(flat))(flat.point), curvature, 1e-4)
     for x, y in zip(tree_flatten(kept)[0], flat.leaves, strict=True):
-        np.testing.assert_array_equal(x, y)  # nothing was changed
+        np.testing.assert_array_equal(x, y)  # without side effects
 
 
 @pytest.mark.parametrize(("f", "args"), PROGRAMS)
@@ -634,4 +634,4 @@ def test_vmap(f: Any, args: Any) -> None:
     close(vmap(grad(flat))(rows.copy()), [flat.gradient(row) for row in rows], 1e-12)
 
 
-BRANCHES = ("newton", "dtw", "pendulum_energy", "argmax_pick")  # on values, which are many in vmap
+BRANCHES = ("newton", "dtw", "pendulum_energy", "argmax_pick")  # on values, which differ between the examples of vmap

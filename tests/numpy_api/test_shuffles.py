@@ -1,4 +1,4 @@
-"""Shuffles assign ``x[i], x[j] = x[j], x[i]``: where rows are views, some would be lost, and that is refused."""
+"""Shuffles that assign ``x[i], x[j] = x[j], x[i]``: if rows are views, values would be lost, so this raises."""
 
 import operator
 import random
@@ -43,7 +43,7 @@ def test_numbers_and_lists_are_shuffled(shuffle):
 def test_other_assignments_of_rows_are_as_ever():
     def swapped(x):
         x = x.copy()
-        x[0], x[1] = x[1], x[0]  # NumPy's, too, writes the second row twice
+        x[0], x[1] = x[1], x[0]  # NumPy also writes the second row twice
         operator.setitem(x, 2, x[3])
         x.__setitem__(4, x[5])
         return x

@@ -1,4 +1,4 @@
-"""Subclasses of ndarray beside tensors: most are taken as the array they are, matrices and masked arrays are refused."""
+"""Subclasses of ndarray with tensors: most are used as arrays, matrices and masked arrays raise."""
 
 import operator
 
@@ -49,7 +49,7 @@ class Subclass(np.ndarray):
 
 @pytest.fixture(params=[Subclass, np.memmap])
 def subclass(request, tmp_path):
-    """BASE as an array of a subclass that computes as arrays do."""
+    """Return BASE as an array of a subclass that computes like arrays."""
     if request.param is Subclass:
         return BASE.copy().view(Subclass)
     mapped = np.memmap(tmp_path / "numbers", float, "w+", shape=BASE.shape)
@@ -62,7 +62,7 @@ def leaf():
 
 
 def known(result):
-    """The numbers of a result, and whether it is recorded. Tensors hold ordinary arrays."""
+    """Return the numbers of a result, and whether it is recorded. Tensors contain ordinary arrays."""
     if isinstance(result, (tuple, list)):
         return [known(part) for part in result]
     if isinstance(result, cr.Tensor):
@@ -133,7 +133,7 @@ def test_where_wants_both_or_neither():
 
 
 class Series:
-    """Something that can be an array, and has attributes of one."""
+    """An object that can be converted to an array, and has some of its attributes."""
 
     dtype, shape, ndim, size = BASE.dtype, BASE.shape, BASE.ndim, BASE.size
 

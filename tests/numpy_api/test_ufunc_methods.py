@@ -1,4 +1,4 @@
-"""reduce, accumulate, reduceat, outer and at of every ufunc: values, dtypes and errors are NumPy's, derivatives those of differences."""
+"""reduce, accumulate, reduceat, outer and at of all ufuncs: values, dtypes and errors are NumPy's."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ METHODS = {
     "outer with a number": lambda u, x, y: u.outer(y, 2),
     "at": lambda u, x, y: written(u, x, y),
 }
-# NumPy's loops for these overlap with their own result where they reduce a row: np.power.reduce([.3, 1.2, .7]) is .3 ** 2
+# NumPy's loops for these overlap with their own result when they reduce a row: np.power.reduce([.3, 1.2, .7]) is .3 ** 2
 NOT_ROWS = (np.arctan2, np.power)
 
 

@@ -1,4 +1,4 @@
-"""``where=``: what a ufunc or a reduction leaves out has no derivative, also where it would be infinite or nan."""
+"""``where=``: excluded elements have no derivative, also where it would be infinite or nan."""
 
 # ruff: noqa: SIM905 -- lists of names read better as words
 
@@ -31,7 +31,7 @@ def checked(ufunc, x, here):
         return ufunc(*x, out=np.zeros_like(x[0]), where=here)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nothing is computed where it is not asked for
+        warnings.simplefilter("error")  # excluded elements are not computed
         value, pull = cr.vjp(function, *x)
         gradients = pull(np.ones(len(here)))
         tangent = cr.jvp(function, tuple(x), tuple([np.ones(len(here)) for _ in x]))[1]

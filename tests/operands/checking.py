@@ -1,4 +1,4 @@
-"""Functions by SciPy's names, held against SciPy's own: values, and derivatives against differences of SciPy's values."""
+"""Compare functions with SciPy's functions of the same name: values, and derivatives with differences of SciPy's values."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ import chainrule as cr
 
 
 def differences(f, x, step=1e-5):
-    """The Jacobian of a function of arrays, by four-point differences."""
+    """Return the Jacobian of a function of arrays, by four-point differences."""
     units = np.eye(x.size).reshape(-1, *x.shape) * step
     columns = [(8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * step) for e in units]
     return np.moveaxis(np.array(columns), 0, -1)
 
 
 def check(ours, theirs, args, by=None, *, tolerance=1e-7, orders=2, compiled=True, batched=True):
-    """``ours`` is ``theirs``, with derivatives of two orders by the arguments ``by``, in both modes, vmapped and compiled."""
+    """Compare values and derivatives up to ``orders`` by the arguments ``by``, in both modes, vmapped and compiled."""
     value = ours(*args)
     np.testing.assert_allclose(value, theirs(*args), rtol=1e-9, atol=1e-11)
     assert isinstance(value, (np.ndarray, np.generic, float)), type(value)

@@ -1,4 +1,4 @@
-"""``chainrule.scipy.ndimage`` and ``chainrule.scipy.signal`` against SciPy's."""
+"""``chainrule.scipy.ndimage`` and ``chainrule.scipy.signal`` compared with SciPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""``chainrule.scipy.integrate`` against SciPy's."""
+"""``chainrule.scipy.integrate`` compared with SciPy."""
 
 import warnings
 

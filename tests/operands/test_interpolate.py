@@ -1,4 +1,4 @@
-"""``chainrule.scipy.interpolate`` against SciPy's."""
+"""``chainrule.scipy.interpolate`` compared with SciPy."""
 
 import numpy as np
 import pytest
@@ -149,7 +149,7 @@ def test_scipys_own_say_what_to_use(call):
 @pytest.mark.parametrize("nu", [-1, 0, 1, 2])
 @pytest.mark.parametrize("ext", [0, 1, 3, "const"])
 def test_splines_outside(ext, nu):
-    """What is constant outside has no slope there; its derivatives are evaluated as SciPy has them."""
+    """Constant extrapolation has slope zero; derivatives are evaluated like in SciPy."""
     x, t, h = np.arange(6.0), np.array([-1.0, 0.5, 2.3, 7.0]), 1e-6
     theirs = scipy.UnivariateSpline(x, np.sin(x), k=3, s=0, ext=ext)
     expected = theirs.antiderivative() if nu < 0 else lambda t: theirs(t, nu)

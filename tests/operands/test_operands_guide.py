@@ -1,4 +1,4 @@
-"""Every line of the table in docs/guide/operands.md: what works does, and what doesn't says what to write."""
+"""All lines of the table in docs/guide/operands.md: supported expressions work, the others name the alternative."""
 
 import re
 import warnings
@@ -55,7 +55,7 @@ CONSTANTS = {
 
 
 def as_function(code):
-    """The expression as a function of u, with one number as its value."""
+    """Return the expression as a function of u, with one number as its value."""
     program = eval(f"lambda u: {code}", dict(CONSTANTS))
 
     def weighted(u):
@@ -74,7 +74,7 @@ def test_line(theirs, ours):
         if ours == "unchanged":
             np.testing.assert_allclose(cr.grad(as_function(theirs))(U), expected, rtol=1e-5, atol=1e-7)
             return
-        with pytest.raises(Exception) as error:  # MINPACK has one of its own
+        with pytest.raises(Exception) as error:  # MINPACK raises its own exception
             cr.grad(as_function(theirs))(U)
         if ours == "–":
             assert "plain arrays" in str(error.value)
@@ -84,8 +84,10 @@ def test_line(theirs, ours):
     name = re.search(r"(?:cr|chainrule|np|implicit)\.[\w.]*", ours.removeprefix("np.abs("))
     if name and name[0].startswith("cr."):
         known = name[0].replace("cr.", "chainrule.scipy.", 1) in str(error.value)
-        compiled = "must be numpy.ndarray, not Array" in str(error.value)  # SuperLU's words
-        older = theirs.startswith("signal.lfilter") and isinstance(error.value, ValueError)  # SciPy's before 1.15
+        compiled = "must be numpy.ndarray, not Array" in str(error.value)  # the message of SuperLU
+        older = theirs.startswith("signal.lfilter") and isinstance(
+            error.value, ValueError
+        )  # the message of SciPy before 1.15
         assert known or compiled or older
 
 

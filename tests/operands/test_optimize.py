@@ -1,4 +1,4 @@
-"""``chainrule.scipy.optimize`` against SciPy's."""
+"""``chainrule.scipy.optimize`` compared with SciPy."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ SIGMA = 0.5 + t
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("part", [0, 1])
 def test_fits(part, absolute):
-    def model(t, a, b):  # linear in a and b, so that SciPy's results have the digits that differences need
+    def model(t, a, b):  # linear in a and b, so that SciPy's results are accurate enough for differences
         return a * t + b * np.exp(-t)
 
     def partials(t, a, b):

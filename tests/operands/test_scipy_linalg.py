@@ -1,4 +1,4 @@
-"""``chainrule.scipy.linalg`` against SciPy's."""
+"""``chainrule.scipy.linalg`` compared with SciPy."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_functions(name):
         "solve_banded",
         "solve_sylvester",
         "solve_continuous_are",
-    )  # the others are made alike
+    )  # the others have the same implementation
     check(
         lambda *args: f(ours, *args),
         lambda *args: f(scipy, *args),
@@ -129,7 +129,7 @@ def test_scipys_own_say_what_to_use(name):
 
 
 STACK, ROWS = np.stack([GENERAL, SPD]), rng.normal(size=(2, n)) + 2
-#: of stacks, by SciPy's rule: what is before the axes of one matrix, or vector, broadcasts
+#: stacks, by SciPy's rule: the axes before those of one matrix, or vector, broadcast
 STACKS = {
     "sqrtm": (lambda m, a: m.sqrtm(a), STACK),
     "logm": (lambda m, a: m.logm(a), STACK),
@@ -158,7 +158,7 @@ STACKS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Beginning in SciPy 1.19:FutureWarning")  # SciPy's own about hankel
+@pytest.mark.filterwarnings("ignore:Beginning in SciPy 1.19:FutureWarning")  # SciPy's warning about hankel
 @pytest.mark.parametrize("name", STACKS)
 def test_stacks(name):
     f, *args = STACKS[name]

@@ -1,4 +1,4 @@
-"""Sparse matrices with entries that are differentiated, held against dense ones that are made of the same entries."""
+"""Sparse matrices with differentiable entries, compared with dense ones of the same entries."""
 
 import warnings
 
@@ -54,7 +54,7 @@ like, diags = cr.sparse.like, cr.sparse.diags
 
 
 def dense(data):
-    """The same matrix, dense."""
+    """Return the same matrix, dense."""
     places = np.zeros((len(ROW), n * n))
     places[np.arange(len(ROW)), ROW * n + COL] = 1
     return (data @ places).reshape(n, n)
@@ -147,7 +147,7 @@ def test_entries_at_one_place_add_up():
     }.values(),
 )
 def test_orders_of_entries(row, col):
-    """Places that ascend are not sorted; whatever their order, the matrix and its pieces are SciPy's."""
+    """Ascending positions are not sorted; in any order, the matrix and its parts equal SciPy's."""
     data = np.arange(1.0, 1 + len(row))
     theirs = sparse.coo_array((data, (row, col)), shape=(3, 3)).tocsr()
     made = cr.sparse.coo(data, np.array(row, int), np.array(col, int), (3, 3))

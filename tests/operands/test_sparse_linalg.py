@@ -1,4 +1,4 @@
-"""Solvers by SciPy's names, held against dense solutions."""
+"""Solvers with SciPy's names, compared with dense solutions."""
 
 import warnings
 
@@ -56,7 +56,7 @@ def test_iterative(name):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        orders = 1 if name in ("bicgstab", "cgs") else 2  # these break down where a right-hand side is solved at once
+        orders = 1 if name in ("bicgstab", "cgs") else 2  # these break down if a right-hand side is solved at once
         check(lambda b: iterated(name, M, b), lambda b: solved(D, b), (b,), tolerance=1e-6, orders=orders)
     operator = scipys.aslinearoperator(M)
     check(lambda b: iterated(name, operator, b), lambda b: solved(D, b), (b,), orders=1, compiled=False)
@@ -64,7 +64,7 @@ def test_iterative(name):
         lambda d, b: iterated(name, cr.sparse.like(M, d), b),
         lambda d, b: solved(cr.sparse.like(M, d).toarray(), b),
         (M.data, b),
-        () if name in ("cg", "minres") else (0,),  # entries of symmetric matrices move in pairs
+        () if name in ("cg", "minres") else (0,),  # entries of symmetric matrices change in pairs
         orders=1,
         compiled=False,
     )

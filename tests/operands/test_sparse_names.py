@@ -1,4 +1,4 @@
-"""Sparse matrices by SciPy's names: what indices and methods give is SciPy's, and has the derivatives of the dense matrix."""
+"""Sparse matrices with SciPy's API: results of indices and methods are SciPy's, with the derivatives of the dense matrix."""
 
 import numpy as np
 import pytest
@@ -175,7 +175,7 @@ def by_scipy(K, M=None, **options):
 
 
 def symmetric(like):
-    """A random direction that keeps a matrix symmetric."""
+    """Return a random direction that keeps a matrix symmetric."""
     found = sparse.csr_array((rng.normal(size=like.nnz), like.indices, like.indptr))
     return ((found + found.T) / 2).tocsr()
 

@@ -1,4 +1,4 @@
-"""Sparse matrices of SciPy's beside tensors and Arrays, held against the same programs with dense matrices."""
+"""SciPy's sparse matrices with tensors and Arrays, compared with the same programs with dense matrices."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_dot():
     np.testing.assert_array_equal(found, cr.grad(lambda x: np.sum(sparse.csr_array(DENSE) @ x))(u))
     try:
         found = cr.grad(lambda x: np.sum(sparse.coo_array(DENSE).dot(x)))(u)
-    except RuntimeError as error:  # newer ones of SciPy's ask for an array first
+    except RuntimeError as error:  # newer SciPy versions ask for an array first
         assert "keeps the derivative" in str(error)
     else:
         np.testing.assert_array_equal(found, DENSE.sum(0))

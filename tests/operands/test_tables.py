@@ -1,4 +1,4 @@
-"""Series and DataFrames of pandas': as operands their numbers count, and as arguments their numbers go in."""
+"""Series and DataFrames of pandas: operands and arguments are used by their numbers."""
 
 import operator
 

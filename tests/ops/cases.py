@@ -1,6 +1,6 @@
-"""What the operations are compared on: expressions in ``m`` (the library) and the inputs that ``inputs`` makes.
+"""The cases for comparisons of operations: expressions in ``m`` (the library) and the inputs of ``inputs``.
 
-``record.py`` evaluates them with PyTorch and writes what came out to ``recorded.json``; the tests compare.
+``record.py`` evaluates them with PyTorch and writes the results to ``recorded.json``; the tests compare.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def arrays() -> dict[str, np.ndarray]:
-    """The inputs, in float64 (``i`` in int64), without a random generator."""
+    """Return the inputs, in float64 (``i`` in int64), without a random generator."""
     wave = np.arange(24.0)
     return {
         "x": np.sin(1.7 * wave[:12] + 0.4).reshape(3, 4) * 1.9,
@@ -30,19 +30,19 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 def _irregular(*shape: int) -> np.ndarray:
-    """Numbers whose matrices have full rank (those of a sine at equal steps have rank 2)."""
+    """Return numbers whose matrices have full rank (those of a sine at equal steps have rank 2)."""
     return 1.5 * np.sin(np.arange(np.prod(shape)) ** 1.5 * 1.37 + 0.3).reshape(shape)
 
 
 def split(text: str) -> list[str]:
-    """The cases of a block, which are separated by bars."""
+    """Return the cases of a block, which are separated by bars."""
     return [case.strip() for line in text.strip().splitlines() for case in line.split(" | ")]
 
 
 def run(m: Any, case: str, inputs: dict[str, Any]) -> Any:
-    """Evaluate an expression; or run a program (with ``;``), whose result is ``z``, a clone of ``x`` to begin with.
+    """Evaluate an expression, or run a program (with ``;``), whose result is ``z``, initially a clone of ``x``.
 
-    What follows ``!!`` are words of the error that it raises. ``at(x, [1.0, 2.0])`` is a tensor of these elements whose
+    Text after ``!!`` is the error that it raises. ``at(x, [1.0, 2.0])`` is a tensor of these elements whose
     gradient is that of the first elements of x; ``of(x, 2, 3)`` are those elements in this shape; ``t(1, 2)`` is
     ``m.tensor([1, 2])``, and ``u8(1, 2)`` the same in uint8.
     """
@@ -387,7 +387,7 @@ F.tanh(2 * x) | F.glu(2 * x) | F.prelu(x.reshape(2, 3, 2), p[:, 0]) | F.threshol
 F.softmin(x, -1) | F.log_softmax(x, 1)
 """
 
-# PyTorch keeps 1/6 and 1/alpha as float32.
+# PyTorch stores 1/6 and 1/alpha as float32.
 SINGLE_CONSTANTS = "F.hardsigmoid(2 * x) | F.celu(x, 0.6)"
 
 LAYERS = """
@@ -426,7 +426,7 @@ F.soft_margin_loss(x[0], m.tensor([1.0, -1.0, 1.0, -1.0]).double())
 F.triplet_margin_loss(x, y, A[0, :3], swap=True)
 """
 
-# Numbers, empty tensors, booleans, ties, nan, and arguments that do not fit.
+# Numbers, empty tensors, booleans, ties, nan, and invalid arguments.
 SCATTERING = """
 m.zeros(3, 4).double().scatter(1, m.tensor([[3, 0], [1, 2]]), at(x, [[1.0, 1.0], [1.0, 1.0]]))
 at(x, [[0.0] * 4] * 3).scatter(1, m.tensor([[3, 0], [1, 2]]), at(y, [[1.0, 1.0], [1.0, 1.0]]))
@@ -837,6 +837,6 @@ BLOCKS = {
     "spatial_edges": split(SPATIAL_EDGES),
 }
 
-#: What is recorded with thirteen digits, and how far off a number may be (elsewhere: six, and 2e-5).
+#: Cases recorded with thirteen digits, and their tolerance (others: six digits, and 2e-5).
 PRECISE = {"linalg": 1e-8, "activations": 1e-9, "single_constants": 1e-7, "layers": 1e-9, "losses": 1e-9}
 PRECISE |= {"convolution": 1e-10, "pooling": 1e-10, "resampling": 1e-10, "bags_and_margins": 1e-9}

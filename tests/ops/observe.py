@@ -1,4 +1,4 @@
-"""What a case gives, as plain data: values, dtypes, shapes, the node, gradients; or the exception."""
+"""The outcome of a case as plain data: values, dtypes, shapes, the node, gradients; or the exception."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def observe(m: Any, case: str, digits: int = 6) -> dict[str, Any]:
-    """Run a case with a library (chainrule or PyTorch) and describe what comes out."""
+    """Run a case with a library (chainrule or PyTorch) and describe the outcome."""
     inputs = {k: m.from_numpy(v.copy()) for k, v in cases.arrays().items()}
     leaves = {k: t.requires_grad_() for k, t in inputs.items() if k != "i"}
     try:
@@ -61,7 +61,7 @@ def _numbers(tensor: Any, digits: int) -> list[Any]:
 
 
 def difference(want: dict[str, Any], got: dict[str, Any], precise: float | None = None) -> str:
-    """What differs, in words; empty if nothing does."""
+    """Describe the difference between outcomes; "" if there is none."""
     if "error" in want or "error" in got:
         a, b = want.get("error", "a result"), got.get("error", "a result")
         if a != b and {a, b} != {"RuntimeError", "NotImplementedError"}:
@@ -80,7 +80,7 @@ def difference(want: dict[str, Any], got: dict[str, Any], precise: float | None 
     for name in {**want.get("grads", {}), **got.get("grads", {})} if "grads" in want else ():
         a, b = want["grads"].get(name), got.get("grads", {}).get(name)
         n = len(a or b)
-        if not _close(a or [0.0] * n, b or [0.0] * n, precise):  # no gradient is a gradient of zeros
+        if not _close(a or [0.0] * n, b or [0.0] * n, precise):  # no gradient equals a gradient of zeros
             return f"gradient for {name}: {b and b[:6]} instead of {a and a[:6]}"
     return ""
 

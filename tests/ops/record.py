@@ -1,8 +1,8 @@
-"""Writes ``recorded.json`` anew, from PyTorch (the ``oracle`` extra): ``python tests/ops/record.py``. Not a test.
+"""Regenerate ``recorded.json`` with PyTorch (the ``oracle`` extra): ``python tests/ops/record.py``. Not a test.
 
-It also runs chainrule, and prints the cases where the two differ, which it leaves out: they are differences on purpose
-(mostly input that PyTorch refuses and chainrule takes), or bugs to mend. The name of a node is recorded where the two
-agree: a composite may show its parts instead.
+It also runs chainrule, and prints and omits the cases in which the two differ: these are intended differences (mostly
+input that PyTorch rejects and chainrule accepts), or defects. The name of a node is recorded if the two agree: a composite
+may be recorded as its primitives instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import chainrule
 
 
 def main() -> None:
-    """Record every block."""
+    """Record all blocks."""
     warnings.simplefilter("ignore")
     recorded: dict[str, dict[str, object]] = {}
     differing = []

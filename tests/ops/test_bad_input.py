@@ -1,4 +1,4 @@
-"""Wrong input: PyTorch's exception type and key words, the operation and the fix named, and nothing changed."""
+"""Invalid input: PyTorch's exception type and key words, the operation and the fix, and no side effects."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ PUBLIC = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("letter", sorted({name.rpartition(".")[2][0] for name in PUBLIC}))
 def test_junk_in_the_place_of_a_tensor_is_no_error_from_inside(letter: str) -> None:
-    """Whatever comes out says what is wrong in Python's and PyTorch's terms, and the tensors stay as they were."""
+    """The error describes the problem in terms of Python and PyTorch, and the tensors are unchanged."""
     for name, function in PUBLIC.items():
         if name.rpartition(".")[2][0] != letter or not callable(function):
             continue

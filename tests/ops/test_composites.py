@@ -1,6 +1,6 @@
-"""Derivatives of composites by differences; of every recorded case in both modes, and of a batch as a loop.
+"""Derivatives of composites compared with differences; of all recorded cases in both modes, and of batches.
 
-Every entry of the Jacobians, and second derivatives of more than one composite in three, are slow tests.
+All entries of the Jacobians, and second derivatives of two of three composites, are slow tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 import chainrule as cr
 from chainrule.testing import gradcheck, gradgradcheck
 
-PART = 3  # second derivatives of one composite in so many are taken in every run
+PART = 3  # the fraction of composites whose second derivatives are tested in every run
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
 EXPRESSIONS = cases.split("""
@@ -38,49 +38,49 @@ x.movedim(0, 1) | m.polar(p, q).abs() | x.sgn() * x | m.cdist(x, y, 1.5) | m.cdi
 m.cov(x, aweights=q[0].detach())
 """)
 COMPOSITES = [case for block in cases.PRECISE for case in cases.BLOCKS[block]]
-#: Their gradient is on purpose not the derivative: a variance that was clamped has one, a padding row has none.
+#: Their gradient intentionally differs from the derivative: a clamped variance has one, a padding row has none.
 NOT_DERIVATIVES = {
     "F.gaussian_nll_loss(x, y, p, full=True, eps=0.3)",
     "F.embedding(i.abs() % 4, A[0], padding_idx=1)",
 }
 DIFFERENTIABLE = [case for case in EXPRESSIONS + COMPOSITES if case not in NOT_DERIVATIVES]
-#: Every recorded case that has gradients, and those above.
+#: All recorded cases with gradients, and those above.
 ALL = list(
     dict.fromkeys([case for block in RECORDED.values() for case in block if "grads" in block[case]] + EXPRESSIONS)
 )
 
 
-#: Cases that vmap cannot run, and says so: their shape or their path depends on numbers, or they draw some.
+#: Cases that vmap rejects with an error: their shape or control flow depends on numbers, or they draw some.
 DEPENDS_ON_VALUES = [
     "x[x>0]", "x[x > 0]", "x[x[:,0]>0]", "x[:,x[0]>0]", "x.masked_select(x>0)", "x.masked_select(x[0]>0)",
     "x.index_put((x>0,),m.tensor(1.))", "max(x[0])", "z[z.detach()>0]=0.", "z[z.detach()>0]*=2", "z.uniform_();z=z*0",
     "z.exponential_();z=z*0", "m.quantile(at(x, [1.0, 4.0, 9.0]), at(p, [0.25, 0.75]))",
     "m.nanquantile(at(x, [1.0, nan, 9.0, 4.0]), at(p, [0.2, 0.7]))",
 ]  # fmt: skip
-#: Tangents that are nan there, as in PyTorch.
+#: Tangents that are nan, as in PyTorch.
 NAN = ["x[:0].mean(0)", "F.lp_pool1d(at(x, [[0.0] * 4]), 2.0, 2)", "F.lp_pool2d(at(A, [[[0.0] * 4] * 4]), 2.0, 2)"]
 
 
 def by_turns(found: list[str], turn: int) -> list[Any]:
-    """The cases, of which those at the other turns are slow: each case is always run in one way, and here in two."""
+    """Return the cases with all but those of this turn marked slow: each case always runs in one way, and here in two."""
     return [
         case if zlib.crc32(case.encode()) % 2 == turn else pytest.param(case, marks=pytest.mark.slow) for case in found
     ]
 
 
 def inputs_of(case: str, dtype: Any = np.float64) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The inputs that a case differentiates, and the others."""
+    """Return the differentiated inputs of a case, and the others."""
     words = set(re.findall(r"(?<![\w.])\w+", case)) - {"i", *re.findall(r"(\w+)(?:\[[^]]*\])?\.detach", case)}
     words |= {"x"} if case in cases.PROGRAMS else set()  # which begin with a clone of x
     arrays = {k: cr.from_numpy(v.astype(dtype) if v.dtype.kind == "f" else v) for k, v in cases.arrays().items()}
-    for name in {"V", "K"} & words:  # long ones: what the case uses of them
+    for name in {"V", "K"} & words:  # long ones: only the part that the case uses
         shapes = re.findall(rf"of\({name}, ([\d, ]+)\)", case)
         arrays[name] = arrays[name][: max(math.prod(map(int, shape.split(","))) for shape in shapes)]
     return {k: x for k, x in arrays.items() if k in words}, {k: x for k, x in arrays.items() if k not in words}
 
 
 def function_of(case: str, dtype: Any = np.float64) -> Any:
-    """A function of the inputs that a case differentiates, in their order."""
+    """Return a function of the inputs that a case differentiates, in their order."""
     names, others = inputs_of(case, dtype)
     return lambda *xs: cases.run(cr, case, {**others, **dict(zip(names, xs, strict=True))})
 
@@ -105,12 +105,12 @@ def test_every_entry_of_the_jacobian(case: str) -> None:
     [
         case if number % PART == 0 else pytest.param(case, marks=pytest.mark.slow)
         for number, case in enumerate(DIFFERENTIABLE)
-        if case != "L.matrix_power(A[0], 5)"  # too large for differences of differences
+        if case != "L.matrix_power(A[0], 5)"  # too large for second differences
     ],
 )
 def test_second_derivatives(case: str) -> None:
     leaves = [t.requires_grad_() for t in inputs_of(case)[0].values()]
-    large = "V, " in case  # up to sixty numbers: along one direction of them
+    large = "V, " in case  # up to sixty numbers: use one direction
     with np.errstate(all="ignore"):
         assert gradgradcheck(function_of(case), leaves, atol=1e-4 if "L." in case else 1e-5, fast_mode=large)
 
@@ -126,7 +126,7 @@ def test_float32_stays_float32(case: str) -> None:
 
 
 def numbers_of(case: str) -> Any:
-    """The floating-point numbers in what a case gives, as a function of its inputs."""
+    """Return the floating-point numbers in the results of a case, as a function of its inputs."""
 
     def function(*xs: Any) -> Any:
         parts = [x for x in observe.flat(function_of(case)(*xs)) if isinstance(x, cr.Tensor) and x.is_floating_point()]
@@ -139,7 +139,7 @@ def is_single(case: str) -> bool:
     return any(word in case for word in ("float32", "float()", "half", "m.zeros(3,4)"))
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some cases are at edges
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some cases are at singular points
 @pytest.mark.parametrize("case", by_turns(ALL, 0))
 def test_gradients_of_a_batch_are_a_loops(case: str) -> None:
     batch = [cr.stack([x, x + 0.02 * x.cos(), 1.03 * x]) for x in inputs_of(case)[0].values()]
@@ -153,7 +153,7 @@ def test_gradients_of_a_batch_are_a_loops(case: str) -> None:
         return
     for i, one in enumerate(loop):
         for all_of_them, g in zip(batched, one, strict=True):
-            all_of_them, g = all_of_them.detach(), g.detach()  # of leaves made inside
+            all_of_them, g = all_of_them.detach(), g.detach()  # of leaves created inside
             bound = 1e-9 * max(1, float(abs(g.nan_to_num(0, 0, 0)).max()))
             np.testing.assert_allclose(all_of_them[i].numpy(), g.numpy(), rtol=1e-8, atol=bound)
 

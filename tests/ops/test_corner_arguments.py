@@ -1,4 +1,4 @@
-"""Arguments at the edges of what PyTorch takes: sizes that are tensors, singular and empty matrices, windows of padding."""
+"""Special cases of arguments in PyTorch: sizes that are tensors, singular and empty matrices, windows of padding."""
 
 import math
 import warnings
@@ -22,7 +22,7 @@ def real_set():
     return z
 
 
-#: a call -> what PyTorch gives
+#: a call -> PyTorch's result
 VALUES = {
     "zeros": (lambda: cr.zeros(TWO + 1), [0, 0, 0]),
     "ones, of several": (lambda: cr.ones(TWO, TWO), [[1, 1], [1, 1]]),

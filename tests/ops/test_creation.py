@@ -1,4 +1,4 @@
-"""Keywords of functions that make tensors, devices, and attributes and settings that programs read or make."""
+"""Keywords of functions that create tensors, devices, and attributes and settings that programs read or create."""
 
 from __future__ import annotations
 

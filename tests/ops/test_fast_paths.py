@@ -1,4 +1,4 @@
-"""Indices, stacks and products take a quick way where operands are ordinary: the same must come of them as of the long one."""
+"""Fast paths of indexing, stacking and products for ordinary operands give the same results as the general paths."""
 
 from __future__ import annotations
 

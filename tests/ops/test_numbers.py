@@ -1,4 +1,4 @@
-"""Numbers at the edge: NaN in extrema, numbers that a dtype does not have, products with NumPy's arrays."""
+"""Special numbers: NaN in extrema, numbers outside a dtype's range, products with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_products_with_arrays_promote_from_either_side():
     assert left.dtype == right.dtype == torch.float64
     (left.sum() + right.sum()).backward()
     assert x.grad.tolist() == [[5.0, 9.0, 13.0]] * 2
-    assert (torch.ones(2, 3, dtype=torch.float32) @ whole).dtype == torch.float64  # as NumPy has it
+    assert (torch.ones(2, 3, dtype=torch.float32) @ whole).dtype == torch.float64  # like NumPy
     with pytest.raises(RuntimeError, match="same dtype"):
         torch.ones(2, 2) @ torch.ones(2, 2).double()
 
@@ -71,7 +71,7 @@ def test_a_quotient_by_the_number_zero(zero):
 
 
 INF = math.inf
-#: function, dtype, where, and its derivative there
+#: function, dtype, point, and its derivative there
 DERIVATIVES = {
     "relu of nan": (torch.relu, "float64", [NAN, -1.0], [1.0, 0.0]),
     "softplus far out": (torch.nn.functional.softplus, "float32", [-20.0, -80.0], [2.0611537e-9, 1.8048513e-35]),
@@ -101,7 +101,7 @@ def test_derivatives_at_the_edge(function, dtype, at, expected):
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=2e-6 if dtype == "float32" else 1e-7)
 
 
-#: function, the operands, and the derivatives by both
+#: function, the operands, and both derivatives
 DERIVATIVES_BY_TWO = {
     "logaddexp": (torch.logaddexp, "float32", [1e7, INF], [1e7, 0.0], [0.5, 1.0], [0.5, 0.0]),
     "logaddexp, wide": (torch.logaddexp, "float64", [1e17, 0.0], [1e17, INF], [0.5, 0.0], [0.5, 1.0]),

@@ -1,4 +1,4 @@
-"""NumPy's names for arguments: ``axis`` for ``dim``, ``keepdims`` for ``keepdim``, ``x``, ``a`` or ``x1`` for ``input``."""
+"""NumPy's names of arguments: ``axis`` for ``dim``, ``keepdims`` for ``keepdim``, ``x``, ``a`` or ``x1`` for ``input``."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_axis(name):
     function = getattr(torch, name)
     assert flat(function(*args, **kwargs, axis=0)) == flat(function(*args, **kwargs, dim=0))
     if name in ("unflatten", "trapz", "trapezoid", "cumulative_trapezoid", "gradient", "cat", "stack", "squeeze_copy"):
-        return  # no methods, or without this name
+        return  # not a method, or without this name
     method = getattr(args[0], name)
     assert flat(method(*args[1:], **kwargs, axis=0)) == flat(method(*args[1:], **kwargs, dim=0))
 

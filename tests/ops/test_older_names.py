@@ -1,4 +1,4 @@
-"""Linear algebra and histograms under the names that PyTorch has outside its modules; windows; special functions."""
+"""Linear algebra and histograms under PyTorch's top-level names; windows; special functions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_spherical_bessel():
 
 
 @pytest.mark.parametrize(
-    ("name", "at_1"),  # DLMF's tables, and Wolfram Alpha's
+    ("name", "at_1"),  # from tables of DLMF, and Wolfram Alpha
     [
         ("airy_ai", 0.1352924163),
         ("bessel_j0", 0.7651976866),
@@ -127,7 +127,7 @@ def test_the_factors_before_what_they_multiply(name):
     ],
 )
 def test_the_factor_first(name, operands, expected):
-    """``p.add_(-lr, grad)``, as optimizers of old programs have it."""
+    """``p.add_(-lr, grad)``, as in optimizers of old programs."""
     x, others = torch.tensor([1.0, 2.0]), [torch.tensor([0.5, 3.0]), torch.tensor([3.0, 4.0])][:operands]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

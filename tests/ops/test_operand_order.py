@@ -1,4 +1,4 @@
-"""Where an operator's operands stand on the tape: what the method belongs to comes first, and a number may be none."""
+"""The order of an operator's operands in the graph: the operand whose method is called comes first; numbers may be omitted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from behaviour import torch
 
 
 def graph(node):
-    """A node's name with those of what it leads to."""
+    """Return a node's name with those of its predecessors."""
     if node is None:
         return None
     name = node.name().removeprefix("torch::autograd::")

@@ -22,7 +22,7 @@ def test_copies() -> None:
     assert x.tolist() == [1.0, 2.0]
     shallow = copy.copy(x)
     assert shallow.requires_grad and shallow.data_ptr() == x.data_ptr()
-    leaf, result = copy.deepcopy([x, x * 2])  # a graph is copied with what it hangs on
+    leaf, result = copy.deepcopy([x, x * 2])  # a graph is copied with all that it references
     result.sum().backward()
     assert leaf.grad.tolist() == [3.0, 3.0] and x.grad.tolist() == [1.0, 1.0]
 

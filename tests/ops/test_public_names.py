@@ -1,4 +1,4 @@
-"""The public face: what is exported, what loads lazily, what has a docstring."""
+"""The public API: exported names, lazy loading, docstrings."""
 
 from __future__ import annotations
 

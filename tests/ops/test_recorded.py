@@ -1,4 +1,4 @@
-"""The operations give what PyTorch gives: values, dtypes, shapes, nodes, gradients, exception types."""
+"""The operations agree with PyTorch: values, dtypes, shapes, nodes, gradients, exception types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of float16, whose sums and squares overflow long before the results do: computed in float32, as in PyTorch."""
+"""Reductions of float16, whose intermediate sums and squares overflow early: computed in float32, as in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements written at indices: what PyTorch does otherwise, and second derivatives."""
+"""Scattered elements: differences from PyTorch, and second derivatives."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_each_row_of_indices_adds_its_values():
     x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     values = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     y = x.index_put((torch.tensor([[0, 1], [1, 0]]),), values, accumulate=True)
-    assert y.tolist() == [3, 3, 0]  # 1 + 2 at either place; np.add.at of NumPy 2.4 gives 1 and 2
+    assert y.tolist() == [3, 3, 0]  # 1 + 2 at either position; np.add.at of NumPy 2.4 gives 1 and 2
     (y * y).sum().backward()
     assert values.grad.tolist() == [12, 12] and x.grad.tolist() == [6, 6, 0]
 

@@ -1,4 +1,4 @@
-"""SciPy's special functions on tensors: every row against its value, and the way to them from a user's call."""
+"""SciPy's special functions on tensors: all primitives compared with their values, and calls by users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.table.chosen import chosen_samples
 special = pytest.importorskip("scipy.special")
 ROWS = pytest.importorskip("chainrule._src.ops.scipy_special").ROWS
 
-# SciPy decides about dtypes: some of its functions compute in float64 where an argument is a number or an integer.
+# SciPy determines the dtypes: some of its functions compute in float64 if an argument is a number or an integer.
 WITHOUT_DTYPES = [name for name in CHECKS if name not in ("dtype", "face")]
 
 
@@ -116,7 +116,7 @@ def test_scipy_is_not_loaded_for_its_own_sake():
 
 
 def test_without_scipy():
-    """What NumPy can compute stays, with derivatives; the rest names the extra."""
+    """Functions that NumPy can compute remain, with derivatives; for the others the message names the extra."""
     code = """
 import sys
 sys.modules["scipy"] = sys.modules["scipy.special"] = None
@@ -144,7 +144,7 @@ def test_importing_chainrule_leaves_scipy_alone():
 
 
 def test_steep_derivatives():
-    """Where the derivative's own formula would cancel, or add terms one by one."""
+    """Where the derivative's own formula would cancel, or sum many terms."""
     x = np.array([50.0, -20.0])
     slope = func.vmap(func.grad(special.erfcx))(x)
     assert np.allclose(slope[0], -2.2554056e-4, rtol=1e-6) and np.isclose(slope[1], 2 * x[1] * special.erfcx(x[1]))
@@ -159,7 +159,7 @@ def test_a_ufunc_without_a_row_says_so():
 
 
 def test_with_scipys_array_api():
-    """Then ``scipy.special`` has functions around its ufuncs; these are still known."""
+    """Then ``scipy.special`` has functions around its ufuncs; these are still recognized."""
     code = (
         "import chainrule as cr, numpy as np, scipy.special as s\n"
         "assert not isinstance(s.erf, np.ufunc)\n"

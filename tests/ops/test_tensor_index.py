@@ -1,4 +1,4 @@
-"""``tensor[index]`` as PyTorch reads it: integers choose first, and then arrays meet. (``array[index]`` is NumPy's.)"""
+"""``tensor[index]`` with PyTorch's semantics: integers are applied first, then arrays. (``array[index]`` is NumPy's.)"""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import chainrule as cr
 
 ROWS = [1, 0, 1, 2]
-INDICES = [  # an index of a tensor of shape (3, 4, 5, 6); the same in steps; the shape it gives in PyTorch
+INDICES = [  # an index of a tensor of shape (3, 4, 5, 6); the same in steps; the resulting shape in PyTorch
     (np.s_[0, :, ROWS], [np.s_[0], np.s_[:, ROWS]], (4, 4, 6)),
     (np.s_[:, ROWS, :, 1], [np.s_[..., 1], np.s_[:, ROWS]], (3, 4, 5)),
     (np.s_[0, 1:3, :, ROWS], [np.s_[0], np.s_[1:3], np.s_[:, :, ROWS]], (2, 5, 4)),

@@ -1,4 +1,4 @@
-"""Schedules of learning rates: what their formulas say, and epoch by epoch what PyTorch's compute."""
+"""Learning rate schedules compared with their formulas, and epoch by epoch with PyTorch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ optim = torch.optim
 
 
 def made(library, make, lr=1.0, **options):
-    """An optimizer and a schedule for it."""
+    """Return an optimizer and its schedule."""
     optimizer = library.optim.SGD([library.zeros(1, requires_grad=True)], lr=lr, **options)
     return optimizer, make(library.optim.lr_scheduler, optimizer)
 
 
 def rates_of(library, make, epochs, lr=1.0):
-    """The learning rate in each epoch."""
+    """Return the learning rate in each epoch."""
     optimizer, schedule = made(library, make, lr)
     found = []
     for _ in range(epochs):
@@ -110,7 +110,7 @@ def test_going_on_from_an_epoch(name):
                "polynomial": (4, 2.0), "cosine": (4, 0.2), "multiplied": (lambda e: 1 / e,)}[name]  # fmt: skip
     again = scheduler(optimizer, *options, last_epoch=2)
     assert again.last_epoch == 3
-    if name == "milestones":  # the recurrence multiplies again, as PyTorch's
+    if name == "milestones":  # the recurrence multiplies again, like PyTorch's
         assert again.get_last_lr() == [lr[0] / 4]
     else:
         assert again.get_last_lr() == pytest.approx(lr)

@@ -1,4 +1,4 @@
-"""Optimizers: their formulas, their groups and states; and step by step what PyTorch's compute."""
+"""Optimizers: their formulas, groups and states; and comparisons with PyTorch step by step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ optim = torch.optim
 
 
 def stepped(w, optimizer, steps=1):
-    """The parameter after steps down w² (so the gradient is 2w)."""
+    """Return the parameter after steps with the loss w² (so the gradient is 2w)."""
     for _ in range(steps):
         optimizer.zero_grad()
         (w * w).sum().backward()
@@ -44,9 +44,7 @@ def test_momentum():
 
 def test_adam():
     w = leaf(1.0, -3.0)
-    assert stepped(w, optim.Adam([w], lr=0.1)) == pytest.approx(
-        [0.9, -2.9]
-    )  # the first step is lr, whatever the gradient
+    assert stepped(w, optim.Adam([w], lr=0.1)) == pytest.approx([0.9, -2.9])  # the first step is lr for any gradient
     w = leaf(1.0)
     optimizer = optim.Adam([w], lr=0.1, betas=(0.5, 0.5))
     stepped(w, optimizer)
@@ -60,12 +58,12 @@ def test_adam():
 @pytest.mark.parametrize(
     ("name", "options", "wanted"),
     [
-        ("Adagrad", {"lr": 0.1}, 1 - 0.1),  # of any optimizer that divides by the gradient, the first step is lr
+        ("Adagrad", {"lr": 0.1}, 1 - 0.1),  # for any optimizer that divides by the gradient, the first step is lr
         ("Adamax", {"lr": 0.1}, 1 - 0.1),
         ("Rprop", {"lr": 0.1}, 1 - 0.1),
         ("Adadelta", {"lr": 0.5}, 1 - 0.5 * 2 * math.sqrt(1e-6 / (0.1 * 4 + 1e-6))),
         ("ASGD", {"lr": 0.1, "lambd": 0.5}, 1 - 0.5 * 0.1 - 0.1 * 2),
-        ("RAdam", {"lr": 0.1}, 1 - 0.1 * 2),  # without a root, at first
+        ("RAdam", {"lr": 0.1}, 1 - 0.1 * 2),  # without a root at first
         ("NAdam", {"lr": 0.1, "momentum_decay": 0}, 1 - 0.1 * (0.55 / 0.55 + 0.45 * 0.1 / (1 - 0.45**2))),
     ],
 )
@@ -78,8 +76,10 @@ def test_rprop_turns_back():
     w = leaf(1.0)
     optimizer = optim.Rprop([w], lr=0.8)
     assert stepped(w, optimizer) == pytest.approx([0.2])
-    assert stepped(w, optimizer) == pytest.approx([0.2 - 0.96])  # the sign stayed
-    assert stepped(w, optimizer) == pytest.approx([0.2 - 0.96])  # it changed: no step, and half as large from now on
+    assert stepped(w, optimizer) == pytest.approx([0.2 - 0.96])  # the sign is unchanged
+    assert stepped(w, optimizer) == pytest.approx(
+        [0.2 - 0.96]
+    )  # the sign has changed: no step, and half the step size from now on
     assert stepped(w, optimizer) == pytest.approx([0.2 - 0.96 + 0.48])
 
 
@@ -235,7 +235,7 @@ def test_complex_parameters():
     assert z.item() == pytest.approx(0.8 + 1.8j, abs=1e-2)
 
 
-# -- against PyTorch -----------------------------------------------------------------------------------------------------
+# -- compared with PyTorch -----------------------------------------------------------------------------------------------
 
 WAYS = {
     "SGD": {"lr": 0.1},
@@ -268,7 +268,7 @@ WAYS = {
 
 
 def losses(library, way, dtype, complex_parameter):
-    """The losses of a small network, step by step."""
+    """Return the losses of a small network, step by step."""
     rng = np.random.default_rng(0)
 
     def drawn(*shape):
@@ -304,7 +304,7 @@ def test_the_same_steps_as_pytorchs(way, dtype, complex_parameter):
     import chainrule as cr
 
     ours, theirs = (losses(library, way, dtype, complex_parameter) for library in (cr, real))
-    # rounding grows from step to step of L-BFGS
+    # rounding errors grow with the steps of L-BFGS
     growth = 1e4 if way.startswith("LBFGS") else 100
     np.testing.assert_allclose(ours, theirs, rtol=growth * np.finfo(dtype).eps)
 

@@ -1,7 +1,7 @@
-"""The cases of the five starting documents, on their own: inputs, printed text and numbers, exactly.
+"""The cases of the five starting documents, reproduced exactly: inputs, printed text and numbers.
 
 The matrix product under an exponential, a square with a given upstream gradient, the tensor-level rule of a product,
-the meaning of ``grad_outputs``, and two ways to a Jacobian.
+the meaning of ``grad_outputs``, and two ways to compute a Jacobian.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_exponential_of_a_product() -> None:
     y.backward(g)
     assert repr(x.grad) == X_GRAD
     assert w.grad.shape == (3, 4)
-    # y.grad is what was passed in, as floats: ∂L/∂y, not ∂y/∂x
+    # y.grad is the given gradient, as floats: ∂L/∂y, not ∂y/∂x
     assert repr(y.grad) == "tensor([[ 2.,  3., -3.,  9.],\n        [-8.,  1.,  4.,  6.]])"
     assert repr(z.grad) == (
         "tensor([[ 7.3576e-01,  1.1036e+00, -2.2167e+01,  3.6309e+03],\n"
@@ -99,7 +99,7 @@ def test_element_by_element() -> None:
 
 
 def walk(node) -> list[str]:
-    """The names of all nodes from here to the leaves, depth first."""
+    """Return the names of all nodes from here to the leaves, depth first."""
     return [node.name()] + [name for below, _ in node.next_functions if below is not None for name in walk(below)]
 
 
@@ -185,7 +185,7 @@ def test_grad_outputs_of_the_input_shape_is_refused() -> None:
         "torch.Size([4, 4])."
     )
     assert "∂L/∂y" in rest[0] and "ones_like(y)" in rest[0]
-    (found,) = grad(y, x, grad_outputs=torch.ones_like(y))  # the refusal has changed nothing
+    (found,) = grad(y, x, grad_outputs=torch.ones_like(y))  # the error has no side effects
     assert found.tolist() == [20.0] * 4
 
 
@@ -200,7 +200,7 @@ def test_two_steps_of_the_chain_rule() -> None:
     assert in_one.tolist() == in_two.tolist() == [120.0, 240.0, 360.0, 480.0]  # 4 x Σx²
 
 
-# -- two ways to a Jacobian ------------------------------------------------------------------------------------------
+# -- two ways to compute a Jacobian ----------------------------------------------------------------------------------
 
 
 def product_of_vectors():
@@ -229,7 +229,7 @@ def test_there_is_no_gradient_before_backward() -> None:
 
 
 def rows_of_backward(y, x):
-    """One backward pass for every element of y."""
+    """Run one backward pass for every element of y."""
     rows = []
     for i, element in enumerate(y.flatten()):
         if x.grad is not None:

@@ -1,19 +1,19 @@
-"""The five documents the project starts from, run as they stand.
+"""The five documents from which the project started, run unchanged.
 
-Where ``../shared/seeds`` lies beside the checkout, every code block is extracted and run with only its imports changed
-(``torch`` becomes ``chainrule``), and what it prints is compared with what the document says it prints.
-``test_cases.py`` has the same cases for a checkout that stands alone.
+If ``../shared/seeds`` exists next to the checkout, all code blocks are extracted and run with only their imports changed
+(``torch`` becomes ``chainrule``), and their output is compared with the document. ``test_cases.py`` contains the same
+cases for other checkouts.
 
-What the documents get wrong, or leave to the reader, and what is done about it here:
+Errors and gaps in the documents, and their treatment here:
 
-- All: PyTorch of their time wrote ``ExpBackward`` for what is ``ExpBackward0`` today.
-- 000: the prose says Z = X @ Y where it means X @ W. Its code is right, and is run unchanged.
+- All: PyTorch then wrote ``ExpBackward`` for ``ExpBackward0``.
+- 000: the text says Z = X @ Y instead of X @ W. Its code is correct, and is run unchanged.
 - 000: the value of an assignment is shown at the prompt, which Python does not print. Here it is printed.
-- 001: the second of the printed matrices is what the asker hoped for; no code prints it.
-- 001: the last block goes on from ``out = a * a``, but ``out`` is a scalar and ``a`` has a gradient by then.
-  Both are made anew.
-- 003: ``2*x.sum()*ones_like(x)`` is shown without the ``grad_fn`` that it has.
-- 003 writes the Jacobian with the input's axes first, 004 with the output's. Everything here is output first.
+- 001: the second of the printed matrices is the result that the author expected; no code prints it.
+- 001: the last block continues from ``out = a * a``, but there ``out`` is a scalar and ``a`` has a gradient. Both are
+  created anew.
+- 003: ``2*x.sum()*ones_like(x)`` is shown without its ``grad_fn``.
+- 003 writes the Jacobian with the input's axes first, 004 with the output's. Here the output's axes are always first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_output(line: str) -> bool:
 
 
 def is_program(source: str) -> bool:
-    """Whether it is Python that does something: not a word, a formula or a number that happens to parse."""
+    """Return whether it is a Python statement: not a word, a formula or a number that happens to parse."""
     try:
         body = ast.parse(source).body
     except SyntaxError:
@@ -60,7 +60,7 @@ def is_program(source: str) -> bool:
 
 
 def statement_at(lines: list[str], i: int) -> int:
-    """Where the statement that starts at line i ends; i itself if none does."""
+    """Return the end of the statement that starts at line i, or i itself if there is none."""
     if not lines[i].strip() or lines[i][0] == " ":
         return i
     for end in range(i + 1, min(i + 12, len(lines)) + 1):
@@ -73,7 +73,7 @@ def statement_at(lines: list[str], i: int) -> int:
 
 
 def output_at(lines: list[str], i: int) -> int:
-    """Where the output that starts at line i ends: at a line with all brackets closed."""
+    """Return the end of the output that starts at line i: a line at which all brackets are closed."""
     depth = 0
     for end in range(i, len(lines)):
         depth += lines[end].count("(") - lines[end].count(")")
@@ -83,7 +83,7 @@ def output_at(lines: list[str], i: int) -> int:
 
 
 def pieces(text: str) -> list[tuple[str, str]]:
-    """The document's ("code", ...), ("prompt", ...) and ("output", ...) pieces, in order."""
+    """Return the document's ("code", ...), ("prompt", ...) and ("output", ...) pieces, in order."""
     lines = text.splitlines()
     found: list[tuple[str, str]] = []
     i, joined = 0, False  # joined: only blank lines since the last piece
@@ -109,7 +109,7 @@ def pieces(text: str) -> list[tuple[str, str]]:
 
 
 def blocks(text: str) -> list[tuple[str, bool, list[str]]]:
-    """(code, whether it was typed at a prompt, the outputs shown below it); prompts in a row are one block."""
+    """Return (code, whether it was typed at a prompt, the outputs below it); consecutive prompts are one block."""
     found: list[tuple[str, bool, list[str]]] = []
     for kind, piece in pieces(text):
         if kind == "output":
@@ -121,7 +121,7 @@ def blocks(text: str) -> list[tuple[str, bool, list[str]]]:
     return found
 
 
-# -- running it --------------------------------------------------------------------------------------------------------
+# -- running the code --------------------------------------------------------------------------------------------------
 
 
 def ours(source: str) -> str:
@@ -130,7 +130,7 @@ def ours(source: str) -> str:
 
 
 def run(source: str, at_prompt: bool, names: dict[str, object]) -> str:
-    """What the block prints; of an error its type and the first line of its message."""
+    """Return the output of the block; for an error its type and the first line of its message."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):

@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms: transforms of pieces, and the signal back from them."""
+"""Short-time Fourier transforms: transforms of frames, and the reconstruction of signals."""
 
 from __future__ import annotations
 

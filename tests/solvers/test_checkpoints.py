@@ -1,4 +1,4 @@
-"""A solver that was stopped goes on from its checkpoint as if it had not been."""
+"""An interrupted solver resumes from its checkpoint with the same results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_stopped_solver_goes_on(method: str, tmp_path: Path) -> None:
         cr.scipy.minimize(stopped, START, method=method, checkpoint=path)
     rest = Counted()
     found = cr.scipy.minimize(rest, START, method=method, checkpoint=path)
-    assert rest.calls <= whole.calls - stopped.calls + 1  # the last answer is looked at again
+    assert rest.calls <= whole.calls - stopped.calls + 1  # the last evaluation is repeated
     np.testing.assert_array_equal(found.x["x"], expected.x["x"])
     np.testing.assert_array_equal(found.x["c"], expected.x["c"])
     assert (found.fun, found.nit, found.nfev) == (expected.fun, expected.nit, expected.nfev)

@@ -1,4 +1,4 @@
-"""``chainrule.scipy.solve_ivp`` and ``solve_bvp`` against SciPy with Jacobians written by hand."""
+"""``chainrule.scipy.solve_ivp`` and ``solve_bvp`` compared with SciPy with hand-written Jacobians."""
 
 from __future__ import annotations
 

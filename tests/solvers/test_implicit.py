@@ -1,4 +1,4 @@
-"""``chainrule.implicit``: derivatives of solutions against closed forms, and against differences of solutions."""
+"""``chainrule.implicit``: derivatives of solutions compared with closed forms, and with differences of solutions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_compiled() -> None:
 
 
 def by_solve(a: Any, b: Any) -> Any:
-    """What NumPy's solve gives, whose derivatives are those of its own rules."""
+    """Return the result of NumPy's solve, whose derivatives use its own rules."""
     return np.linalg.solve(B[:2, :2] + np.stack([np.stack([a[0], 0 * a[0]]), np.stack([0 * a[1], a[1]])]), b * a)
 
 
@@ -116,7 +116,7 @@ def by_matvec(a: Any, b: Any) -> Any:
 
 
 def by_nested_roots(a: Any, b: Any) -> Any:
-    """The same, by an equation in which a root of another one stands."""
+    """Return the same by an equation that contains the root of another equation."""
     inner = lambda y, a, b: implicit.root(lambda z, y, a, b: 2 * z + a * y - b * a, np.zeros(2), y, a, b)
     return implicit.fixed_point(
         lambda y, a, b: y - B[:2, :2] @ y / 4 - a * y / 4 + b * a / 4 + 0 * inner(y, a, b), np.zeros(2), a, b
@@ -338,7 +338,7 @@ def test_arguments_that_the_solution_does_not_depend_on() -> None:
     assert float(jvp(lambda b: f(1.0, b), (np.ones(()),), (np.ones(()),))[1]) == 0.0
 
 
-# -- what the function uses from around it -----------------------------------------------------------------------------
+# -- captured values ----------------------------------------------------------------------------------------------------
 
 
 def closed(a: Any) -> Any:
@@ -435,12 +435,12 @@ def test_what_a_solution_holds_goes_with_it() -> None:
         gc.enable()
 
 
-# -- what is wrong -----------------------------------------------------------------------------------------------------
+# -- errors --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_derivative_at_no_solution_warns() -> None:
     near = lambda error: lambda a: implicit.root(lambda x, a: x**2 - a, 1.0, a, solver=lambda g, x0: x0 * 2 + error)
-    near(0.1)(4.0)  # only a derivative asks for it
+    near(0.1)(4.0)  # only a derivative needs it
     with pytest.warns(
         UserWarning, match=r"root\(\): a derivative is taken at a point that does not solve the equation"
     ):
@@ -469,7 +469,7 @@ def test_units_do_not_make_a_matrix_singular(n: int) -> None:
     units = 10.0 ** np.linspace(-12, 12, n)
     matvec = lambda x, k: units[::-1] * (k * (units * x) - 0.3 * np.append(0, (units * x)[:-1]))
     solve = lambda k: implicit.linear_solve(matvec, units[::-1] * 1.0, k)
-    first = units * solve(2.0)  # the same in sensible units
+    first = units * solve(2.0)  # the same in ordinary units
     np.testing.assert_allclose(2 * first - 0.3 * np.append(0, first[:-1]), 1.0, rtol=1e-12)
     slope = units * jacfwd(solve)(2.0)
     np.testing.assert_allclose(first + 2 * slope - 0.3 * np.append(0, slope[:-1]), 0.0, atol=1e-12)

@@ -1,4 +1,4 @@
-"""``chainrule.scipy.least_squares`` and ``root`` against SciPy with derivatives written by hand."""
+"""``chainrule.scipy.least_squares`` and ``root`` compared with SciPy with hand-written derivatives."""
 
 from __future__ import annotations
 

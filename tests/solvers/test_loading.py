@@ -1,4 +1,4 @@
-"""SciPy loads when a solver is called, and not before."""
+"""SciPy is loaded at the first call of a solver."""
 
 from __future__ import annotations
 

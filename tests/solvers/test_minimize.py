@@ -1,4 +1,4 @@
-"""``chainrule.scipy.minimize`` against SciPy with derivatives written by hand, on arrays and on containers."""
+"""``chainrule.scipy.minimize`` compared with SciPy with hand-written derivatives, for arrays and containers."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ METHODS = [
 
 @pytest.mark.parametrize("method, given", METHODS)
 def test_as_scipy_with_derivatives_by_hand(method: Any, given: dict[str, Any]) -> None:
-    """The same steps: so every derivative that the method asks for is there, and none is a difference."""
+    """The steps are the same, so all derivatives that the method needs are provided, and none is a difference."""
     start, fun = START, rosenbrock
-    if method == "dogleg":  # which asks for a positive definite Hessian everywhere
+    if method == "dogleg":  # which needs a positive definite Hessian everywhere
         fun = lambda x: np.sum(np.cosh(x - np.arange(4.0)))
         given = {"jac": lambda x: np.sinh(x - np.arange(4.0)), "hess": lambda x: np.diag(np.cosh(x - np.arange(4.0)))}
-    options = {"maxfun" if method == "TNC" else "maxiter": 12}  # later, rounding alone makes differences grow
+    options = {"maxfun" if method == "TNC" else "maxiter": 12}  # later, rounding errors cause growing differences
     want = optimize.minimize(fun, start, method=method, options=options, **given)
     got = cr.scipy.minimize(fun, start, method=method, options=options)
     assert got.get("nit") == want.get("nit") and got.nfev == want.nfev and got.get("njev") == want.get("njev")
@@ -263,7 +263,7 @@ def test_constraints(constraints: Any, method: str) -> None:
 
 
 def test_constraints_of_containers_have_exact_derivatives() -> None:
-    """As many evaluations as with all derivatives by hand."""
+    """The same number of evaluations as with all derivatives by hand."""
     hand = optimize.NonlinearConstraint(
         lambda x: x[0] ** 3 * x[1], 1, np.inf, jac=lambda x: [[3 * x[0] ** 2 * x[1], x[0] ** 3]],
         hess=lambda x, v: v[0] * np.array([[6 * x[0] * x[1], 3 * x[0] ** 2], [3 * x[0] ** 2, 0]]),
@@ -310,7 +310,7 @@ def test_what_is_no_constraint() -> None:
         cr.scipy.minimize(rosenbrock, START, constraints={"type": "eq"}, method="SLSQP")
 
 
-# -- what is given -----------------------------------------------------------------------------------------------------
+# -- given derivatives --------------------------------------------------------------------------------------------------
 
 
 def test_derivatives_that_are_given_are_used() -> None:
@@ -337,7 +337,7 @@ def test_derivatives_that_are_given_are_used() -> None:
     both = lambda p, shift: (fun(p, shift), {"a": 2 * (p["a"] - shift), "b": 4 * p["b"]})
     found = cr.scipy.minimize(both, x0, (1.0,), jac=True)
     np.testing.assert_allclose(found.x["a"], 1.0, atol=1e-6)
-    assert cr.scipy.minimize(rosenbrock, START, jac="2-point", method="BFGS").nfev > 100  # SciPy's differences
+    assert cr.scipy.minimize(rosenbrock, START, jac="2-point", method="BFGS").nfev > 100  # finite differences by SciPy
 
 
 def test_a_gradient_of_another_shape() -> None:
@@ -432,7 +432,7 @@ LOST = {
 
 @pytest.mark.parametrize("name", LOST)
 def test_no_derivative_is_lost(name: str) -> None:
-    """What a solver's result depends on has a derivative that SciPy does not carry: an error, and no zero."""
+    """Derivatives of a solver's result, which SciPy does not propagate, raise an error instead of returning zero."""
     with pytest.raises((RuntimeError, TypeError), match=r"SciPy's solvers are not differentiable|would drop"):
         LOST[name]()
 

@@ -1,4 +1,4 @@
-"""``progress=True``: a bar of tqdm, which changes nothing of what is found, and loads only when it is asked for."""
+"""``progress=True``: a progress bar of tqdm, which does not change results, and is loaded on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distributions, with parameters to test them at."""
+"""The distributions, with parameters for the tests."""
 
 import numpy as np
 
@@ -27,10 +27,10 @@ CONTINUOUS = {
     "weibull_min": (1.7,),
 }
 DISCRETE = {"bernoulli": (0.3,), "binom": (7, 0.4), "geom": (0.3,), "nbinom": (2.7, 0.4), "poisson": (2.3,)}
-#: without a cdf, and what follows from it
+#: distributions without a cdf and the methods that need it
 DENSITY_ONLY = ("vonmises",)
 ALL = CONTINUOUS | DISCRETE
-#: which SciPy has none of
+#: methods that SciPy lacks
 OWN = ("halft",)
 SCIPYS = {name: shapes for name, shapes in ALL.items() if name not in OWN}
 #: loc and scale for arrays of points

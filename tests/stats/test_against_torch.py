@@ -1,4 +1,4 @@
-"""Log densities, and their derivatives by all parameters, against torch.distributions; samples' against its implicit ones."""
+"""Log densities and their derivatives compared with torch.distributions, and samples with its implicit gradients."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.oracle
 
 X = np.array([0.3, 0.8])
-#: of each: ours and theirs, as functions of the point and the parameters, which follow
+#: chainrule's and PyTorch's function of the point and the parameters, and the parameters
 PAIRS = {
     "norm": (stats.norm.logpdf, lambda x, m, s: torch.distributions.Normal(m, s).log_prob(x), (0.2, 1.3)),
     "laplace": (stats.laplace.logpdf, lambda x, m, s: torch.distributions.Laplace(m, s).log_prob(x), (0.2, 1.3)),
@@ -88,7 +88,7 @@ COUNTS = {
 
 
 def results(library, function, arrays):
-    """A function's value, and its derivatives by those arguments that have one."""
+    """Return a function's value, and its derivatives with respect to the differentiable arguments."""
     given = [library.tensor(x, dtype=library.float64, requires_grad=True) for x in arrays]
     y = function(*given)
     y.sum().backward()
@@ -127,7 +127,7 @@ def test_vectors():
 
 
 def test_implicit_derivatives_of_samples():
-    """PyTorch's are approximations, of four digits."""
+    """PyTorch's are approximations with four digits."""
     rng = np.random.default_rng(0)
     a = np.exp(rng.uniform(-3, 5, 2000))
     x = np.maximum(rng.standard_gamma(a), 1e-30)

@@ -1,4 +1,4 @@
-"""Derivatives by the point and by every parameter: against differences, twice, in both modes, in batches, in both faces."""
+"""Derivatives with respect to the point and all parameters, compared with differences, of two orders, in both modes and APIs."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ LOC, SCALE = 0.1, 1.3
 
 
 def function_of(name, method):
-    """A method as a function of one vector: the point, the shape parameters, loc and scale."""
+    """Return a method as a function of one vector: the point, the shape parameters, loc and scale."""
     call = getattr(getattr(stats, name), method)
     shapes = CONTINUOUS[name]
     first = 0.3 if method in ("ppf", "isf") else POINTS.get(name, 0.9) * SCALE + LOC
@@ -25,7 +25,7 @@ def function_of(name, method):
 
 
 def differences(f, v, step=1e-3):
-    """The Jacobian of f by four-point differences."""
+    """Return the Jacobian of f by four-point differences."""
     columns = []
     for i in range(v.size):
         e = np.zeros_like(v)

@@ -1,4 +1,4 @@
-"""Distributions of vectors and matrices: SciPy's values, and derivatives by all that they are functions of."""
+"""Distributions of vectors and matrices: SciPy's values, and derivatives with respect to all arguments."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SHARES, ALPHA = np.array([0.2, 0.3, 0.5]), np.array([1.5, 0.7, 3.3])
 
 
 def positive(root):
-    """A positive definite matrix from any."""
+    """Return a positive definite matrix made from any matrix."""
     return root @ np.swapaxes(root, -1, -2) + np.eye(3)
 
 

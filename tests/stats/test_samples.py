@@ -1,4 +1,4 @@
-"""Samples are SciPy's numbers, and have the derivative of the quantile at their share."""
+"""Samples are SciPy's numbers, and have the derivatives of the quantile function at their probability."""
 
 import warnings
 
@@ -51,7 +51,7 @@ def test_derivatives_by_shape_parameters(name):
 
 
 def test_small_shapes():
-    """Gamma variables of tiny shape are themselves tiny, and their derivatives finite."""
+    """Gamma variables with tiny shape are themselves tiny, and their derivatives finite."""
     drawn, slope = func.value_and_grad(lambda a: np.log(stats.gamma.rvs(a, size=500, random_state=0)).mean())(0.02)
     assert np.isclose(drawn, -50, rtol=0.1) and np.isclose(slope, 1 / 0.02**2, rtol=0.1)  # log x is about log(u) / a
 
@@ -117,7 +117,7 @@ def test_inside_transformations():
     tangent = func.jvp(lambda a: stats.gamma.rvs(a, size=2, random_state=0), (np.array(2.0),), (np.array(1.0),))[1]
     np.testing.assert_allclose(tangent, func.jacrev(lambda a: stats.gamma.rvs(a, size=2, random_state=0))(2.0))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # compile says that it runs the function as it is
+        warnings.simplefilter("ignore", UserWarning)  # compile warns that it runs the function eagerly
         compiled = cr.compile(lambda m: stats.norm.rvs(m, size=2))
         assert not np.array_equal(compiled(np.array(1.0)), compiled(np.array(1.0)))
     with pytest.raises(NotImplementedError, match="vonmises has no derivative of rvs"):

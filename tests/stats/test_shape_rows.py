@@ -1,4 +1,4 @@
-"""The rows that distributions have beside those of ``scipy.special``."""
+"""The primitives of distributions that are not in ``scipy.special``."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from tests.table.chosen import chosen_samples
 pytest.importorskip("scipy")
 rows = pytest.importorskip("chainrule.stats.rows")
 
-#: All but samples, whose value does not know of the parameters, and quantiles, for which SciPy searches, slowly: both are
-#: compared with differences and with each other in the tests of distributions.
+#: All except samples, whose value does not depend on the parameters, and quantiles, for which SciPy uses a slow search: both
+#: are compared with differences and with each other in the tests of distributions.
 ROWS = [row for row in vars(rows).values() if isinstance(row, Primitive) and not row.name.endswith(("_sample", "_ppf"))]
 
 

@@ -1,4 +1,4 @@
-"""SciPy's signatures, frozen distributions, what is refused, and how."""
+"""SciPy's signatures, frozen distributions, and errors."""
 
 import inspect
 import subprocess

@@ -1,4 +1,4 @@
-"""Values and derivatives far in the tails, and with extreme shapes: the numbers are mpmath's, of 60 digits."""
+"""Values and derivatives far in the tails, and with extreme shapes: the expected numbers are from mpmath with 60 digits."""
 
 import functools
 
@@ -11,7 +11,7 @@ from tests.stats.cases import CONTINUOUS
 pytest.importorskip("scipy")
 incomplete = pytest.importorskip("chainrule._src.ops.incomplete")
 
-#: a method, its arguments, its value, and the derivatives by the arguments (None: not compared)
+#: a method, its arguments, its value, and the derivatives with respect to the arguments (None: not compared)
 NUMBERS = [
     (stats.norm.logcdf, (-40.0,), -804.60844201375379, (40.024968847207264,)),
     (stats.norm.logsf, (90.0, 10.0, 2.0), -804.60844201375379, (-20.012484423603632, 20.012484423603632, None)),
@@ -55,7 +55,7 @@ def test_number(method, arguments, value, slopes):
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_slopes_of_distribution_functions_are_densities(name):
-    """Also where one of the two functions is 1 but for what no digit is left for; both move alike with shapes."""
+    """Also where one of the two functions rounds to 1; both depend on the shapes."""
     distribution, shapes = getattr(stats, name), CONTINUOUS[name]
     shares = np.array([1e-100, 1e-30, 1e-17, 1e-10, 1e-3, 0.3])
     x = np.sort(np.concatenate([distribution.ppf(shares, *shapes), distribution.isf(shares, *shapes)]))
@@ -117,7 +117,7 @@ def test_second_derivative_by_a_shape_parameter():
 
 
 def test_what_is_not_chosen_has_no_say():
-    """Points outside of the support, and nan, leave the derivatives by the parameters of the others alone."""
+    """Points outside the support, and nan, do not affect the derivatives with respect to other elements' parameters."""
     x, within = np.array([-1.0, 0.5, 2.0, np.inf]), np.array([0.5, 2.0])
     total = func.grad(lambda v, x, method, name: getattr(getattr(stats, name), method)(x, *v, 0.1, 1.2).sum())
     by_point = func.grad(lambda x, v, method, name: getattr(getattr(stats, name), method)(x, *v).sum())
@@ -130,7 +130,7 @@ def test_what_is_not_chosen_has_no_say():
 
 
 def test_in_the_middle():
-    """At points where a formula is 0/0, or has a kink, and the distribution has none."""
+    """Points where a formula is 0/0, or has a kink, although the distribution has none."""
     assert np.isclose(
         func.hessian(lambda v: stats.t.cdf(v[0], v[1]))(np.array([0.0, 3.3]))[0, 1], 0.00816279, rtol=1e-6
     )

@@ -13,7 +13,7 @@ scipy_stats = pytest.importorskip("scipy.stats")
 
 
 def assert_scipys(name, method, *args, **kwds):
-    """Our value is SciPy's; where a formula of SciPy's is nan at an infinite point, it is a limit: a number."""
+    """Check that the value is SciPy's; where SciPy's formula is nan at an infinite point, it is a limit: a number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = getattr(getattr(scipy_stats, name), method)(*args, **kwds)
@@ -22,7 +22,7 @@ def assert_scipys(name, method, *args, **kwds):
     assert type(ours) is type(theirs) and np.shape(ours) == np.shape(theirs)
     theirs = np.where(np.isnan(theirs) & np.isinf(args[0]) & ~np.isnan(ours), ours, theirs)
     if method.startswith("log"):
-        theirs = np.where(np.isneginf(theirs) & (ours < -700), ours, theirs)  # where SciPy's underflows
+        theirs = np.where(np.isneginf(theirs) & (ours < -700), ours, theirs)  # where SciPy's value underflows
     np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-16, err_msg=f"{name}.{method} {kwds}")
 
 
@@ -43,7 +43,7 @@ def test_functions_of_points(name, method):
 @pytest.mark.parametrize("method", ["ppf", "isf"])
 def test_quantiles(name, method):
     for place in PLACES[:3]:
-        shares = SHARES[2:] if name in ("cauchy", "f") else SHARES  # of these SciPy has few digits far out
+        shares = SHARES[2:] if name in ("cauchy", "f") else SHARES  # SciPy is inaccurate for these in the tails
         assert_scipys(name, method, shares, *CONTINUOUS[name], **place)
 
 

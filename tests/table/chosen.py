@@ -1,4 +1,4 @@
-"""Which samples of a row are checked in every run of the tests; the slow tests check all."""
+"""Select the samples of a primitive that are checked in every run of the tests; slow tests check all samples."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule.testing import Sample
 from chainrule.testing.rulecheck import every_sample
 
-PART = 3  # of the samples that differ in shapes and layouts alone, one in so many
+PART = 3  # the fraction of samples that differ only in shapes and layouts
 
 
 def chosen_samples(row: Primitive) -> list[Sample]:
-    """Choose samples of a row, of those that ``rulecheck`` takes."""
+    """Choose samples of a primitive, from those that ``rulecheck`` uses."""
     return chosen(every_sample(row), row.name)
 
 
 def chosen(samples: Sequence[Sample], name: str) -> list[Sample]:
     """Choose the largest sample of each set of parameters, real and complex, and some of the other shapes and layouts.
 
-    Rows of one kind have the same list of shapes: each takes other ones, so all rows together take them all.
+    Primitives of one kind have the same list of shapes: each uses other ones, so that all of them together cover the list.
     """
     largest: dict[tuple[str, bool], Sample] = {}
     for sample in samples:

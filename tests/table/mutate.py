@@ -1,9 +1,9 @@
-"""Does ``rulecheck`` notice a wrong rule? Each rule of each row, spoilt on purpose, must make it fail.
+"""Check that ``rulecheck`` detects wrong rules: each rule of each primitive is mutated and must fail.
 
-It is run on the samples that every run of the tests takes (``chosen_samples``).
+It uses the samples of the default test runs (``chosen_samples``).
 
 ``python -m tests.table.mutate [row ...]`` (``make mutate``) prints the rules that could be multiplied by 3 without
-anybody noticing: rules that nothing calls, or that no sample of the row puts to the test.
+detection: rules that are never called, or that no sample of the primitive tests.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from tests.table.chosen import chosen_samples
 
 
 class Mutant(NamedTuple):
-    """A row with one wrong rule."""
+    """A primitive with one wrong rule."""
 
     name: str
     rule: str
     row: Primitive
 
     def survives(self) -> bool:
-        """Whether ``rulecheck`` finds nothing wrong."""
+        """Return whether ``rulecheck`` passes."""
         try:
             rulecheck(self.row, samples=chosen_samples(self.row))
-        except Exception:  # a failed check, or a rule that cannot work with what it gets
+        except Exception:  # a failed check, or an exception in the rule
             return False
         return True
 
 
 def mutants(row: Primitive) -> Iterator[Mutant]:
-    """The row with each of its rules times 3 (a partial of 0: plus 1; a value: times 3 plus 1), one after the other."""
+    """Yield the primitive with each of its rules times 3 (a partial of 0: plus 1; a value: times 3 plus 1)."""
     assert row.declared is not None
     kind, function, options = row.declared
 
@@ -64,7 +64,7 @@ def mutants(row: Primitive) -> Iterator[Mutant]:
             yield mutant("value", value=_wrong(options["value"], 1))
     elif row.ufunc is None and row.differentiable and row.kind != "contraction" and not _is_step(options.get("d")):
         yield mutant("value", function=_wrong(function, 1))
-    if row.kind == "contraction":  # whose rules the subscripts give
+    if row.kind == "contraction":  # the subscripts define its rules
         for i, operand in enumerate(row.operands):
             yield _with_column(mutant(f"pullback[{operand}]"), "pullback", _only(i))
         yield _with_column(mutant("jvp"), "jvp", _thrice)
@@ -72,7 +72,7 @@ def mutants(row: Primitive) -> Iterator[Mutant]:
 
 
 def _is_step(partials: Any) -> bool:
-    """Whether all partials are 0, also those of a wrong value: what the value is, tests of the operation say."""
+    """Return whether all partials are 0, also for a wrong value: the tests of the operation check the value."""
     return bool(partials) and all(partial == 0 for partial in dict(partials).values())
 
 
@@ -106,7 +106,7 @@ def _with_column(mutant: Mutant, column: str, spoil: Callable[[Any], Any]) -> Mu
 
 
 def every_mutant(names: list[str] | None = None) -> Iterator[Mutant]:
-    """The mutants of the rows of these names, or of all."""
+    """Yield the mutants of the named primitives, or of all."""
     for module in pkgutil.iter_modules(chainrule._src.table.__path__):
         importlib.import_module(f"chainrule._src.table.{module.name}")
     for name in names or sorted(TABLE):
@@ -114,7 +114,7 @@ def every_mutant(names: list[str] | None = None) -> Iterator[Mutant]:
 
 
 def main(names: list[str]) -> int:
-    """Print the survivors; 1 if there are any."""
+    """Print the survivors; return 1 if there are any."""
     start, survivors, n = time.perf_counter(), [], 0
     for mutant in every_mutant(names):
         n += 1

@@ -1,6 +1,6 @@
-"""Derivatives where there is none, or where a formula divides 0 by 0: PyTorch's choice, in forward and reverse mode.
+"""Derivatives at points without derivative, or where a formula is 0/0: PyTorch's choice, in forward and reverse mode.
 
-The expected numbers are those that PyTorch 2.13 gives.
+The expected numbers are PyTorch 2.13's.
 """
 
 import numpy as np
@@ -166,7 +166,7 @@ SIGNED = [
 @pytest.mark.parametrize("f, at, expected", [case[1:] for case in SIGNED], ids=[case[0] for case in SIGNED])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_signs_of_zeros(f, at, expected, dtype):
-    for n in (1, 2, 9, 33):  # loops over whole registers, and over what is left
+    for n in (1, 2, 9, 33):  # loops over complete registers, and over the remainder
         y = f(torch.full((n,), at, dtype=dtype)).numpy()
         assert (y == 0).all() and (np.signbit(y) == np.signbit(expected)).all()
 

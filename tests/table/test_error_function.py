@@ -1,4 +1,4 @@
-"""erf and erfc against the C library."""
+"""erf and erfc compared with the C library."""
 
 import math
 
@@ -11,7 +11,7 @@ import chainrule as cr
 @pytest.mark.parametrize("function, exact", [(cr.special.erf, math.erf), (cr.special.erfc, math.erfc)])
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 2e-15), (np.float32, 2e-7)])
 def test_error_function(function, exact, dtype, tolerance):
-    """On few elements (which call it) and on many (which do not)."""
+    """For few elements (which call it) and many (which do not)."""
     x = np.concatenate([np.linspace(-6, 6, 4001), np.linspace(6, 26, 501), [0.0, 0.46875, 4.0, 1e-30]]).astype(dtype)
     expected = np.array([exact(v) for v in x.tolist()])
     sure = np.abs(expected) > np.finfo(dtype).tiny

@@ -1,4 +1,4 @@
-"""What softmax and its kin subtract before exp: one maximum for all rows, where all numbers are near each other."""
+"""The offset that softmax and related functions subtract before exp: one maximum for all rows if all numbers are close."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS = np.random.default_rng(0).standard_normal((64, 128)).astype(np.float32)
 @pytest.mark.parametrize("scale", [1, 30])
 def test_one_maximum_or_one_for_each_row(scale):
     assert np.shape(height(ROWS * scale, -1)) == (() if scale == 1 else (64, 1))
-    assert np.shape(height(ROWS[:2] * scale, -1)) == (2, 1)  # a few rows are quick as they are
+    assert np.shape(height(ROWS[:2] * scale, -1)) == (2, 1)  # for a few rows the general path is fast
     assert np.shape(height(ROWS * scale, -2)) == (1, 128)
 
 

@@ -1,4 +1,4 @@
-"""Each rule of each row, made wrong: the checks of the table notice every one."""
+"""The checks of the table detect every mutated rule."""
 
 from chainrule._src.rules import kinds
 from chainrule.testing import rulecheck

@@ -1,4 +1,4 @@
-"""Every row of the table, every column of it, on all the row's samples."""
+"""All rules of all primitives in the table, for all samples."""
 
 import importlib
 import pkgutil
@@ -26,7 +26,7 @@ ROWS = sorted(TABLE)
 ELEMENTWISE = sorted(name for name, row in TABLE.items() if row.kind == "elementwise")
 REDUCTIONS = sorted(
     name
-    for name, row in TABLE.items()  # (var and std have no value where a correction leaves nothing)
+    for name, row in TABLE.items()  # (var and std have no value if a correction leaves no degrees of freedom)
     if row.kind != "discrete"
     and row.operands == ("x",)
     and {"axis", "keepdims"} <= set(row.parameters) <= {"axis", "keepdims", "dims", "ord"}
@@ -67,7 +67,7 @@ def test_the_table_is_complete():
             assert ruled and row.pullback is not None and row.jvp is not None and set(row.formula) >= ruled
 
 
-# -- rows that are not complete, or say too much ---------------------------------------------------------------------
+# -- incomplete and overspecified primitives --------------------------------------------------------------------------
 
 
 def thing(x):
@@ -130,7 +130,7 @@ def test_a_rule_may_read_all_parameters_that_it_does_not_name():
         samples=[kinds.call((3,), a=2.0, b=3.0)],
     )(weighted)
     try:
-        assert row.names_read(row.vjps["x"]) == ("g", "b", "a")  # not the label, which has a default
+        assert row.names_read(row.vjps["x"]) == ("g", "b", "a")  # except the label, which has a default
         assert row.formula == {"x": "weighted(g * b, b=1, a=a)"}
         rulecheck(row, [check for check in CHECKS if check != "formula"])
     finally:
@@ -164,12 +164,12 @@ def test_what_is_linear_in_each_operand_needs_no_jvp():
             "convolution_input(g, np.conjugate(weight), size=x_shape[2:], stride=stride, padding=padding, "
             "dilation=dilation, groups=groups)",
         ),
-        ("tanh", "g * (1 - out ** 2)"),  # as the rule says it
-        ("acos", "-g / np.sqrt(1 - x ** 2)"),  # from the partial
-        ("exp2", "g * out * np.log(2)"),  # a constant by what it is
-        ("clamp_min", "g * (x >= y)"),  # what a quick helper comes to
+        ("tanh", "g * (1 - out ** 2)"),  # the text of the rule
+        ("acos", "-g / np.sqrt(1 - x ** 2)"),  # derived from the partial
+        ("exp2", "g * out * np.log(2)"),  # constants by their expression
+        ("clamp_min", "g * (x >= y)"),  # a helper by its result
         ("div", "g / y"),
-        ("solve", "-np.linalg.solve(H(x), g) @ H(out)"),  # with what its rules share
+        ("solve", "-np.linalg.solve(H(x), g) @ H(out)"),  # with the shared values of its rules
         ("heaviside", "0 * g"),  # a number
     ],
 )
@@ -177,7 +177,7 @@ def test_formulas_are_read_off_the_rules(name, text):
     assert TABLE[name].formula["x"] == text
 
 
-# -- shapes nobody thought of ----------------------------------------------------------------------------------------
+# -- random shapes -----------------------------------------------------------------------------------------------------
 
 bounded = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 dims = st.lists(st.integers(0, 3), max_size=3).map(tuple)
@@ -185,7 +185,7 @@ dims = st.lists(st.integers(0, 3), max_size=3).map(tuple)
 
 @st.composite
 def broadcast_shapes(draw, n):
-    """n shapes that broadcast to one."""
+    """Return n shapes that broadcast to one."""
     target = draw(dims)
     shapes = []
     for _ in range(n):
@@ -212,7 +212,7 @@ def test_elementwise_rows_on_any_shapes(data):
 @given(st.data())
 def test_reductions_on_any_shape(data):
     row = TABLE[data.draw(st.sampled_from(REDUCTIONS))]
-    low = 0 if row.name == "sum" else 1  # the others have no value for nothing
+    low = 0 if row.name == "sum" else 1  # the others have no value for empty arrays
     shape = data.draw(st.lists(st.integers(low, 3), max_size=3).map(tuple))
     axes = tuple(sorted(data.draw(st.sets(st.sampled_from(range(-len(shape), 0)))))) if shape else ()
     pattern = data.draw(st.sampled_from(samples_of(row)))
@@ -236,7 +236,7 @@ def test_scans_on_any_shape(data):
 
 
 def test_a_rule_never_sees_ordinary_warnings():
-    """Sample inputs are inside every domain: a NumPy warning there is a rule dividing by zero behind a ``where``."""
+    """Sample inputs are inside every domain: a NumPy warning indicates a division by zero hidden behind a ``where``."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", np.exceptions.ComplexWarning)
         for name in ROWS:

@@ -1,4 +1,4 @@
-"""assert_close: tolerances by dtype, and a message that says how far off."""
+"""assert_close: tolerances by dtype, and a message with the size of the difference."""
 
 import numpy as np
 import pytest

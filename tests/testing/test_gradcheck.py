@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: every way to pass, and every way to fail, with wrong rules."""
+"""gradcheck and gradgradcheck: all ways to pass, and all ways to fail, with wrong rules."""
 
 import importlib
 import inspect
@@ -17,7 +17,7 @@ Function = torch.autograd.Function
 
 
 def custom(forward, backward, **members):
-    """A Function of one input from its two halves."""
+    """Return a Function of one input with these static methods."""
     names = {
         "forward": staticmethod(lambda ctx, x: (ctx.save_for_backward(x), forward(x))[1]),
         "backward": staticmethod(lambda ctx, *g: backward(ctx.saved_tensors[0], *g)),
@@ -109,7 +109,7 @@ def test_a_wrong_backward_is_caught(fast_mode):
     ) as caught:
         gradcheck(wrong, leaf(1.0, 2.0), fast_mode=fast_mode)
     assert ("computed \nin fast mode" in str(caught.value) or "computed in fast mode" in str(caught.value)) is fast_mode
-    # both Jacobians: in fast mode the slow one's message is there, too
+    # both Jacobians: in fast mode the message contains the slow mode's, too
     assert "[ 0.0000, 12.0000]]" in str(caught.value) and "[0., 8.]]" in str(caught.value)
     assert gradcheck(wrong, leaf(1.0, 2.0), raise_exception=False, fast_mode=fast_mode) is False
 

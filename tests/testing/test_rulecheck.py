@@ -1,4 +1,4 @@
-"""rulecheck must reject rows that are wrong in one place, and say where."""
+"""rulecheck rejects primitives with one wrong rule, and names it."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 
 @pytest.fixture
 def row():
-    """Make a row with a decorator; the table is as before afterwards."""
+    """Define a primitive with a decorator, and restore the table afterwards."""
     before = dict(TABLE)
     yield lambda decorator, function: decorator(function)
     TABLE.clear()
@@ -49,7 +49,7 @@ def test_a_right_row_passes(row):
 )
 def test_a_wrong_column_is_found(row, check, options):
     broken = row(elementwise(**{"formula": TEXT, **options}), swish)
-    with pytest.raises(AssertionError, match=r"row swish: .*operand 'x'|row swish: adjoint identity"):
+    with pytest.raises(AssertionError, match=r"primitive swish: .*operand 'x'|primitive swish: adjoint identity"):
         rulecheck(broken, [check])
 
 
@@ -70,7 +70,7 @@ def test_a_missing_conjugate_is_found(row):
         return np.exp(x)
 
     broken = row(elementwise(vjp={"x": lambda g, out: g * out}, formula={"x": "g * out"}), exponential)
-    with pytest.raises(AssertionError, match=r"row exponential: VJP.* complex at"):
+    with pytest.raises(AssertionError, match=r"primitive exponential: VJP.* complex at"):
         rulecheck(broken, ["vjp"])
 
 
@@ -99,9 +99,11 @@ def test_a_wrong_batching_rule_is_found(row):
     samples = [{"shapes": [(2, 3)], "axis": 0}]  # counted from the front: an extra leading axis shifts it
     broken = row(linear(**options, samples=samples), backwards)
     rulecheck(broken, ["vjp", "jvp", "adjoint", "second_order"])
-    with pytest.raises(AssertionError, match=r"row backwards: batch over operands \(0,\)"):
+    with pytest.raises(AssertionError, match=r"primitive backwards: batch over operands \(0,\)"):
         rulecheck(broken, ["batch"])
-    with pytest.raises(AssertionError, match=r"row backwards: VJP of a batch|row backwards: JVP of a batch"):
+    with pytest.raises(
+        AssertionError, match=r"primitive backwards: VJP of a batch|primitive backwards: JVP of a batch"
+    ):
         rulecheck(broken, ["batched_derivatives"])
 
 
@@ -120,7 +122,7 @@ def test_a_row_that_does_not_move_is_found(row):
 
 def test_saving_too_much_is_found(row):
     greedy = row(elementwise(d={"x": right}, formula=TEXT), swish)
-    object.__setattr__(greedy, "saves", ("x", "out"))  # a row's columns cannot be replaced otherwise
+    object.__setattr__(greedy, "saves", ("x", "out"))  # rules of a primitive cannot be replaced otherwise
     object.__setattr__(greedy, "save_users", (None, None))
     with pytest.raises(AssertionError, match=r"the values saved.*got out, expected no out"):
         rulecheck(greedy, ["saves"])
@@ -149,15 +151,15 @@ def test_a_wrong_second_output_is_found(row):
         )(polar)
 
     rulecheck(make(1))
-    with pytest.raises(AssertionError, match="row polar: VJP with respect to operand 'x'"):
+    with pytest.raises(AssertionError, match="primitive polar: VJP with respect to operand 'x'"):
         rulecheck(make(-1), ["vjp"])
-    with pytest.raises(AssertionError, match="row polar: JVP with respect to operand 'x'"):
+    with pytest.raises(AssertionError, match="primitive polar: JVP with respect to operand 'x'"):
         rulecheck(make(-1), ["jvp"])
 
 
 def test_discrete_rows_need_no_rules(row):
     def near(x, *, width):
-        """Whether an element is within a width of 0."""
+        """Return whether elements are within a width of 0."""
         return abs(x) < width
 
     rulecheck(row(discrete(samples=[{"width": 0.5}]), near))
@@ -172,7 +174,7 @@ def test_a_row_that_says_nothing_about_its_operands(row):
         linear(transpose={"x": lambda g, *, times: np.roll(g, -times, -1)}, formula={"x": "np.roll(g, -times, -1)"}),
         spin,
     )
-    with pytest.raises(ValueError, match=r"row spin: .*samples=\[\{'shapes'"):
+    with pytest.raises(ValueError, match=r"primitive spin: .*samples=\[\{'shapes'"):
         rulecheck(mute)
     rulecheck(mute, samples=[Sample(((2, 3),), {"times": 1}, ((-2, 2),), ("normal",))])
 

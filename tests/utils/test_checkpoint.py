@@ -1,4 +1,4 @@
-"""``utils.checkpoint``: the same gradients from less memory."""
+"""``utils.checkpoint``: the same gradients with less memory."""
 
 import functools
 import gc
@@ -246,7 +246,7 @@ def test_arguments_go_with_the_graph():
         assert gone() is not None
         y.sum().backward()
         if OURS:
-            assert gone() is None  # used up: nothing can ask for it again
+            assert gone() is None  # used up, and not available again
         del y
         gc.collect()
         assert gone() is None
@@ -313,7 +313,7 @@ def test_numpys_global_generator_is_restored_too():
     assert drawn[0].tolist() == drawn[1].tolist()
 
 
-# -- what goes wrong -------------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------------------------
 
 
 def changing(first, second):
@@ -575,7 +575,7 @@ def test_functions_that_transform_something(function):
 
 
 def slope(f):
-    """The derivative of a scalar function, which can be differentiated again."""
+    """Return the derivative of a scalar function, which can be differentiated again."""
 
     def derivative(x):
         with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""``checkpoint(..., budget=bytes)``: what fits is kept, the rest is computed again; and what checkpoints save in all."""
+"""``checkpoint(..., budget=bytes)``: values within the budget are saved, the others are recomputed."""
 
 import functools
 import gc
@@ -16,7 +16,7 @@ BYTES = BATCH * WIDTH * 4  # of one layer's output
 
 
 class Computed(Watch):
-    """Counts what is really computed."""
+    """Counts actual computations."""
 
     def __init__(self):
         self.names = []
@@ -47,7 +47,7 @@ def gradients(y, weights):
 
 
 def recomputed(y):
-    """The names of the operations that the second runs of a backward pass compute."""
+    """Return the names of the operations that a backward pass recomputes."""
     loss = y.sum()
     with Computed() as computed:
         loss.backward()
@@ -188,7 +188,7 @@ def test_a_budget_needs_the_other_variant():
 
 
 def peak(run, weights):
-    """The most bytes at any time of a step, without the gradients of the weights that it ends with."""
+    """Return the peak memory of a step, without the final gradients of the weights."""
     for w in weights:
         w.grad = None
     gc.collect()

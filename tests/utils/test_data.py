@@ -1,4 +1,4 @@
-"""Data sets, samplers and loaders: written once, for PyTorch's and for these."""
+"""Data sets, samplers and loaders: the same tests for PyTorch and chainrule."""
 
 from __future__ import annotations
 

@@ -30,18 +30,18 @@ def run(options: Namespace) -> int:
         return _check_primitive(_find_primitive(options.function), options)
     with importing(path) as module:
         thing = look_up(name, vars(module), path)
-        row = getattr(thing, "row", thing)
-        if isinstance(row, Primitive):
-            return _check_primitive(row, options)
+        prim = getattr(thing, "row", thing)
+        if isinstance(prim, Primitive):
+            return _check_primitive(prim, options)
         if not callable(thing):
             raise BadUsage(f"{name} of {path} is not a function but a {type(thing).__name__}")
         return _check_function(options.function, thing, options)
 
 
 def _find_primitive(name: str) -> Primitive:
-    row = primitive_named(without_module(name))
-    if row is not None:
-        return row
+    prim = primitive_named(without_module(name))
+    if prim is not None:
+        return prim
     if names_of(without_module(name)):
         raise BadUsage(f"{name} is a composite: check its primitives instead (`chainrule ops {name}` lists them)")
     raise BadUsage(
@@ -53,30 +53,30 @@ def _find_primitive(name: str) -> Primitive:
 # -- primitives ---------------------------------------------------------------------------------------------------------
 
 
-def _check_primitive(row: Primitive, options: Namespace) -> int:
+def _check_primitive(prim: Primitive, options: Namespace) -> int:
     if options.input or options.shape or options.set:
         raise BadUsage(
-            f"{row.name} is a primitive and is checked on its own samples: remove --input, --shape and --set"
+            f"{prim.name} is a primitive and is checked on its own samples: remove --input, --shape and --set"
         )
     show = Console()
     try:
-        samples = every_sample(row)
+        samples = every_sample(prim)
     except ValueError as error:
         raise BadUsage(str(error)) from None
-    show.heading(f"rulecheck of {row.name} ({row.kind}), on {len(samples)} samples")
+    show.heading(f"rulecheck of {prim.name} ({prim.kind}), on {len(samples)} samples")
     failed = 0
     for check, function in CHECKS.items():
         what = (function.__doc__ or check).splitlines()[0].rstrip(".:")
         try:
-            rulecheck(row, [check], samples)
+            rulecheck(prim, [check], samples)
         except AssertionError as error:
             failed += 1
-            _line(show, False, check, f"{what}\n{str(error).removeprefix(f'row {row.name}: ')}")
+            _line(show, False, check, f"{what}\n{str(error).removeprefix(f'primitive {prim.name}: ')}")
         except Exception as error:
-            raise ScriptRaised(f"{traceback_of(error)}(in the check {check!r} of primitive {row.name})\n") from None
+            raise ScriptRaised(f"{traceback_of(error)}(in the check {check!r} of primitive {prim.name})\n") from None
         else:
             _line(show, True, check, what)
-    return _verdict(show, failed, len(CHECKS), row.name)
+    return _verdict(show, failed, len(CHECKS), prim.name)
 
 
 # -- functions ----------------------------------------------------------------------------------------------------------

@@ -18,11 +18,11 @@ import numpy as np
 import chainrule
 from chainrule import explaining
 from chainrule._src.arrays.types import Params
+from chainrule._src.cli.observers import BackwardPass, ExplainAtBackward, GraphKeeper, StopScript
 from chainrule._src.cli.options import FILES
 from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage
 from chainrule._src.cli.script import as_main, execute, exit_text, is_path, literal, look_up, read, root_of
 from chainrule._src.cli.show import Console, note
-from chainrule._src.cli.watches import BackwardPass, ExplainAtBackward, GraphKeeper, StopScript
 from chainrule._src.tape.node import grad_fn_of
 from chainrule._src.tape.tensor import Tensor
 

@@ -78,12 +78,12 @@ def known_names() -> list[str]:
     return [*TABLE, *operations(), *map(last_part, operations())]
 
 
-def numpy_names(row_name: str, aliases: list[str]) -> list[str]:
+def numpy_names(primitive_name: str, aliases: list[str]) -> list[str]:
     """Return NumPy's names of an operation, for NumPy's functions that accept tensors."""
     load("numpy")
-    row = TABLE.get(row_name)
+    row = TABLE.get(primitive_name)
     found = [f"np.{ufunc.__name__}" for ufunc, ours in UFUNCS.items() if ours is row and hasattr(np, ufunc.__name__)]
-    for name in [row_name, *map(last_part, aliases)]:
+    for name in [primitive_name, *map(last_part, aliases)]:
         for module, prefix in ((np, "np."), (np.linalg, "np.linalg.")):
             function = getattr(module, name, None)
             if callable(function) and (function in FUNCTIONS or function in UFUNCS):

@@ -83,9 +83,9 @@ def _list(show: Console, like: str | None, kind: str | None) -> None:
 def _by_kind(like: str | None, kinds: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return names with the first lines of their docstrings, by kind, filtered by ``like``."""
     found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
-    for name, row in TABLE.items():
-        if _matches(like, [name, *names_of(name)], row.doc):
-            found[row.kind][name] = _first_line(row.doc)
+    for name, prim in TABLE.items():
+        if _matches(like, [name, *names_of(name)], prim.doc):
+            found[prim.kind][name] = _first_line(prim.doc)
     for name, operation in operations().items():
         doc = operation.public.__doc__ or ""
         if primitive_named(name) is None and _matches(like, [name], doc):
@@ -106,22 +106,22 @@ def _first_line(doc: str) -> str:
 
 def _describe(show: Console, given: str, formula: bool) -> None:
     name = without_module(given)
-    row, names = primitive_named(name), names_of(name)
-    if row is None and not names:
+    prim, names = primitive_named(name), names_of(name)
+    if prim is None and not names:
         raise BadUsage(
             f"no operation is called {given!r}.{did_you_mean(name, known_names())} `chainrule ops` lists all, "
             "`chainrule ops --like TEXT` those with TEXT in their name or description"
         )
-    if row is None and formula:
+    if prim is None and formula:
         raise BadUsage(
             f"{name} is a composite without a formula of its own: `chainrule ops {name}` lists its primitives"
         )
-    if row is None:
+    if prim is None:
         _describe_composite(show, names, operations()[names[0]])
     elif not formula:
-        _describe_primitive(show, row)
+        _describe_primitive(show, prim)
     else:
-        for operand, text in row.formula.items():
+        for operand, text in prim.formula.items():
             show.line(f"{operand}: {text}")
 
 
@@ -145,27 +145,27 @@ def _describe_composite(show: Console, names: list[str], operation: Operation) -
     show.text(f"For their rules, see `chainrule ops {' '.join(few)}`.")
 
 
-def _describe_primitive(show: Console, row: Primitive) -> None:
-    names = names_of(row.name)
-    show.heading(f"{row.name}  ({row.kind})")
-    show.text(inspect.cleandoc(row.doc).replace("``", "`"))
+def _describe_primitive(show: Console, prim: Primitive) -> None:
+    names = names_of(prim.name)
+    show.heading(f"{prim.name}  ({prim.kind})")
+    show.text(inspect.cleandoc(prim.doc).replace("``", "`"))
     show.line()
     public = "no public function: used by indexing, methods and other operations"
     facts = [
         ("call", _signature(names[0], operations()[names[0]]) if names else public),
-        *_other_names(row.name, names),
+        *_other_names(prim.name, names),
     ]
-    facts.append(("operands", ", ".join(row.operands)))
-    if row.parameters:
-        facts.append(("parameters", ", ".join(row.parameters)))
-    if len(row.outputs) > 1:
-        facts.append(("outputs", ", ".join(row.outputs)))
-    facts += [("Jacobian", KINDS[row.kind]), ("dtypes", _dtypes(row))]
-    if row.kind != "discrete":
-        facts += [("saves", ", ".join(row.saves) or "nothing"), ("grad_fn", _grad_fn(row)), ("rules", _rules(row))]
+    facts.append(("operands", ", ".join(prim.operands)))
+    if prim.parameters:
+        facts.append(("parameters", ", ".join(prim.parameters)))
+    if len(prim.outputs) > 1:
+        facts.append(("outputs", ", ".join(prim.outputs)))
+    facts += [("Jacobian", KINDS[prim.kind]), ("dtypes", _dtypes(prim))]
+    if prim.kind != "discrete":
+        facts += [("saves", ", ".join(prim.saves) or "nothing"), ("grad_fn", _grad_fn(prim)), ("rules", _rules(prim))]
     show.pairs(facts)
-    _gradients(show, row)
-    _sample(show, row)
+    _gradients(show, prim)
+    _sample(show, prim)
 
 
 def _signature(name: str, operation: Operation) -> str:
@@ -174,32 +174,36 @@ def _signature(name: str, operation: Operation) -> str:
     return f"chainrule.{name}{signature.replace(parameters=plain, return_annotation=signature.empty)}"
 
 
-def _other_names(row_name: str, names: list[str]) -> list[tuple[str, str]]:
+def _other_names(primitive_name: str, names: list[str]) -> list[tuple[str, str]]:
     """Return other names: in chainrule's namespace, of methods, and of NumPy's functions that accept tensors."""
-    others = [f"chainrule.{name}" for name in names[1:]] + methods([*names, row_name]) + numpy_names(row_name, names)
+    others = (
+        [f"chainrule.{name}" for name in names[1:]]
+        + methods([*names, primitive_name])
+        + numpy_names(primitive_name, names)
+    )
     return [("also", ", ".join(others))] if others else []
 
 
-def _dtypes(row: Primitive) -> str:
-    taken = ", ".join(_DTYPES[kind] for kind in _DTYPES if kind in row.accepts)
-    if row.promotion == "float" and "i" in row.accepts:
+def _dtypes(prim: Primitive) -> str:
+    taken = ", ".join(_DTYPES[kind] for kind in _DTYPES if kind in prim.accepts)
+    if prim.promotion == "float" and "i" in prim.accepts:
         taken += "; integers are converted to the default float dtype"
     return taken
 
 
-def _grad_fn(row: Primitive) -> str:
+def _grad_fn(prim: Primitive) -> str:
     try:
-        return row.node_name(dict(samples_of(row)[0].params))
+        return prim.node_name(dict(samples_of(prim)[0].params))
     except Exception:  # a name that depends on more than the parameters
         return "depends on the call"
 
 
-def _rules(row: Primitive) -> str:
-    columns = {"JVP": row.jvp, "batching": row.batch}
-    supported = ["value", *(["VJP"] if row.vjps else [])]
+def _rules(prim: Primitive) -> str:
+    columns = {"JVP": prim.jvp, "batching": prim.batch}
+    supported = ["value", *(["VJP"] if prim.vjps else [])]
     supported += [name for name, column in columns.items() if column is not None and not _refuses(column)]
     missing = [name for name, column in columns.items() if column is not None and _refuses(column)]
-    extras = [word for word, yes in (("view", row.view), ("index map", row.moves)) if yes]
+    extras = [word for word, yes in (("view", prim.view), ("index map", prim.moves)) if yes]
     text = ", ".join(supported + extras)
     return text + (f"; unsupported: {', '.join(missing)}" if missing else "")
 
@@ -208,15 +212,15 @@ def _refuses(column: AnyFunction) -> bool:
     return getattr(column, "__name__", "") == "raise_unsupported"
 
 
-def _gradients(show: Console, row: Primitive) -> None:
-    if not row.vjps:
+def _gradients(show: Console, prim: Primitive) -> None:
+    if not prim.vjps:
         return
     show.line()
-    whole = "out" if len(row.outputs) == 1 else f"({', '.join(row.outputs)})"
+    whole = "out" if len(prim.outputs) == 1 else f"({', '.join(prim.outputs)})"
     show.line(f"  gradients, where g = ∂L/∂{whole}")
     rows = []
-    for operand, rule in row.vjps.items():
-        text = f"unsupported: {rule.why}" if isinstance(rule, unsupported) else row.formula.get(operand, "no formula")
+    for operand, rule in prim.vjps.items():
+        text = f"unsupported: {rule.why}" if isinstance(rule, unsupported) else prim.formula.get(operand, "no formula")
         rows.append((f"∂L/∂{operand.lstrip('*')}", text))
     show.pairs(rows, indent=4)
 
@@ -224,15 +228,15 @@ def _gradients(show: Console, row: Primitive) -> None:
 # -- a sample -------------------------------------------------------------------------------------------------------------
 
 
-def _sample(show: Console, row: Primitive) -> None:
+def _sample(show: Console, prim: Primitive) -> None:
     """Print a numeric sample: operands, results, and gradients for the cotangent 1, 2, 3 ..."""
-    case = _small_case(row)
+    case = _small_case(prim)
     if case is None:
         return
     outs = as_tuple(case.value(case.operands))
     facts: list[tuple[str, object]] = list(zip(_operand_names(case), map(_numbers, case.operands)))
     facts += [(name, value) for name, value in case.params.items()]
-    facts += list(zip(row.outputs, map(_numbers, outs)))
+    facts += list(zip(prim.outputs, map(_numbers, outs)))
     if case.wanted:
         gs = [_numbered_cotangent(outs[i]) for i in case.differentiable_outputs()]
         facts += [("g" if len(gs) == 1 else f"g[{i}]", _numbers(g)) for i, g in enumerate(gs)]
@@ -254,10 +258,10 @@ def _operand_names(case: Case) -> list[str]:
     return list(case.names)
 
 
-def _small_case(row: Primitive) -> Case | None:
+def _small_case(prim: Primitive) -> Case | None:
     """Return the first sample with 2 to 24 numbers, otherwise the smallest sample."""
     try:
-        cases = [Case(row, sample) for sample in samples_of(row)]
+        cases = [Case(prim, sample) for sample in samples_of(prim)]
     except ValueError:
         return None
     full = [case for case in cases if all(np.size(x) for x in case.operands)]
