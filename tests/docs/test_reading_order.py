@@ -1,4 +1,4 @@
-"""Check that the files in the reading order of the architecture page are short, and are the ones that run."""
+"""Check that the files in the reading order of the architecture page are the ones that run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ SECTION = TEXT[TEXT.index("## Reading order") : TEXT.index("## The op table")]
 FILES = re.findall(r"^\d\. `([a-z_/]+\.py)`", SECTION, re.M)
 
 
-def test_the_files_are_few_and_short() -> None:
+def test_the_files_exist() -> None:
     assert len(FILES) == 5
-    fewer_than = int(re.search(r"fewer than ([\d,]+) lines", SECTION)[1].replace(",", ""))
-    assert sum(len((PACKAGE / file).read_text().splitlines()) for file in FILES) < fewer_than
+    assert all((PACKAGE / file).is_file() for file in FILES)
 
 
 def test_a_product_and_its_backward_pass_run_in_them() -> None:

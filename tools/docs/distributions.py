@@ -36,7 +36,7 @@ def _lacks(distribution: RandomVariable) -> str:
     methods = ["cdf", "mean", "var", *(["ppf", "entropy"] if base is Continuous else [])]
     missing = [m for m in methods if getattr(kind, f"_{m}") is getattr(base, f"_{m}")]
     notes = [f"no {', '.join(f'`{m}`' for m in missing)}"] if missing else []
-    if base is Continuous and distribution.shapes and kind. is base.:
+    if base is Continuous and distribution.shapes and kind._reparameterized is base._reparameterized:
         notes.append("no derivatives with respect to the shape of `cdf`, `ppf` and `rvs`")
     return "; ".join(notes)
 
