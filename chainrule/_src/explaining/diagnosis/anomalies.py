@@ -143,7 +143,7 @@ def nan_gradient(
     values: dict[str, float],
     upstream: float | None,
     arrived: bool,
-    born: str | None,
+    forward_message: str | None,
     infinity: str | None,
     overflow: str | None,
 ) -> RuntimeError:
@@ -154,7 +154,7 @@ def nan_gradient(
         values: the values that the rule read at the index, by name.
         upstream: the incoming gradient at the index; None if the operation is not elementwise.
         arrived: whether the incoming gradient contained NaN.
-        born: the message about the first NaN in the operation's value.
+        forward_message: the message about the first NaN in the operation's value.
         infinity: the message about the origin of an infinite gradient or operand.
         overflow: the message about the origin of an infinite value of the operation.
     """
@@ -181,14 +181,14 @@ def nan_gradient(
             "The incoming gradient already contained nan: it was passed to backward(), a hook returned it, or infinite "
             "gradients of several paths were added."
         )
-    elif upstream == 0 and born is None and prim.kind == "elementwise":
+    elif upstream == 0 and forward_message is None and prim.kind == "elementwise":
         lines.append(_zero_times_infinity(node, operand, values, names, stack))
     if infinity is not None:
         lines.append(infinity)
-    elif not arrived and born is None:
+    elif not arrived and forward_message is None:
         lines.append(_advice(prim, values).strip() or overflow or "")
-    if born is not None:
-        lines.append(f"In the forward pass: {born}")
+    if forward_message is not None:
+        lines.append(f"In the forward pass: {forward_message}")
     return NanFound("\n".join(filter(None, lines)))
 
 
@@ -292,7 +292,7 @@ def nan_tangent(
     values: dict[str, float],
     moved: dict[str, float],
     stack: CallStack,
-    born: str | None,
+    forward_message: str | None,
     infinity: str | None,
     arrived: bool,
     parent: Node | None,
@@ -307,15 +307,15 @@ def nan_tangent(
         lines.append(f"At this index, {_values({**values, **tangents})}.")
     if arrived:
         lines.append("The incoming tangent already contained nan: it was passed to the transformation.")
-    elif born is None and any(value == 0 for value in moved.values()):
+    elif forward_message is None and any(value == 0 for value in moved.values()):
         lines.append(
             "A tangent is 0 where the slope is infinite, and 0 times inf is nan. If that element of the result is masked, "
             "mask the input of the operation, too."
         )
-    if not arrived and born is None:
+    if not arrived and forward_message is None:
         lines.append(infinity or _advice(prim, values).strip())
-    if born is not None:
-        lines.append(f"In the forward pass: {born}")
+    if forward_message is not None:
+        lines.append(f"In the forward pass: {forward_message}")
     return "\n".join(filter(None, lines))
 
 
@@ -330,15 +330,15 @@ def infinite_tangent(prim: Primitive, index: object, values: dict[str, float], s
     return f"That inf is the tangent of {prim.name} at index {index}{_with(values)}{_at(stack)}.{_advice(prim, values)}"
 
 
-def nan_terms(step: JacStep, output: int, born: str | None, infinity: str | None) -> RuntimeError:
+def nan_terms(step: JacStep, output: int, forward_message: str | None, infinity: str | None) -> RuntimeError:
     """Return the error for nan entries of a structured Jacobian."""
     which = f"output {output} of {_step_at(step)}" if len(step.outs) > 1 else _step_at(step)
     lines = [
         f"Function '{step.prim.name}' returned nan values in its Jacobian.",
         f"The first nan entries are those of {which}.",
     ]
-    if born is not None:
-        lines.append(f"In the forward pass: {born}")
+    if forward_message is not None:
+        lines.append(f"In the forward pass: {forward_message}")
     else:
         lines.append(infinity or _advice(step.prim, {}).strip())
     return NanFound("\n".join(filter(None, lines)))
