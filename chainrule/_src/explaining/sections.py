@@ -141,12 +141,12 @@ def _arrow(plan: JSONObject, flow: Flow, at: int, step: JSONObject, j: int) -> s
         inside = _folded(f"Look inside the Jacobian {shape}", inside, True)
     off = flow.why_not.get((at, j)) or (flow.stale.get(step["output"]) and "an earlier step is not recomputed")
     notes = [arrow["unbroadcast"], f"Not recomputed when you edit: {off}." if off and not flow.off else ""]
-    stretched, stale = (f"<p class='note'>{escape(note)}</p>" if note else "" for note in notes)
+    unbroadcast_note, stale_note = (f"<p class='note'>{escape(note)}</p>" if note else "" for note in notes)
     listed = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in forms.items() if said)
     return (
         f"<div class='arrow'><div class='formula'>{rule(arrow, display=True)}</div><dl class='forms'>{listed}</dl>"
-        f"{stretched}<div class='row'>{upstream}{_sign('⟶')}{result}</div>"
-        f"{_one_element(found, step['upstream'], value, key, arrow)}{inside}{stale}</div>"
+        f"{unbroadcast_note}<div class='row'>{upstream}{_sign('⟶')}{result}</div>"
+        f"{_one_element(found, step['upstream'], value, key, arrow)}{inside}{stale_note}</div>"
     )
 
 

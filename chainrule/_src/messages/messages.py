@@ -253,7 +253,7 @@ saved_has_hooks() -> RuntimeError
     Calling register_hooks on a saved tensor whose hooks have already been set: it can have one pair of hooks. Inside
     saved_tensors_hooks() every value already has the hooks of that context.
 saved_is_none() -> RuntimeError
-    Calling register_hooks on a saved tensor with value None is forbidden: it holds no array to pack (nothing, or a plain
+    Calling register_hooks on a saved tensor with value None is forbidden: it contains no array to pack (nothing, or a plain
     number).
 saved_was_freed() -> RuntimeError
     Calling register_hooks on a saved tensor after it has been freed. backward() and grad() free saved values after using

@@ -156,10 +156,10 @@ class _Anomaly(Watch):
         nan = _where(np.isnan, grad)
         if nan is not None:
             index = _first(nan)
-            arrived = any(_where(np.isnan, part) is not None for part in cotangents)
-            born = _origin_at(node, "nan_", shape, index)
-            infinity = notes.get(_INFINITY) if arrived or endless else None
-            if infinity is None and born is None:
+            incoming_nan = any(_where(np.isnan, part) is not None for part in cotangents)
+            forward_message = _origin_at(node, "nan_", shape, index)
+            infinity = notes.get(_INFINITY) if incoming_nan or endless else None
+            if infinity is None and forward_message is None:
                 infinity = self.infinities.of(_operands_of(node, saved))
             error = errors.nan_gradient(
                 node,
@@ -167,8 +167,8 @@ class _Anomaly(Watch):
                 index,
                 values=_saved_at(node, saved, shape, index),
                 upstream=None if type(g) is tuple or not _is_aligned(node.prim) else _at(g, shape, index),
-                arrived=arrived,
-                born=born,
+                incoming_nan=incoming_nan,
+                forward_message=forward_message,
                 infinity=infinity,
                 overflow=_origin_at(node, "inf_", shape, index),
             )
@@ -216,13 +216,15 @@ class _Anomaly(Watch):
         at_index: list[dict[str, Any]],
     ) -> Any:
         """Return the message about the tangent that this operation made nan or infinite."""
-        stack, (values, moved) = self._stack(), at_index
+        stack, (values, operand_tangents) = self._stack(), at_index
         if test is np.isinf:
             return errors.infinite_tangent(prim, index, values, stack)
-        born = self.nans.of([value]) or self.nans.of(_flat(primals))
+        forward_message = self.nans.of([value]) or self.nans.of(_flat(primals))
         infinity = self.tangent_infinities.of(_flat(tangents)) or self.infinities.of([value, *_flat(primals)])
-        arrived = any(_where(np.isnan, x) is not None for x in _flat(tangents))
-        return errors.nan_tangent(prim, index, values, moved, stack, born, infinity, arrived, self.parent)
+        incoming_nan = any(_where(np.isnan, x) is not None for x in _flat(tangents))
+        return errors.nan_tangent(
+            prim, index, values, operand_tangents, stack, forward_message, infinity, incoming_nan, self.parent
+        )
 
     def result_tangent(self, tangent: object) -> None:
         super().result_tangent(tangent)

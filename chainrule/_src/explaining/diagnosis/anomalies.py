@@ -142,8 +142,8 @@ def nan_gradient(
     *,
     values: dict[str, float],
     upstream: float | None,
-    arrived: bool,
-    born: str | None,
+    incoming_nan: bool,
+    forward_message: str | None,
     infinity: str | None,
     overflow: str | None,
 ) -> RuntimeError:
@@ -153,8 +153,8 @@ def nan_gradient(
         node, i, index: the operation, the operand, and the index in the operand's gradient.
         values: the values that the rule read at the index, by name.
         upstream: the incoming gradient at the index; None if the operation is not elementwise.
-        arrived: whether the incoming gradient contained NaN.
-        born: the message about the first NaN in the operation's value.
+        incoming_nan: whether the incoming gradient contained NaN.
+        forward_message: the message about the first NaN in the operation's value.
         infinity: the message about the origin of an infinite gradient or operand.
         overflow: the message about the origin of an infinite value of the operation.
     """
@@ -176,19 +176,19 @@ def nan_gradient(
     if prim.kind == "function":
         rule += f" {prim.name}.backward computed the nan: check its formula for these numbers."
     lines += [rule.strip()] if rule else []
-    if arrived:
+    if incoming_nan:
         lines.append(
             "The incoming gradient already contained nan: it was passed to backward(), a hook returned it, or infinite "
             "gradients of several paths were added."
         )
-    elif upstream == 0 and born is None and prim.kind == "elementwise":
+    elif upstream == 0 and forward_message is None and prim.kind == "elementwise":
         lines.append(_zero_times_infinity(node, operand, values, names, stack))
     if infinity is not None:
         lines.append(infinity)
-    elif not arrived and born is None:
+    elif not incoming_nan and forward_message is None:
         lines.append(_advice(prim, values).strip() or overflow or "")
-    if born is not None:
-        lines.append(f"In the forward pass: {born}")
+    if forward_message is not None:
+        lines.append(f"In the forward pass: {forward_message}")
     return NanFound("\n".join(filter(None, lines)))
 
 
@@ -290,11 +290,11 @@ def nan_tangent(
     prim: Primitive,
     index: object,
     values: dict[str, float],
-    moved: dict[str, float],
+    operand_tangents: dict[str, float],
     stack: CallStack,
-    born: str | None,
+    forward_message: str | None,
     infinity: str | None,
-    arrived: bool,
+    incoming_nan: bool,
     parent: Node | None,
 ) -> str:
     lines = [
@@ -302,20 +302,20 @@ def nan_tangent(
     ]
     if parent is not None:
         lines[0] = f"{lines[0][:-1]}, in the rule of {parent.name()}."
-    tangents = {f"tangent of {name}": value for name, value in moved.items()}
+    tangents = {f"tangent of {name}": value for name, value in operand_tangents.items()}
     if values:
         lines.append(f"At this index, {_values({**values, **tangents})}.")
-    if arrived:
+    if incoming_nan:
         lines.append("The incoming tangent already contained nan: it was passed to the transformation.")
-    elif born is None and any(value == 0 for value in moved.values()):
+    elif forward_message is None and any(value == 0 for value in operand_tangents.values()):
         lines.append(
             "A tangent is 0 where the slope is infinite, and 0 times inf is nan. If that element of the result is masked, "
             "mask the input of the operation, too."
         )
-    if not arrived and born is None:
+    if not incoming_nan and forward_message is None:
         lines.append(infinity or _advice(prim, values).strip())
-    if born is not None:
-        lines.append(f"In the forward pass: {born}")
+    if forward_message is not None:
+        lines.append(f"In the forward pass: {forward_message}")
     return "\n".join(filter(None, lines))
 
 
@@ -330,15 +330,15 @@ def infinite_tangent(prim: Primitive, index: object, values: dict[str, float], s
     return f"That inf is the tangent of {prim.name} at index {index}{_with(values)}{_at(stack)}.{_advice(prim, values)}"
 
 
-def nan_terms(step: JacStep, output: int, born: str | None, infinity: str | None) -> RuntimeError:
+def nan_terms(step: JacStep, output: int, forward_message: str | None, infinity: str | None) -> RuntimeError:
     """Return the error for nan entries of a structured Jacobian."""
     which = f"output {output} of {_step_at(step)}" if len(step.outs) > 1 else _step_at(step)
     lines = [
         f"Function '{step.prim.name}' returned nan values in its Jacobian.",
         f"The first nan entries are those of {which}.",
     ]
-    if born is not None:
-        lines.append(f"In the forward pass: {born}")
+    if forward_message is not None:
+        lines.append(f"In the forward pass: {forward_message}")
     else:
         lines.append(infinity or _advice(step.prim, {}).strip())
     return NanFound("\n".join(filter(None, lines)))
