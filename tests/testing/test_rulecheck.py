@@ -101,7 +101,9 @@ def test_a_wrong_batching_rule_is_found(row):
     rulecheck(broken, ["vjp", "jvp", "adjoint", "second_order"])
     with pytest.raises(AssertionError, match=r"primitive backwards: batch over operands \(0,\)"):
         rulecheck(broken, ["batch"])
-    with pytest.raises(AssertionError, match=r"primitive backwards: VJP of a batch|primitive backwards: JVP of a batch"):
+    with pytest.raises(
+        AssertionError, match=r"primitive backwards: VJP of a batch|primitive backwards: JVP of a batch"
+    ):
         rulecheck(broken, ["batched_derivatives"])
 
 
