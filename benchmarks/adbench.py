@@ -118,8 +118,8 @@ class Measured:
     def line(self) -> str:
         """Return a progress message with the times of calls and first calls, and the memory, of each peer."""
         return "; ".join(
-            f"{COLUMNS[name]} {shown(min(times) / 1e3)}, first {shown(self.firsts.get(name, math.nan) / 1e3)}, "
-            f"{megabytes(self, name)}, {shown(self.ratio(name, OBJECTIVE))} objectives"
+            f"{COLUMNS[name]} {format_value(min(times) / 1e3)}, first {format_value(self.firsts.get(name, math.nan) / 1e3)}, "
+            f"{megabytes(self, name)}, {format_value(self.ratio(name, OBJECTIVE))} objectives"
             for name, times in self.times.items()
         )
 
@@ -190,7 +190,7 @@ def first(peer: Peer, work: Work, known: float) -> float:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def shown(value: float) -> str:
+def format_value(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".removesuffix(".")
@@ -199,7 +199,7 @@ def shown(value: float) -> str:
 def milliseconds(found: Measured, name: str, times: dict[str, float], limit: float) -> str:
     if name not in times and name in found.late:
         return f"over {limit:.0f} s"
-    return shown(times.get(name, math.nan) / 1e3)
+    return format_value(times.get(name, math.nan) / 1e3)
 
 
 def megabytes(found: Measured, name: str) -> str:
@@ -218,8 +218,8 @@ def print_tables(all_found: list[Measured], names: list[str], limit: float) -> N
     print("\n### Gradient over NumPy's objective; the best of ours over jax.jit\n")
     rows = []
     for found in all_found:
-        cells = [shown(found.ratio(name, OBJECTIVE)) for name in gradients]
-        rows.append([found.work.title, *cells, shown(found.ratio(found.best(), "jax")), ""])
+        cells = [format_value(found.ratio(name, OBJECTIVE)) for name in gradients]
+        rows.append([found.work.title, *cells, format_value(found.ratio(found.best(), "jax")), ""])
     print_table(["program", *heads, "/ jax.jit", ""], rows)
 
     print("\n### Milliseconds of the first call\n")
@@ -230,7 +230,7 @@ def print_tables(all_found: list[Measured], names: list[str], limit: float) -> N
     print_table(["program", *heads, ""], [[f.work.title, *(megabytes(f, n) for n in gradients), ""] for f in all_found])
 
 
-def kept(all_found: list[Measured], names: list[str], limit: float) -> Rows:
+def result_rows(all_found: list[Measured], names: list[str], limit: float) -> Rows:
     """Return the rows for the results file: CPU milliseconds, first calls, and memory between calls."""
     rows: Rows = {}
     for found in all_found:
@@ -294,7 +294,7 @@ def main() -> int:
                 all_found.append(measure(work, present, arguments.rounds, arguments.seconds, arguments.limit))
                 progress(all_found[-1].line())
                 if arguments.record:
-                    record("adbench", kept(all_found[-1:], names, arguments.limit), libraries)
+                    record("adbench", result_rows(all_found[-1:], names, arguments.limit), libraries)
     for peer in present:
         peer.close()
     if not arguments.quick:

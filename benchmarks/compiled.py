@@ -125,7 +125,7 @@ def measure_all(
         rows.append(row)
         firsts.append(first_calls(row, present))
         if arguments.record:
-            record("compiled", kept(row, firsts[-1], names, arguments.limit), libraries)
+            record("compiled", result_rows(row, firsts[-1], names, arguments.limit), libraries)
     for peer in present:
         peer.close()
     return rows, firsts
@@ -144,7 +144,7 @@ def milliseconds(time: float, limit: float) -> str:
     return f"over {limit:.0f} s" if math.isinf(time) else f"{time / 1e3:,.1f}"
 
 
-def kept(row: Row, first: dict[str, float], names: list[str], limit: float) -> Rows:
+def result_rows(row: Row, first: dict[str, float], names: list[str], limit: float) -> Rows:
     """Return the row for the results file."""
     if US not in row.times:
         return {}
@@ -230,12 +230,12 @@ def main() -> None:
             more_rows, more_firsts = measure_all(chosen, names, arguments, threads)
             rows += more_rows
             firsts += more_firsts
-    shown = [name for name in names if any(name in row.times for row in rows)]
-    if not shown:
+    names_shown = [name for name in names if any(name in row.times for row in rows)]
+    if not names_shown:
         print("Nothing was measured.")
         return
-    print_times(rows, shown)
-    print_first_calls(rows, firsts, shown, arguments.limit)
+    print_times(rows, names_shown)
+    print_first_calls(rows, firsts, names_shown, arguments.limit)
     print_goals(ratio_rows(rows) + first_call_rows(rows, firsts, arguments.limit))
 
 

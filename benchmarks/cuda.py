@@ -55,19 +55,19 @@ def _layers_by_hand(xp: Any, x: Any, v: Any, w: Any) -> list[Any]:
     return [inner @ v.T, x.T @ inner, h.T @ g]
 
 
-def _places(n: int) -> Any:
+def _indices(n: int) -> Any:
     return np.random.default_rng(1).integers(0, min(n, 1000), n)
 
 
 def _reads_by_hand(xp: Any, x: Any) -> list[Any]:
-    places = xp.asarray(_places(len(x)))
+    places = xp.asarray(_indices(len(x)))
     out = xp.zeros_like(x)
     xp.add.at(out, places, 2 * x[places])
     return [out]
 
 
 def _reads(torch: Any, x: Any) -> Any:
-    places = torch.as_tensor(_places(len(x)), device=x.device)
+    places = torch.as_tensor(_indices(len(x)), device=x.device)
     return torch.index_select(x, 0, places).square().sum()
 
 

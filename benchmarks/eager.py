@@ -69,7 +69,7 @@ def print_ratios(rows: list[Row], us: Peer, peer: Peer) -> None:
         print_table(["work", "goal", "ratio", "range", f"{us.name} µs", f"{peer.name} µs", ""], cells)
 
 
-def kept(row: Row, us: Peer, peers: list[Peer]) -> Rows:
+def result_rows(row: Row, us: Peer, peers: list[Peer]) -> Rows:
     """Return the row for the results file."""
     if us.name not in row.times:
         return {}
@@ -91,9 +91,9 @@ def import_row(names: list[str], pairs: int, environment: dict[str, str]) -> lis
             base.append(numpy_ms)
             for name in names:
                 extra[name].append(more_ms[name])
-    shown = [f"{median(extra[name]):+.0f} ms" if name in extra else "–" for name in FOOTPRINTS]
+    cells = [f"{median(extra[name]):+.0f} ms" if name in extra else "–" for name in FOOTPRINTS]
     remark = verdict(median(extra["chainrule"]), IMPORT_GOAL_MS) if "chainrule" in extra else ""
-    return [f"{IMPORT_TITLE} {median(base):.0f} ms", f"≤ +{IMPORT_GOAL_MS:.0f} ms", shown[0], *shown, remark]
+    return [f"{IMPORT_TITLE} {median(base):.0f} ms", f"≤ +{IMPORT_GOAL_MS:.0f} ms", cells[0], *cells, remark]
 
 
 def memory_row(title: str, step: str, names: list[str], environment: dict[str, str]) -> list[str]:
@@ -108,11 +108,11 @@ def memory_row(title: str, step: str, names: list[str], environment: dict[str, s
     ratio = costs["chainrule"]["bytes"] / costs["torch"]["bytes"] if len(costs) == len(FOOTPRINTS) else None
     if ratio is not None:
         remarks.insert(0, verdict(ratio, MEMORY_GOAL))
-    shown = [
+    cells = [
         f"{costs[name]['bytes'] / 2**20:,.0f} MiB, {costs[name]['seconds']:.1f} s" if name in costs else "–"
         for name in FOOTPRINTS
     ]
-    return [title, f"≤ {MEMORY_GOAL}", f"{ratio:.2f}" if ratio is not None else "–", *shown, "; ".join(remarks)]
+    return [title, f"≤ {MEMORY_GOAL}", f"{ratio:.2f}" if ratio is not None else "–", *cells, "; ".join(remarks)]
 
 
 def print_footprints(matches: re.Pattern[str], names: list[str], pairs: int, environment: dict[str, str]) -> None:
@@ -145,11 +145,11 @@ def main() -> None:
     for work in filter(lambda work: matches.search(f"{work.kind} {work.title}"), WORKS):
         progress(work.title)
         # hand-written NumPy code is the reference, with or without a goal
-        asked = [peer for peer in present if peer.name in (us.name, "numpy", *work.goals)]
-        rows.append(measure(work, asked, arguments.pairs, arguments.seconds, arguments.best))
+        selected = [peer for peer in present if peer.name in (us.name, "numpy", *work.goals)]
+        rows.append(measure(work, selected, arguments.pairs, arguments.seconds, arguments.best))
         if arguments.record:
             libraries = [peer.name for peer in (us, *others) if peer.name != "numpy"]
-            record("eager", kept(rows[-1], us, others), libraries)
+            record("eager", result_rows(rows[-1], us, others), libraries)
     for peer in present:
         peer.close()
     for peer in others:

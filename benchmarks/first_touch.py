@@ -180,7 +180,7 @@ def find(space: Any, name: str) -> Any:
     return space
 
 
-def asked() -> tuple[dict[str, tuple[int, float]], Any]:
+def tested_functions() -> tuple[dict[str, tuple[int, float]], Any]:
     """Return NumPy's differentiable functions with their argument form and derivative, and the direction."""
     found: dict[str, tuple[int, float]] = {}
     direction = RNG.uniform(0.5, 1.0, (3, 3))
@@ -208,7 +208,7 @@ def differentiated(library: str, plain: bool) -> list[str]:
     own, grad = namespace(library), gradient(library)
     if library == "jax":
         importlib.import_module("jax").config.update("jax_enable_x64", True)
-    names, direction = asked()
+    names, direction = tested_functions()
     missing = []
     for name, (number, slope) in names.items():
         try:

@@ -189,7 +189,7 @@ def take_turns(found: Measured, peers: dict[str, Peer], runs: dict[str, int], ro
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def shown(route: str) -> str:
+def route_title(route: str) -> str:
     peer, _, way = route.partition("/")
     return f"{NAMES.get(peer, peer)}: {way}"
 
@@ -215,7 +215,7 @@ def print_times(results: list[Measured]) -> None:
                 cells = ["–", "", ""]
             else:
                 cells, note = ["–", "", ""], "not installed"
-            rows.append([f"{found.case.title}: {shown(route)}", *cells, note])
+            rows.append([f"{found.case.title}: {route_title(route)}", *cells, note])
     print_table(["work", "ms", "range", "MiB", ""], rows)
 
 
@@ -250,9 +250,9 @@ def faster_cells(found: Measured, goal: Faster) -> list[str]:
     best, ratios = found.ratios(goal.ours, goal.beside)
     wanted = f"≥ {goal.times:.3g}"
     if not ratios:
-        return [shown(goal.beside[0]), wanted, "–", "", UNKNOWN]
+        return [route_title(goal.beside[0]), wanted, "–", "", UNKNOWN]
     spread = f"{min(ratios):.3g}..{max(ratios):.3g}"
-    return [shown(best), wanted, f"{median(ratios):.3g}", spread, verdict(median(ratios) >= goal.times)]
+    return [route_title(best), wanted, f"{median(ratios):.3g}", spread, verdict(median(ratios) >= goal.times)]
 
 
 def slope_row(results: list[Measured]) -> list[list[str]]:
@@ -282,7 +282,7 @@ def print_goals(rows: list[list[str]]) -> None:
         print_table(GOALS, missed)
 
 
-def kept(results: list[Measured], rows: list[list[str]]) -> Rows:
+def result_rows(results: list[Measured], rows: list[list[str]]) -> Rows:
     """Return the rows for the results file: chainrule's times and their ratios to others."""
     by_title: dict[str, list[str]] = {}
     for title, beside, goal, value, *_ in rows:
@@ -352,7 +352,7 @@ def main() -> None:
                 progress(case.title)
                 found.append(measure(case, peers, arguments.rounds, arguments.seconds, arguments.best))
                 if arguments.record and cases is CASES:
-                    record("jacobians", kept(found[-1:], goal_rows(found[-1:])), libraries)
+                    record("jacobians", result_rows(found[-1:], goal_rows(found[-1:])), libraries)
         return found
 
     results, grids = measured(CASES), measured(GRIDS)

@@ -75,7 +75,7 @@ def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
         rows: the measurements by work.
         libraries: the distributions whose versions are recorded, in addition to NumPy.
     """
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     used = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     versions = {name: importlib.metadata.version(name) for name in ["numpy", *libraries]}
     run = {
@@ -84,7 +84,7 @@ def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
         "machine": f"{processor()}, {used} of {os.cpu_count()} cores",
         "versions": {"python": platform.python_version(), **versions},
     }
-    table: dict[str, Any] = kept.setdefault(benchmark, {"runs": [], "rows": {}})
+    table: dict[str, Any] = results.setdefault(benchmark, {"runs": [], "rows": {}})
     if run not in table["runs"]:
         table["runs"].append(run)
     for title, cells in rows.items():
@@ -93,7 +93,7 @@ def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
     table["runs"] = [table["runs"][number] for number in used]
     for row in table["rows"].values():
         row["run"] = used.index(row["run"])
-    text = json.dumps(kept, indent=1, ensure_ascii=False)
+    text = json.dumps(results, indent=1, ensure_ascii=False)
     text = re.sub(r"\[\s+([-\d.e,\s]+?)\s+\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text) + "\n"
     whole = RESULTS.with_suffix(".new")
     whole.write_text(text)

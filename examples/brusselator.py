@@ -77,7 +77,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the final u on a 24 × 24 grid, small enough for a dense Jacobian."""
     rates, start = brusselator(24)
     pattern = cr.jacobian(lambda y: rates(0.0, y), start, layout="csr", hstack=True)

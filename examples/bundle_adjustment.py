@@ -86,7 +86,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the final cost for 100 points."""
     residuals, start, _, (camera, point) = problem(100)
     flat = np.concatenate([start["cameras"].ravel(), start["points"].ravel()])

@@ -33,13 +33,13 @@ def by_x(x: Any, sigma: Any, gamma: Any, v: Any, l: Any) -> tuple[Any, Any]:
     return -(x * v - gamma * l) / sigma**2, 1 / (math.pi * sigma**2) - (x * l + gamma * v) / sigma**2
 
 
-def of_profile(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, Any]:
+def profile_partials(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, Any]:
     """Return the partial derivatives of V, which satisfies the heat equation ∂V/∂σ = σ ∂²V/∂x²."""
     v_x, l_x = by_x(x, sigma, gamma, out, dispersion(x, sigma, gamma))
     return v_x, -(out + x * v_x - gamma * l_x) / sigma, -l_x
 
 
-def of_dispersion(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, Any]:
+def dispersion_partials(x: Any, sigma: Any, gamma: Any, out: Any) -> tuple[Any, Any, Any]:
     """Return the partial derivatives of L."""
     v_x, l_x = by_x(x, sigma, gamma, voigt(x, sigma, gamma), out)
     return l_x, -(out + x * l_x + gamma * v_x) / sigma, v_x
@@ -57,12 +57,12 @@ def partials(function: Callable[..., Any]) -> dict[str, Any]:
 DOMAIN = ((-2.0, 2.0), (0.3, 1.0), (0.2, 1.0))  # where the rules are checked
 
 
-@elementwise(d=partials(of_profile), ufunc=special.voigt_profile, accepts="f", domain=DOMAIN)
+@elementwise(d=partials(profile_partials), ufunc=special.voigt_profile, accepts="f", domain=DOMAIN)
 def voigt(x: Any, sigma: Any, gamma: Any) -> Any:
     """Return the Voigt profile V. With this rule, special.voigt_profile itself is differentiable, too."""
 
 
-@elementwise(d=partials(of_dispersion), accepts="f", domain=DOMAIN)
+@elementwise(d=partials(dispersion_partials), accepts="f", domain=DOMAIN)
 def dispersion(x: Any, sigma: Any, gamma: Any) -> Any:
     """Return the dispersion L. The derivatives of V contain L and those of L contain V, so all orders exist."""
     return np.imag(special.wofz((x + 1j * gamma) / (sigma * math.sqrt(2)))) / (sigma * math.sqrt(2 * math.pi))
@@ -87,7 +87,9 @@ def fit(x: Any, y: Any, **options: Any) -> Any:
 
 def spoilt() -> str:
     """Return the message of the check for a rule with a wrong sign."""
-    wrong = partials(of_profile) | {"gamma": lambda x, sigma, gamma, out: of_profile(x, sigma, gamma, out)[2] * -1.0}
+    wrong = partials(profile_partials) | {
+        "gamma": lambda x, sigma, gamma, out: profile_partials(x, sigma, gamma, out)[2] * -1.0
+    }
 
     @elementwise(d=wrong, accepts="f", domain=DOMAIN)
     def voigt_with_a_wrong_sign(x: Any, sigma: Any, gamma: Any) -> Any:
@@ -139,7 +141,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the fit."""
     x, y = measured(400)
     return {

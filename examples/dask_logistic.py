@@ -70,7 +70,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that fit 100,000 rows in four chunks, which are in memory."""
     x, y = (a.persist() for a in table(100_000, 20, 25_000))
     found = {

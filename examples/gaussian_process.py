@@ -92,7 +92,7 @@ def by_sklearn(x: Any, y: Any) -> Any:
     return GaussianProcessRegressor(parts, alpha=0)
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the fit."""
     x, y = data(120)
     gradient = cr.value_and_grad(loss)

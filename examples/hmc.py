@@ -118,7 +118,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute a hundred trajectories of four chains."""
     rng = np.random.default_rng(0)
     starts = 0.1 * rng.standard_normal((100, 2, CHAINS, 2 + len(HITS)))

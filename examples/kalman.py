@@ -98,7 +98,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the same fit by different methods."""
     fast = cr.compile(cr.value_and_grad(loss))
 

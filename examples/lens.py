@@ -91,7 +91,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the fit."""
     heights = np.linspace(0, APERTURE, 41)[1:]
     return {

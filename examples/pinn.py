@@ -115,7 +115,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the loss and its gradient a hundred times and return the last loss."""
     fast, slow = torch.compile(problem(torch)[1]), problem(torch)[1]
     found = {

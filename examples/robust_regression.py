@@ -100,7 +100,7 @@ def by_scipy() -> Any:
     return optimize.minimize(loss, np.append(least_squares(PLANT), np.log([2.0, 3.0])), method="BFGS").x
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the fit."""
     start = dict(zip(NAMES, least_squares(PLANT), strict=True)) | {"log_scale": np.log(2.0), "log_df": np.log(3.0)}
 

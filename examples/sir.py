@@ -120,7 +120,7 @@ def by_curve_fit(counts: Any) -> Any:
     return curve_fit(curve, DAYS, counts, START)
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute ten fits; the time of the recording is not included."""
     samples = IN_BED + 10 * np.random.default_rng(0).standard_normal((10, len(DAYS)))
     gradient = cr.value_and_grad(loss)

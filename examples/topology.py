@@ -105,7 +105,7 @@ def draw(found: SimpleNamespace) -> Any:
     return figure
 
 
-def ways() -> dict[str, Callable[[], Any]]:
+def alternatives() -> dict[str, Callable[[], Any]]:
     """Return functions that compute the gradient by different methods."""
     beam = Beam(60, 20, 2.4)
     density = np.random.default_rng(0).uniform(0.2, 1, 1200)

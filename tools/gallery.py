@@ -2,7 +2,7 @@
 
     python tools/gallery.py [--times] [names]
 
-A gallery script defines ``solve()``, which prints its results, ``draw(found)``, which returns the figure, and ``ways()``,
+A gallery script defines ``solve()``, which prints its results, ``draw(found)``, which returns the figure, and ``alternatives()``,
 alternative implementations of the same work. ``--times`` measures these alternatives on one thread, in alternation. The
 minimum and maximum over several rounds are written to docs/gallery/times.json, the source of the pages' tables.
 """
@@ -97,11 +97,11 @@ def pictures(module: ModuleType, found: Any, folder: Path) -> None:
             small.save(folder / f"{module.__name__}-{name}.png", optimize=True)
 
 
-def measured(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
+def measured(alternatives: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
     """Return the minimum and maximum seconds of each alternative, measured after a warm-up."""
-    found: dict[str, list[float]] = {name: [] for name in ways}
+    found: dict[str, list[float]] = {name: [] for name in alternatives}
     for number in range(1 + ROUNDS):
-        for name, way in ways.items():
+        for name, way in alternatives.items():
             if sum(found[name]) < SECONDS:
                 begin = time.perf_counter()
                 way()
@@ -166,15 +166,15 @@ def make(name: str, timed: bool) -> None:
     """Run one script and update its figures, its page and, if ``timed``, its times."""
     module = script(name)
     if timed:
-        ways = module.ways()
-        words = " ".join(ways).lower() + Path(str(module.__file__)).read_text(encoding="utf-8")
+        alternatives = module.alternatives()
+        words = " ".join(alternatives).lower() + Path(str(module.__file__)).read_text(encoding="utf-8")
         uses = [
             n
             for n, word in {"torch": "pytorch", "scikit-learn": "sklearn", "dask": "dask.array"}.items()
             if word in words
         ]
         uses += [n for n in ("numpy", "scipy", "statsmodels", "dask-ml") if n.replace("-", "_") in words]
-        entry = {"seconds": measured(ways), "uses": uses, "around": surroundings()}
+        entry = {"seconds": measured(alternatives), "uses": uses, "around": surroundings()}
         TIMES.write_text(
             json.dumps(times() | {name: entry}, indent=1, ensure_ascii=False, sort_keys=False) + "\n", encoding="utf-8"
         )

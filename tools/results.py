@@ -49,12 +49,12 @@ def source(runs: list[dict[str, Any]]) -> str:
 def table(what: str, results: dict[str, Any]) -> str:
     """Return the Markdown table that a comment specifies."""
     name, *wishes = (part.strip() for part in what.split(";"))
-    asked = dict(map(str.strip, wish.split(":", 1)) for wish in wishes)  # type: ignore[misc]
+    options = dict(map(str.strip, wish.split(":", 1)) for wish in wishes)  # type: ignore[misc]
     found = results[name]
-    rows = {title: row for title, row in found["rows"].items() if re.search(asked.get("rows", ""), title)}
+    rows = {title: row for title, row in found["rows"].items() if re.search(options.get("rows", ""), title)}
     if not rows:
-        raise SystemExit(f"benchmarks/results.json has no rows of {name} that match {asked.get('rows')!r}")
-    heads = [head.strip() for head in asked["columns"].split("|")] if "columns" in asked else None
+        raise SystemExit(f"benchmarks/results.json has no rows of {name} that match {options.get('rows')!r}")
+    heads = [head.strip() for head in options["columns"].split("|")] if "columns" in options else None
     if heads is None:
         heads = ["work", *dict.fromkeys(head for row in rows.values() for head in row if head != "run")]
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]

@@ -139,7 +139,7 @@ class _Text(str):
 _ANYTHING = (("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Parameter.VAR_KEYWORD))
 
 
-def of_namespace(module: types.ModuleType) -> str:
+def namespace_stub(module: types.ModuleType) -> str:
     """Return the stub of a public module."""
     stub = Stub(set(module.__all__))
     for name in module.__all__:
@@ -150,7 +150,7 @@ def of_namespace(module: types.ModuleType) -> str:
     return stub.text()
 
 
-def of_class(cls: type, name: str) -> str:
+def class_stub(cls: type, name: str) -> str:
     """Return the stub of a base class with the attributes that other modules add to a class."""
     stub = Stub({attribute for attribute in dir(cls) if not attribute.startswith("_")})
     stub.lines.append(f"\nclass {name}:")
@@ -191,11 +191,11 @@ def stubs() -> dict[Path, str]:
         importlib.import_module(name)
     for path, module, name in CLASSES:
         home = importlib.import_module(module)
-        found[ROOT / path] = of_class(getattr(home, name.removesuffix("Methods") or "Tensor"), name)
+        found[ROOT / path] = class_stub(getattr(home, name.removesuffix("Methods") or "Tensor"), name)
     for name in NAMESPACES:
         module = importlib.import_module(name)
         path = Path(str(module.__file__)).with_suffix(".pyi")
-        found[path] = of_namespace(module)
+        found[path] = namespace_stub(module)
     return found
 
 

@@ -206,8 +206,8 @@ def test_brusselator(run: Run) -> None:
 def test_bundle_adjustment(run: Run) -> None:
     module, found, said = run("bundle_adjustment")
     assert "252 unknowns, 320 residuals, 4160 entries in the Jacobian" in said
-    ways = module.ways()
-    assert ways["chainrule"]() == pytest.approx(ways["SciPy, told the pattern"](), rel=1e-3)
+    alternatives = module.alternatives()
+    assert alternatives["chainrule"]() == pytest.approx(alternatives["SciPy, told the pattern"](), rel=1e-3)
     assert np.sqrt(np.mean(found.end**2)) < 0.3 < np.sqrt(np.mean(found.start**2))
 
 
@@ -318,6 +318,6 @@ def test_what_is_timed_comes_to_the_same(run: Run) -> None:
     """Check that timed alternatives compute the same. ``make gallery`` checks those that take a second."""
     for name in ("lens", "robust_regression", "custom_operation", "gaussian_process"):
         module, _, _ = run(name)
-        results = [np.asarray(way(), float) for way in module.ways().values()]
+        results = [np.asarray(way(), float) for way in module.alternatives().values()]
         for other in results[1:]:
             np.testing.assert_allclose(other, results[0], rtol=1e-3, atol=1e-3, err_msg=name)

@@ -149,8 +149,8 @@ def _printed(block: Block, before: dict[int, int], page: str, names: dict[str, o
             _run(block, before, page, names)
         except Exception as error:
             if error.__cause__ is not None:
-                print(f"{_said(error.__cause__)}\n\n{_CAUSE}\n", file=out)
-            print(_said(error), file=out)
+                print(f"{_format_error(error.__cause__)}\n\n{_CAUSE}\n", file=out)
+            print(_format_error(error), file=out)
     text = _FOREIGN.sub("", out.getvalue())
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
@@ -160,7 +160,7 @@ _CAUSE = "The above exception was the direct cause of the following exception:"
 _FOREIGN = re.compile(r'^  File "(?:[/\\<]|[A-Z]:)[^"]*", line .*\n(?:[ ]*\n|    .*\n)*', re.MULTILINE)
 
 
-def _said(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 

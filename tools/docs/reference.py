@@ -260,7 +260,7 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
         made[page] = title, str, [("chainrule", name, getattr(chainrule, name)) for name in names]
     made["more"] = "Modes, files, printing", _types, _rest()
     for page, (title, modules) in MODULES.items():
-        found = _of_modules(modules)
+        found = _entries_of_modules(modules)
         there = {name for _, name, _ in found}
         more = [name for name in chainrule.__all__ if _page_of(name) == page and name not in there]
         found += [("chainrule", name, getattr(chainrule, name)) for name in more if callable(getattr(chainrule, name))]
@@ -310,7 +310,7 @@ def _about(modules: list[str]) -> str:
     )
 
 
-def _of_modules(modules: list[str]) -> list[Entry]:
+def _entries_of_modules(modules: list[str]) -> list[Entry]:
     found = []
     for name in modules:
         module = importlib.import_module(f"chainrule.{name}")

@@ -108,7 +108,7 @@ _OTHERS = {
 }  # fmt: skip
 
 
-class CalledPrimitive(NamedTuple):
+class RecordedCall(NamedTuple):
     """A call of a primitive: its name, and the shapes of its operands and results."""
 
     name: str
@@ -123,13 +123,13 @@ class _CallRecorder(Watch):
     """An observer that records the primitives called."""
 
     def __init__(self) -> None:
-        self.found: list[CalledPrimitive] = []
+        self.found: list[RecordedCall] = []
 
     def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         out = super().forward(prim, datas, params)
         outs = out if isinstance(out, tuple) else (out,)
         shapes = [x.shape for x in _flat(datas) if hasattr(x, "shape")]
-        self.found.append(CalledPrimitive(prim.name, tuple(shapes), tuple(np.shape(x) for x in outs)))
+        self.found.append(RecordedCall(prim.name, tuple(shapes), tuple(np.shape(x) for x in outs)))
         return out
 
 
@@ -138,7 +138,7 @@ def _flat(values: Any) -> Iterator[Any]:
         yield from value if isinstance(value, (tuple, list)) else (value,)
 
 
-def parts_of(operation: Operation) -> tuple[str, list[CalledPrimitive]] | None:
+def parts_of(operation: Operation) -> tuple[str, list[RecordedCall]] | None:
     """Run an operation on a sample; return the arguments as text and the primitives called, or None without a sample.
 
     >>> from chainrule._src.cli.operations import operations, parts_of
