@@ -473,9 +473,9 @@ def get_printoptions() -> dict[str, Any]:
 def get_rng_state() -> Params:
     """The state of the default generator."""
 def grad(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
-    """The function that computes the gradient of ``func``, which must return a scalar."""
+    """Return the function that computes the gradient of ``func``, which must return a scalar."""
 def grad_and_value(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
-    """As :func:`grad`, returning ``(gradient, value)`` (``(gradient, (value, aux))`` with ``has_aux``)."""
+    """Return a function like that of :func:`grad` that returns ``(gradient, value)`` (with ``has_aux``: ``(gradient, (value, aux))``)."""
 def gradient(input: TensorLike, *, spacing: Any = ..., dim: Any = ..., edge_order: builtins.int = ...) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences."""
 def greater(input: Any, other: Any, *, out: Any = ...) -> Any:
@@ -496,7 +496,7 @@ def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
 def heaviside(input: TensorLike, values: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
 def hessian(func: AnyFunction, x: Any = ..., *more: Any, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
-    """The Hessian of a scalar function at a point; or without a point the function that computes it."""
+    """Compute the Hessian of a scalar function at a point; without a point, return the function that computes it."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.hinge_embedding_loss`."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -510,7 +510,7 @@ def hsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]
 def hstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Side by side: along the second axis (the first, of vectors)."""
 def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
-    """The product of the Hessian of a scalar function and a vector, at the cost of a few gradients."""
+    """Compute the product of the Hessian of a scalar function and a vector, at the cost of a few gradients."""
 def hypot(input: Any, other: Any, *, out: Any = ...) -> Any:
     """√(x² + y²) without overflow."""
 def i0(input: Any, *, out: Any = ...) -> Any:
@@ -548,9 +548,9 @@ int8: _dtype
 def inverse(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inverse of square matrices."""
 def is_anomaly_check_nan_enabled() -> builtins.bool:
-    """Whether anomaly mode, in this thread, looks for NaN (and not only remembers lines)."""
+    """Return whether anomaly mode, in this thread, checks for NaN (and does not only record lines)."""
 def is_anomaly_enabled() -> builtins.bool:
-    """Whether this thread is in anomaly mode."""
+    """Return whether this thread is in anomaly mode."""
 def is_autocast_enabled(device_type: str | None = ...) -> builtins.bool:
     """Whether operations cast their operands: no."""
 def is_complex(input: TensorLike) -> builtins.bool:
@@ -594,15 +594,15 @@ def isreal(input: TensorLike) -> Tensor:
 def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
     """The signal that has a short-time Fourier transform: the least squares estimate from all pieces."""
 def jacfwd(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ..., *, randomness: str = ...) -> AnyFunction:
-    """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few."""
+    """Return a function that computes the Jacobian of ``func`` by forward mode: best for few inputs."""
 def jacobian(y: object, x: object = ..., *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
-    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed."""
+    """Compute the generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``, of a function or of computed tensors."""
 def jacobian_plan(function: AnyFunction, x: object, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
-    """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it."""
+    """Return the plan of ``jacobian(function, x, layout=..., strategy=...)`` and the costs of other strategies; print it."""
 def jacrev(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., *, has_aux: builtins.bool = ..., chunk_size: builtins.int | None = ..., _preallocate_and_copy: builtins.bool = ...) -> AnyFunction:
-    """The function that computes the Jacobian of ``func`` by reverse mode: best where outputs are few."""
+    """Return a function that computes the Jacobian of ``func`` by reverse mode: best for few outputs."""
 def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: builtins.bool = ..., has_aux: builtins.bool = ...) -> Any:
-    """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass."""
+    """Compute ``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass."""
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
     """As :func:`signal.windows.kaiser`; periodic unless the caller says otherwise."""
 def kl_div(input: Tensor, target: Tensor, reduction: object = ..., *, log_target: builtins.bool = ...) -> Tensor:
@@ -802,7 +802,7 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: Tensor | None = ...) ->
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
 def prepare_jacobian(function: AnyFunction, x: object, layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
-    """Find where the Jacobian of a function has entries, so that it can be computed faster at further points."""
+    """Compute the sparsity pattern of a function's Jacobian, to compute the Jacobian faster at further points."""
 preserve_format: _memory_format
 def printoptions(**options: Any) -> Any[None]:
     """Set print options within a ``with`` block."""
@@ -1061,7 +1061,7 @@ def unsqueeze_copy(input: TensorLike, dim: builtins.int, *, out: Tensor | None =
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
     """Nothing to do: the same program computes the same numbers."""
 def value_and_grad(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
-    """As :func:`grad`, returning ``(value, gradient)``: what ``scipy.optimize.minimize(..., jac=True)`` wants."""
+    """Return a function like that of :func:`grad` that returns ``(value, gradient)``, as ``scipy.optimize.minimize(..., jac=True)`` needs."""
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
     """The powers of a vector's elements, as columns."""
 def var(input: TensorLike, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
@@ -1081,9 +1081,9 @@ def view_as_real_copy(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
 def view_copy(input: TensorLike, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`view`, but a copy that shares no memory with the tensor."""
 def vjp(func: AnyFunction, *primals: object, has_aux: builtins.bool = ...) -> Any:
-    """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals."""
+    """Return ``func(*primals)`` and the function that pulls a cotangent of its output back to the primals."""
 def vmap(func: AnyFunction, in_dims: object = ..., out_dims: object = ..., randomness: str = ..., *, chunk_size: builtins.int | None = ...) -> AnyFunction:
-    """The function that applies ``func`` to every entry along an axis of its arguments, all at once."""
+    """Return a function that applies ``func`` to all entries along an axis of its arguments at once."""
 def vsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Cut between rows."""
 def vstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:

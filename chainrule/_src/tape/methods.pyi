@@ -146,7 +146,7 @@ class Methods:
     def atanh_(self, *, out: Any = ...) -> Any:
         """Inverse hyperbolic tangent."""
     def backward(self, gradient: object = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: object = ...) -> None:
-        """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``."""
+        """Compute the gradients of the leaves that this tensor was computed from, and add them to their ``.grad``."""
     def baddbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(batch1 @ batch2)."""
     def baddbmm_(self, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
