@@ -213,7 +213,7 @@ def test_the_version_says_where_operations_run():
             text=True,
             check=False,
         )
-        assert run.stdout.startswith(f"chainrule {cr.__version__}, operations {words}; products of matrices: ")
+        assert run.stdout.startswith(f"chainrule {cr.__version__}, operations {words}; matrix products: ")
 
 
 # -- the collector ------------------------------------------------------------------------------------------------------
