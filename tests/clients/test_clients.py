@@ -46,7 +46,7 @@ def test_what_cannot_be_had_is_told_and_the_rest_runs(clients, monkeypatch, caps
         assert clients.main() == 0
         _, far, *others, last = capsys.readouterr().out.splitlines()
         assert "fatal: no such host" in far and [line.split() for line in others] == rest
-        assert last.startswith("could not be had: far")
+        assert last.startswith("could not be downloaded: far")
 
 
 def test_fewer_passing_tests_are_a_failure(clients, monkeypatch):
