@@ -259,7 +259,7 @@ def test_a_nan_born_in_the_forward_pass_is_found():
         z = y.exp() * 2
         text = error_of(lambda: (z * z).sum().backward())
     assert "In the forward pass: log computed the first nan at index (0, 2), with x = -1.0 (test_anomaly.py:" in text
-    assert "# born here" in text and "logarithm" in text
+    assert "# first NaN" in text and "logarithm" in text
 
 
 @more

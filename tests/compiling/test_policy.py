@@ -427,7 +427,7 @@ def test_what_causes_new_traces_is_named_once(text, costs):
     function, arguments = WASTED[text]
     compiled = cr.compile(function)
     costs.trace = 20.0
-    with pytest.warns(UserWarning, match=f"since .*{text}.* in nearly every call. [A-Z].*\\.") as warned:
+    with pytest.warns(UserWarning, match=f"because .*{text}.* in nearly every call. [A-Z].*\\.") as warned:
         for k in range(300):
             compiled(*arguments(k))
     assert len(warned) == 1

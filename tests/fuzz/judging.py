@@ -15,7 +15,7 @@ from .making import Statement, dtype_of, text_of
 
 # The differences from PyTorch that docs/compat.md documents: the start of the difference, a pattern for the statement
 # and the difference, and the entry of that page (a test checks that it exists).
-_DERIVATIVES = "derivatives that PyTorch has not, or not rightly"
+_DERIVATIVES = "derivatives that are missing or wrong in PyTorch"
 _KERNELS = "operands of several dtypes, and dtypes that PyTorch has no kernel for"
 DOCUMENTED = [
     ("only PyTorch", "is a view and its base", "writing one of several views (`unbind`, `split`, `chunk`, iteration)"),
@@ -45,26 +45,26 @@ DOCUMENTED = [
     (
         "only PyTorch",
         "modified by an inplace operation|detached in-place",
-        "overwriting what only one's rule saved",
+        "overwriting a value that only one library's rule saves",
     ),
     (
         "only PyTorch",
         "vmap: |[bB]atching rule|functorch|wrapper tensor",
-        "operations and writes that PyTorch's `vmap` refuses",
+        "operations and writes that PyTorch's `vmap` rejects",
     ),
     (
         "only PyTorch",
         r"34359738\d\d\d|expected to be in range of \[-1, 0\], but got \[-1\]",
-        "operations and writes that PyTorch's `vmap` refuses",
+        "operations and writes that PyTorch's `vmap` rejects",
     ),
-    ("dtype float32 for float64", r"torch\.where\([\s\S]*vmap", "operations and writes that PyTorch's `vmap` refuses"),
-    ("shape", r"for \(\d{9,}", "operations and writes that PyTorch's `vmap` refuses"),
-    ("shape", "(vmap|f\\d+).*squeeze_", "operations and writes that PyTorch's `vmap` refuses"),
-    ("only ours", "dynamic shape", "what gives each example a shape of its own"),
+    ("dtype float32 for float64", r"torch\.where\([\s\S]*vmap", "operations and writes that PyTorch's `vmap` rejects"),
+    ("shape", r"for \(\d{9,}", "operations and writes that PyTorch's `vmap` rejects"),
+    ("shape", "(vmap|f\\d+).*squeeze_", "operations and writes that PyTorch's `vmap` rejects"),
+    ("only ours", "dynamic shape", "results whose shape depends on the example"),
     (
         "only PyTorch",
         "unsupported operation: some elements|single memory location",
-        "operands that overlap what is written (`x[1:] = x[:-1]`)",
+        "operands that overlap the target (`x[1:] = x[:-1]`)",
     ),
     ("only ours", "more than one element of the written-to tensor", "`x.expand(…)[k:] = v` for an expanded `x`"),
     ("only PyTorch", "Inference tensors cannot|inference tensor", "`inference_mode`, `is_inference_mode_enabled`"),
@@ -73,20 +73,20 @@ DOCUMENTED = [
         "Inplace update to inference tensor|Inference tensors cannot be saved",
         "`inference_mode`, `is_inference_mode_enabled`",
     ),
-    ("only PyTorch", "must be Tensor, not|invalid combination of arguments", "numbers where PyTorch wants tensors"),
-    ("only ours", "index \\d+ is out of bounds .* (0[,)]|size 0)", "indices where there are no elements"),
+    ("only PyTorch", "must be Tensor, not|invalid combination of arguments", "numbers in place of tensors"),
+    ("only ours", "index \\d+ is out of bounds .* (0[,)]|size 0)", "indices into empty arrays"),
     (
         "only PyTorch",
         "Tensor dimension is 1, expected 2|N must be greater than 1|length must be non-negative|index_copy_.*slice shape"
         "|Index to scalar|index_put_.*cannot be broadcast",
-        "shapes that PyTorch alone refuses",
+        "shapes that only PyTorch rejects",
     ),
     ("grad: requires_grad True for False", "", "whether a derivative of zero is a constant"),
     ("requires_grad", "torch.(func|vmap|autograd)", "whether a derivative of zero is a constant"),
     ("only PyTorch", "'NoneType' object has no attribute 'clone'", "rules and hooks that no gradient reaches"),
     ("only PyTorch", "does not require grad", "whether a derivative of zero is a constant"),
     ("only", "through the graph a second time", "a second backward pass"),
-    ("only ours", "modified by an inplace operation", "overwriting what only one's rule saved"),
+    ("only ours", "modified by an inplace operation", "overwriting a value that only one library's rule saves"),
     ("only ours", "not implemented for '(Bool|Complex)|contracted dimensions need to match", _KERNELS),
     ("only PyTorch", "with a bool tensor is not supported|MKL FFT error", _KERNELS),
     ("only PyTorch", "object of scalar type|did not match (Double|Float)", _KERNELS),
@@ -103,8 +103,8 @@ DOCUMENTED = [
     ("Tensor for NoneType", "forward_ad", _DERIVATIVES),
     ("values", r"(clamp|f?max(imum)?|f?min(imum)?)\([\s\S]*(forward_ad|jvp|jacfwd|hessian)", "derivatives at a bound"),
     ("values", r"\.(kthvalue|topk|mode|median|sort)\([\s\S]*(hessian|grad|jac|jvp|vjp)", "`sort`, `argsort`, `topk`"),
-    ("logged: list of", "", "a hook on a view that is written afterwards"),
-    ("only", "view size is not compatible", "how gradients and results lie in memory"),
+    ("logged: list of", "", "a hook on a view that is later written"),
+    ("only", "view size is not compatible", "memory layout of gradients and results"),
 ]
 
 
@@ -124,7 +124,7 @@ DOCUMENTED_BEFORE = [
     (
         "values",
         r"linalg\.(solve|inv|pinv|cholesky|qr)\([\s\S]*(reshape|flatten|ravel|contiguous)\([\s\S]*(\w_\(|\] .?= | [-+*/]= )",
-        "how gradients and results lie in memory",
+        "memory layout of gradients and results",
     ),
     ("LinAlgError", r"linalg\.qr\(", "derivatives of `linalg.qr` of a singular matrix"),
     ("values", r"\.unfold\([\s\S]*(\w_\(|\] .?= | [-+*/]= )", "`Tensor.unfold`"),
@@ -140,7 +140,7 @@ DOCUMENTED_BEFORE = [
     (
         "values",
         r"(register_hook|prehook)\([\s\S]*(\w_\(|\] .?= )",
-        "a hook on a view that is written afterwards",
+        "a hook on a view that is later written",
     ),
     (
         "values",
@@ -386,7 +386,7 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
                     if start in what and re.search(pattern, before):
                         return Outcome(agreed, raised, documented=row)
                 if "values" in what and overlapping(program[: at + 1], their_env):
-                    return Outcome(agreed, raised, documented="operands that overlap what is written")
+                    return Outcome(agreed, raised, documented="operands that overlap the target")
                 if ("shape" in what or re.search(OF_ZERO, statement.text)) and at_bound(
                     statement, their_env, tolerance
                 ):

@@ -19,7 +19,7 @@ from tests.foreign import checking
 REFUSED = {
     "lu_factor": "would be converted to a NumPy array",
     "row_order": "would be converted to a NumPy array",
-    "scatter_prod": "np.multiply.at is not to be had",
+    "scatter_prod": "np.multiply.at is not available",
 }
 #: SciPy functions that CuPy lacks, or whose derivative is a function that it lacks
 BESSEL = {
