@@ -29,7 +29,7 @@ with _collector_at_rest(staying=True):
     )
     from chainrule._src.api.array import Array
     from chainrule._src.api.declare import namespace as _namespace
-    from chainrule._src.api.faces import show as _show, shown as _shown
+    from chainrule._src.api.public_modules import show as _show, shown as _shown
     from chainrule._src.tape import regions as _regions, trial as _trial
     from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
     from chainrule._src.api.grad_mode import (

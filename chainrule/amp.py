@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from chainrule._src.arrays.types import AnyFunction, DTypeLike
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import warn
+from chainrule._src.messages.source_locations import warn
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "is_autocast_enabled"]
 

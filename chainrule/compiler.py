@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
 from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- needed for pickling

@@ -1,6 +1,6 @@
 """Explanations of backward passes as text, picture and HTML page. This module is loaded on first use."""
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.explaining.contributions import Contribution, Contributions
 from chainrule._src.explaining.entry import explain
 from chainrule._src.explaining.explanation import Explanation

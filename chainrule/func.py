@@ -1,6 +1,6 @@
 """Function transformations, like ``torch.func``."""
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.messages import errors
 from chainrule._src.transforms.debug import debug_unwrap
 from chainrule._src.transforms.functional_call import functional_call, stack_module_state

@@ -1,6 +1,6 @@
 """Implicit differentiation of roots, fixed points, minima and solutions of linear systems."""
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.jacobians.implicit import (
     custom_fixed_point,
     custom_root,

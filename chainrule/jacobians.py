@@ -1,6 +1,6 @@
 """Structured Jacobians: only the nonzero entries are computed and stored."""
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
 from chainrule._src.jacobians.operator import JacobianOperator
 from chainrule._src.jacobians.prepared import PreparedJacobian, prepare_jacobian

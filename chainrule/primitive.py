@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import config
-from chainrule._src.api import functions as faces
+from chainrule._src.api import functions as public_modules
 from chainrule._src.api.array import takes_arrays
 from chainrule._src.api.operands import operand
 from chainrule._src.arrays.types import AnyFunction
@@ -92,7 +92,9 @@ def _check_ufunc(function: AnyFunction, ufunc: object) -> None:
 
 def _function(prim: Primitive, function: AnyFunction) -> AnyFunction:
     """Return the public function of a primitive."""
-    plain = faces.public_function(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
+    plain = (
+        public_modules.public_function(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
+    )
     signature = inspect.signature(function)
     defaults = function.__kwdefaults__ or {}
 

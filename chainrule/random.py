@@ -3,7 +3,7 @@
 Inside ``vmap`` its parameter ``randomness`` decides whether numbers are drawn for each example or once for all.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.ops.random import (
     Generator,
     bernoulli,

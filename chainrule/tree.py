@@ -5,7 +5,7 @@ unflatten their results. Dictionaries, lists, tuples, named tuples, dataclasses,
 containers, and None is an empty container; any other object is a leaf.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.tree import (
     TreeSpec,
     register_pytree_node,

@@ -4,8 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from chainrule._src.api.array import takes_arrays
-from chainrule._src.api.faces import show
 from chainrule._src.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from chainrule._src.api.public_modules import show
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import Variable
 from chainrule._src.transforms.backward import GradientEdge, backward, grad

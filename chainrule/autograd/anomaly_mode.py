@@ -5,7 +5,7 @@ and every node stores the source lines that created it. A rule that returns NaN 
 operation, its source location, the index and operand values that gave the NaN, and a fix.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.transforms.anomaly_mode import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,

@@ -5,7 +5,7 @@ directional derivative. A dual tensor's data is a :class:`~chainrule._src.interp
 that is on the tape stays a tensor inside the Dual, so reverse mode can differentiate both.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.messages.kinds import NoForwardMode
 from chainrule._src.transforms.forward_ad import (  # noqa: F401 -- PyTorch's two names with an underscore
     UnpackedDualTensor,

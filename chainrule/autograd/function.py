@@ -4,7 +4,7 @@
 ``backward``. With ``create_graph`` the operations of ``backward`` are recorded, like those of any other rule.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.transforms.context import FunctionCtx, once_differentiable
 from chainrule._src.transforms.function import Function, InplaceFunction, NestedIOFunction
 

@@ -5,7 +5,7 @@ makes the results differentiable. ``strict`` raises an error for an output that 
 returning a zero derivative.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.transforms.functional import (
     hessian,
     hvp,

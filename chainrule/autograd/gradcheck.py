@@ -4,7 +4,7 @@ A central difference with ε = 10⁻⁶ has about nine correct digits in float64
 than float64 raise a warning for this reason.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.transforms.gradcheck import (
     GradcheckError,
     gradcheck,

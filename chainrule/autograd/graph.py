@@ -4,7 +4,7 @@ A pair of hooks packs and unpacks saved values. ``saved_tensors_hooks`` sets you
 values to files, and ``allow_mutation_on_saved_tensors`` copies them before they are overwritten.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.transforms.backward import GradientEdge
 from chainrule._src.transforms.graph import (
     Node,

@@ -5,7 +5,7 @@ NumPy calls inside a rule count as the rule's self time. Times are microseconds.
 events nested in it; its *self* time excludes them. The sum of all self times never exceeds the elapsed time.
 """
 
-from chainrule._src.api.faces import show
+from chainrule._src.api.public_modules import show
 from chainrule._src.transforms.profiler import (
     EventList,
     FunctionEvent,

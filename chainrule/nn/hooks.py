@@ -10,7 +10,7 @@ from typing import Any
 
 from chainrule._src.api.grad_mode import is_grad_enabled
 from chainrule._src.arrays.types import AnyFunction
-from chainrule._src.interpreters.recorded import Unrecordable
+from chainrule._src.interpreters.trace_types import Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import zeros_like
 from chainrule._src.tape.modes import LOCAL

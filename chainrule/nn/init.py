@@ -11,7 +11,7 @@ from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import warn
+from chainrule._src.messages.source_locations import warn
 from chainrule._src.ops import creation
 from chainrule._src.ops.linalg.decompositions import qr
 from chainrule._src.ops.random import Generator, rand

@@ -27,7 +27,7 @@ from chainrule._src.api.array import Array, array_of, as_arrays
 from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, NumpyArray
 from chainrule._src.table.curves import curve_at, derivative_at
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.others import numbers_of
+from chainrule._src.tape.foreign_operands import numbers_of
 from chainrule._src.tape.protocol import ArrayLike, on_numbers
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.scipy.derivatives import scipy_module

@@ -14,8 +14,8 @@ from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
+from chainrule._src.tape.foreign_operands import numbers_of
 from chainrule._src.tape.modes import recording
-from chainrule._src.tape.others import numbers_of
 from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import array_like

@@ -17,7 +17,7 @@ from chainrule._src.table import sparse as rows
 from chainrule._src.table.indexing import take_add
 from chainrule._src.table.sparse import Places, ascending
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.others import is_sparse, numbers_of, raise_what_scipy_caught
+from chainrule._src.tape.foreign_operands import is_sparse, numbers_of, raise_what_scipy_caught
 from chainrule._src.tape.protocol import ArrayLike, as_array
 from chainrule._src.tape.tensor import Tensor
 

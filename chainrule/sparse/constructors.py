@@ -11,7 +11,7 @@ from chainrule._src.api.array import Array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import DTypeLike, NumpyArray
 from chainrule._src.table.sparse import scipy_sparse
-from chainrule._src.tape.others import is_sparse
+from chainrule._src.tape.foreign_operands import is_sparse
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainrule._src.interpreters.recorded import TracedCall, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 
 class Written:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.compiling.state import guards
+from chainrule._src.compiling.guards import guards
 
 # functions that run eagerly, and attributes whose assignment newer NumPy versions deprecate
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("UserWarning", "DeprecationWarning")]

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.compiling.state import classes, guards
-from chainrule._src.compiling.state.guards import GuardKind
+from chainrule._src.compiling.guards import classes, guards
+from chainrule._src.compiling.guards.guards import GuardKind
 
 X = np.array([1.0, 2.0])
 

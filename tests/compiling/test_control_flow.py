@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.compiling import control_flow, iterated, remembered
+from chainrule._src.compiling import body_cache, control_flow, iterated
 from chainrule._src.native import AVAILABLE
 
 rng = np.random.default_rng(0)
@@ -596,7 +596,7 @@ def test_what_is_remembered(monkeypatch):
     recorded = []
     record = control_flow.record_body
     monkeypatch.setattr(control_flow, "record_body", lambda *args: recorded.append(1) or record(*args))
-    remembered._BODIES.clear()
+    body_cache._BODIES.clear()
 
     def f(w, scale, n=7, h=H0):
         double = lambda x: x * scale

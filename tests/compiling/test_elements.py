@@ -10,7 +10,7 @@ from compiling.recording import Written
 
 import chainrule as cr
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.interpreters.recorded import RowCallable
+from chainrule._src.interpreters.trace_types import RowCallable
 from chainrule._src.native import AVAILABLE
 from chainrule._src.rules.primitive import TABLE
 

@@ -18,7 +18,7 @@ from compiling.test_compile import assert_same
 import chainrule as cr
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.interpreters.recorded import Program
+from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.native import AVAILABLE
 
 R = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import pytest
 import chainrule as cr
 from chainrule._src import native
 from chainrule._src.compiling import plan
-from chainrule._src.compiling.prints import Prints
+from chainrule._src.compiling.fingerprints import Prints
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters import recorder, traced

@@ -48,7 +48,7 @@ def test_a_product_and_its_backward_pass_run_in_them() -> None:
         "tape/protocol.py",
         "tape/tensor.py",
         "tape/versions.py",
-        "tape/warned.py",
-        "messages/places.py",
+        "tape/fp_warnings.py",
+        "messages/source_locations.py",
     }  # checks of arguments, and source locations of nodes and warnings
     assert set(FILES) <= seen <= set(FILES) | others

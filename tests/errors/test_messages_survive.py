@@ -12,7 +12,7 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.explaining.diagnosis import source, tape
-from chainrule._src.messages import names, places, reading
+from chainrule._src.messages import names, reading, source_locations
 from chainrule.nn import functional as F
 
 
@@ -49,13 +49,13 @@ def test_where_reading_the_program_fails_the_error_is_the_same(
     unbroken = getattr(module, name)
 
     def broken(*args: Any, **kwargs: Any) -> Any:
-        return unbroken(*args, **kwargs) if places.user_frame() is None else _broken()
+        return unbroken(*args, **kwargs) if source_locations.user_frame() is None else _broken()
 
     monkeypatch.setattr(module, name, broken if module is not ast else _broken)
     with pytest.raises(kind) as caught:
         mistake()
     assert str(caught.value).startswith(text)
-    assert places.user_frame() is not None
+    assert source_locations.user_frame() is not None
 
 
 def test_threads_that_fail_at_once_get_their_own_errors(program: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.jacobians import accumulate, compaction
-from chainrule._src.jacobians.moves import Moves
+from chainrule._src.jacobians.propagation import Moves
 from chainrule.primitive import contraction, elementwise, linear, opaque
 from tests.jacobians import programs
 from tests.jacobians.comparing import flattened, matrices, pattern_of

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule._src.jacobians.compute_terms import terms_to_repeat
 from chainrule._src.jacobians.strategy import FORWARD, JVPS, VJPS
 from chainrule._src.jacobians.trace import JacobianTrace
-from chainrule._src.jacobians.ways import terms_to_repeat
 from chainrule._src.native import KERNELS
 
 pytest.importorskip("scipy.sparse")

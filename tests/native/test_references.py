@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.messages.places import PACKAGE
+from chainrule._src.messages.source_locations import PACKAGE
 from chainrule._src.rules.primitive import TABLE
-from chainrule._src.tape import warned
+from chainrule._src.tape import fp_warnings
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.node import Node
@@ -231,10 +231,10 @@ def test_a_destructor_indexes_while_the_parameters_of_an_index_are_replaced():
 
 
 def test_a_destructor_computes_while_error_states_are_replaced():
-    if warned.VARIABLE is None:
+    if fp_warnings.VARIABLE is None:
         pytest.skip("this NumPy keeps error states elsewhere")
     x, found = leaf(3), []
-    outside = warned.VARIABLE.get()
+    outside = fp_warnings.VARIABLE.get()
 
     class Late:
         def __call__(self, *args):
@@ -247,10 +247,10 @@ def test_a_destructor_computes_while_error_states_are_replaced():
                     found.append((x / 0.0).detach())
 
     for make in [*[Late] * 8, *[lambda: print] * 6]:  # the last ones replace all of the first
-        warned._twins.clear()  # the cache in Python would keep them alive
+        fp_warnings._twins.clear()  # the cache in Python would keep them alive
         with np.errstate(divide="raise", call=make()), pytest.raises(FloatingPointError):
             x / 0.0
-    assert len(found) == 40 and warned.VARIABLE.get() is outside
+    assert len(found) == 40 and fp_warnings.VARIABLE.get() is outside
 
 
 # -- kernels that call Python ---------------------------------------------------------------------------------------------

@@ -33,10 +33,9 @@ from chainrule._src.arrays.types import (
     TensorLike,
 )
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import PACKAGE
+from chainrule._src.messages.source_locations import PACKAGE
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.others import (
+from chainrule._src.tape.foreign_operands import (
     PANDAS_PRIORITY,
     in_distributions,
     leave_to_us,
@@ -44,6 +43,7 @@ from chainrule._src.tape.others import (
     no_array,
     raise_what_scipy_caught,
 )
+from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
 from chainrule._src.tape.protocol import (
     CALLBACKS,

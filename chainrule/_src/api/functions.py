@@ -21,7 +21,7 @@ from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.others import beside
+from chainrule._src.tape.foreign_operands import beside
 from chainrule._src.tape.overriding import PLAIN, hand_over, operator_of, overriding
 from chainrule._src.tape.protocol import ArrayLike, one_float_dtype
 from chainrule._src.tape.tensor import Tensor

@@ -11,11 +11,11 @@ import numpy as np
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.eager import LOOPS, share
+from chainrule._src.tape.fp_warnings import located
 from chainrule._src.tape.modes import grad_mode
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.view import has_origin
-from chainrule._src.tape.warned import located
 
 ndarray = np.ndarray
 

@@ -20,7 +20,7 @@ from chainrule._src.compiling.iteration import (
 )
 from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
-from chainrule._src.interpreters.recorded import Var
+from chainrule._src.interpreters.trace_types import Var
 
 #: the length of rows that are too short, and the maximum bytes between elements of a longer row that replaces them
 SHORT, CACHED = 8, 1 << 19

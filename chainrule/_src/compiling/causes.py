@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling.tree import Tree
-from chainrule._src.messages.places import Where
+from chainrule._src.messages.source_locations import Where
 
 ARGUMENTS = {
     "shape": "Pad it to a few shapes, or move the lines that depend on its shape out of the compiled function",

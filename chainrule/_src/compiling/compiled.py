@@ -29,15 +29,15 @@ from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
 from chainrule._src.compiling.floating_point import Handled, reporter
-from chainrule._src.compiling.footprint import footprint
+from chainrule._src.compiling.guards.frames import occupied
 from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, account, python_steps
 from chainrule._src.compiling.keys import key_of, keys_within
 from chainrule._src.compiling.low_level import arguments_of, low_level_callable
+from chainrule._src.compiling.memory_use import footprint
 from chainrule._src.compiling.policy import ReplaySpeed, TraceBudget
 from chainrule._src.compiling.recording import LOCK, BadResult, Recording, check_result, record, rewind
-from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.tree import Missing, Segment, Tree
-from chainrule._src.interpreters.recorded import ByValue, Unrecordable
+from chainrule._src.interpreters.trace_types import ByValue, Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.native import AVAILABLE
 from chainrule._src.tape.levels import STACK

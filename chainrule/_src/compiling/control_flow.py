@@ -1,6 +1,6 @@
 """``scan``, ``fori_loop`` and ``while_loop``: control flow functions with the signatures of ``jax.lax``.
 
-A body is traced once if possible (:mod:`chainrule._src.compiling.loop_body`) and cached (:mod:`chainrule._src.compiling.remembered`). The
+A body is traced once if possible (:mod:`chainrule._src.compiling.loop_body`) and cached (:mod:`chainrule._src.compiling.body_cache`). The
 loop is then one operation: one node on the tape, one call of a trace. Other bodies run eagerly in each iteration, with the same
 results: bodies with Python branches on values or random numbers, and bodies under ``vmap`` and ``jvp``.
 """
@@ -16,10 +16,10 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, TensorLike
+from chainrule._src.compiling.body_cache import find, form_of, keep
+from chainrule._src.compiling.guards.frames import occupied
+from chainrule._src.compiling.guards.log import Refused
 from chainrule._src.compiling.loop_body import NATIVE_ERRORS, Body, record_body, run_body
-from chainrule._src.compiling.remembered import find, form_of, keep
-from chainrule._src.compiling.state.frames import occupied
-from chainrule._src.compiling.state.log import Refused
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.traced import Traced

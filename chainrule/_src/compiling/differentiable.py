@@ -15,7 +15,7 @@ from chainrule._src.arrays.tree import tree_leaves
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import LOCK, Backward, Recording
-from chainrule._src.interpreters.recorded import Program
+from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.table.shape import alias
 from chainrule._src.tape.modes import recording as records
 from chainrule._src.tape.tensor import Tensor, wrap

@@ -13,8 +13,8 @@ import numpy as np
 
 from chainrule._src.arrays.tree import TreeSpec, tree_unflatten
 from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.guards.guards import References
 from chainrule._src.compiling.recording import Argument, Captured, Recording
-from chainrule._src.compiling.state.guards import References
 from chainrule._src.compiling.tree import Tree
 
 if TYPE_CHECKING:

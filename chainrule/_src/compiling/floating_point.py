@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterable
 
 from chainrule._src.messages.errors import warn
-from chainrule._src.tape.warned import modes
+from chainrule._src.tape.fp_warnings import modes
 
 _TEXTS = {
     "divide": "divide by zero",

@@ -18,7 +18,7 @@ from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
-from chainrule._src.interpreters.recorded import TracedCall, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 BLOCK = 16384  # elements
 FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})

@@ -18,7 +18,7 @@ from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import broadcast_strides, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
-from chainrule._src.interpreters.recorded import TracedCall, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 ndarray = np.ndarray
 INTEGER = np.dtype(np.intp)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.compiling.tree import Segment, Tree
-from chainrule._src.interpreters.recorded import ValueRead
-from chainrule._src.messages.places import Where
+from chainrule._src.interpreters.trace_types import ValueRead
+from chainrule._src.messages.source_locations import Where
 from chainrule._src.native import AVAILABLE, why_not
 
 EXECUTOR = "native" if AVAILABLE else f"python ({why_not})"

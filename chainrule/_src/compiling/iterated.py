@@ -37,8 +37,8 @@ from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.rolling import Item, Rolled, moved
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
-from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 from chainrule._src.interpreters.same_bits import same_bits
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 from chainrule._src.native import AVAILABLE
 
 #: the maximum number of cached runners of a loop, for different lengths and layouts

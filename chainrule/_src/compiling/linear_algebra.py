@@ -17,7 +17,7 @@ from chainrule._src.compiling.factors import add_shared
 from chainrule._src.compiling.iteration import dense_strides, size
 from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
 from chainrule._src.compiling.products import along_cores, core_names
-from chainrule._src.interpreters.recorded import TracedCall, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)

@@ -28,8 +28,8 @@ from chainrule._src.compiling.recording import Argument, Backward, GradOf, Recor
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.steps import VIEWS
 from chainrule._src.interpreters.known_arrays import Lifted
-from chainrule._src.interpreters.recorded import Program, TracedCall, Unrecordable, Var
 from chainrule._src.interpreters.recorder import Recorder
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Unrecordable, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete

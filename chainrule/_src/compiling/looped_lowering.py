@@ -24,7 +24,7 @@ from chainrule._src.compiling.rolling import Rolled, moved, table_of
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays
-from chainrule._src.interpreters.recorded import Program, TracedCall, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 
 
 def add_works(

@@ -17,12 +17,12 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.compiling import gathers, indexed, linear_algebra, moves, ordering, products, reductions
 from chainrule._src.compiling.call_loops import CallLoops
+from chainrule._src.compiling.checked_loops import power
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
 from chainrule._src.compiling.steps import ResultLayout
-from chainrule._src.compiling.trials import power
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.recorded import RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var
 from chainrule._src.interpreters.traced import scalar_pow
 
 #: the maximum number of cached templates

@@ -21,7 +21,7 @@ from chainrule._src.compiling.loops import (
     own_loop,
 )
 from chainrule._src.compiling.steps import element
-from chainrule._src.interpreters.recorded import TracedCall, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray

@@ -39,7 +39,7 @@ from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
 from chainrule._src.compiling.steps import Lowering, PlanStep
-from chainrule._src.interpreters.recorded import Program
+from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.native import Runner
 from chainrule._src.native import code as words
 

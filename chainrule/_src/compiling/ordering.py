@@ -15,7 +15,7 @@ from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import dense_strides, is_run, size
 from chainrule._src.compiling.loops import Operand, Unlowered, own_loop
 from chainrule._src.compiling.products import along_cores
-from chainrule._src.interpreters.recorded import TracedCall, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 from chainrule._src.native import orders
 
 _KINDS = {None: 0, "quicksort": 0, "stable": 2, "mergesort": 2}

@@ -23,8 +23,8 @@ from chainrule._src.compiling.python_executor import Executor, Failed, Report
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
 from chainrule._src.compiling.trace import TraceArrays
-from chainrule._src.interpreters.recorded import Program, Var
 from chainrule._src.interpreters.same_bits import same_bits
+from chainrule._src.interpreters.trace_types import Program, Var
 from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray

@@ -13,8 +13,8 @@ import numpy as np
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, enclosing_buffer
 from chainrule._src.compiling.steps import PlanStep
-from chainrule._src.interpreters.recorded import Var
-from chainrule._src.messages.places import Where
+from chainrule._src.interpreters.trace_types import Var
+from chainrule._src.messages.source_locations import Where
 
 CONSTANTS = 4  # the maximum number of constants of one dtype and shape that are listed one by one
 LONGEST = 40  # the maximum number of characters of quoted arguments

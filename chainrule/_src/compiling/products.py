@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.compiling.call_loops import CallLoops, iteration
+from chainrule._src.compiling.checked_loops import multiple
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
     LoopAxis,
@@ -23,8 +24,7 @@ from chainrule._src.compiling.loops import (
     is_exact,
     ufunc_loop,
 )
-from chainrule._src.compiling.trials import multiple
-from chainrule._src.interpreters.recorded import TracedCall
+from chainrule._src.interpreters.trace_types import TracedCall
 
 ndarray = np.ndarray
 

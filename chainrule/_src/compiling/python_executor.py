@@ -19,8 +19,8 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, BufferView, address
 from chainrule._src.compiling.steps import Lowering, PlanStep
+from chainrule._src.interpreters.error_state import FLOATING_POINT
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.interpreters.treatment import FLOATING_POINT
 
 ndarray = np.ndarray
 #: an argument list, list or dict of a step, and a position in it

@@ -20,17 +20,17 @@ from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacke
 from chainrule._src.arrays.any_array import overlaps_itself, same_strides
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
+from chainrule._src.compiling.fingerprints import Prints
 from chainrule._src.compiling.generators import Generators, one_thread
+from chainrule._src.compiling.guards import frames
+from chainrule._src.compiling.guards.guards import References
+from chainrule._src.compiling.guards.log import Log, Refused
+from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
-from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.simplify import operands
-from chainrule._src.compiling.state import frames
-from chainrule._src.compiling.state.guards import References
-from chainrule._src.compiling.state.log import Log, Refused
-from chainrule._src.compiling.state.watch import StateWatch, TypeWatch
 from chainrule._src.interpreters.known_arrays import Lifted, hooks_of
-from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.recorder import Recorder
+from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.tape.engine import reachable, sweep

@@ -28,7 +28,7 @@ from chainrule._src.compiling.loops import (
     ufunc_loop,
 )
 from chainrule._src.compiling.steps import REDUCTIONS
-from chainrule._src.interpreters.recorded import TracedCall
+from chainrule._src.interpreters.trace_types import TracedCall
 
 ndarray = np.ndarray
 SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"

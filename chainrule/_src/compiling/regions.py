@@ -20,9 +20,9 @@ from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering
-from chainrule._src.interpreters.recorded import Program
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.same_bits import same_bits
+from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.native import AVAILABLE, ParallelUfunc, Runner
 from chainrule._src.native.code import GROUP_ROWS

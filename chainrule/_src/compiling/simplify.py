@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
 from chainrule._src.compiling.loops import numpy_functions
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.recorded import AsArray, Program, RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import AsArray, Program, RowCallable, TracedCall, Var
 
 ndarray = np.ndarray
 

@@ -29,7 +29,7 @@ from chainrule._src.compiling.layout import (
     span,
 )
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.interpreters.recorded import Program, TracedCall, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 
 if TYPE_CHECKING:
     pass

@@ -18,7 +18,7 @@ from chainrule._src.compiling.loops import Template
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import VIEWS, is_elementwise, share_memory, views_of
-from chainrule._src.interpreters.recorded import Program, TracedCall, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 
 ndarray = np.ndarray
 INPUT, CONSTANT, COMPUTED = range(3)

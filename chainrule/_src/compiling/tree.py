@@ -15,16 +15,16 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.footprint import footprint
+from chainrule._src.compiling.fingerprints import Prints
+from chainrule._src.compiling.guards.guards import same_value
 from chainrule._src.compiling.keys import keys_within
+from chainrule._src.compiling.memory_use import footprint
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.recording import Argument, Backward, LeafRef, RecordedOutput, Recording, same_leaf
 from chainrule._src.compiling.simplify import operands
-from chainrule._src.compiling.state.guards import same_value
-from chainrule._src.interpreters.recorded import Program, TracedCall, ValueRead, Var
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.messages.places import Where
+from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueRead, Var
+from chainrule._src.messages.source_locations import Where
 
 ndarray = np.ndarray
 OBJECTS = 8000, 1000, 2000  # estimated bytes of a trace, of a segment and of a step, without their arrays

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.explaining.diagnosis.source import result_at
-from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import called, expression_of
+from chainrule._src.messages.source_locations import Where
 from chainrule._src.tape.node import Edge, Leaf, Node
 
 

@@ -16,7 +16,7 @@ from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.folding import Stretch, fold
 from chainrule._src.explaining.parts import GraphEdge, GraphNode
 from chainrule._src.explaining.tape import Tape, constants_of, saved_bytes
-from chainrule._src.messages.words import Cut
+from chainrule._src.messages.message_parts import Cut
 from chainrule._src.tape.node import Edge, Leaf, Node
 from chainrule._src.tape.tensor import Tensor
 

@@ -13,7 +13,7 @@ from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.contributions import Contributions, finite, grouped_terms, inner, norm
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
 from chainrule._src.explaining.folding import fold
-from chainrule._src.messages.places import Where
+from chainrule._src.messages.source_locations import Where
 
 if TYPE_CHECKING:
     from chainrule._src.explaining.explanation import Explanation

@@ -17,13 +17,13 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import Shape
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
-from chainrule._src.jacobians.moves import Moves
+from chainrule._src.jacobians.compute_terms import ITEMSIZE
+from chainrule._src.jacobians.propagation import Moves
 from chainrule._src.jacobians.reverse import backward_of
 from chainrule._src.jacobians.strategy import FORWARD, REVERSE
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.jacobians.trace import JacobianTrace, Recipe
-from chainrule._src.jacobians.ways import ITEMSIZE
-from chainrule._src.messages.places import Where
+from chainrule._src.messages.source_locations import Where
 from chainrule._src.tape.node import Node, next_seq
 from chainrule._src.transforms.trace import Trace
 

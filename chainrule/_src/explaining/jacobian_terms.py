@@ -33,8 +33,8 @@ from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term
 from chainrule._src.jacobians.trace import Recipe, of_input
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import expression_of
+from chainrule._src.messages.source_locations import Where
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.transforms.arguments import data_of
 from chainrule._src.transforms.grad import vjp

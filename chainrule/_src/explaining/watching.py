@@ -11,7 +11,7 @@ import numpy as np
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import Params
 from chainrule._src.explaining.calls import CodePlace, frames_of, target_of
-from chainrule._src.messages.places import program_frames
+from chainrule._src.messages.source_locations import program_frames
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.node import Edge, Node
 from chainrule._src.tape.tensor import Tensor

@@ -11,8 +11,8 @@ from chainrule._src.explaining.diagnosis.names import NamedArray, Names, place_o
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of, loop_around
 from chainrule._src.explaining.diagnosis.tape import Rebound, rebound
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import called, expression_of, receiver
+from chainrule._src.messages.source_locations import Where
 from chainrule._src.tape.engine import reachable
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import Tensor

@@ -19,7 +19,7 @@ from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import note_frame
+from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind
 from chainrule._src.tape.modes import LOCAL, SPECIAL

@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, NumpyArray
-from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.tape.inplace import edge_through, passes_through, replay_view
 from chainrule._src.tape.node import Leaf

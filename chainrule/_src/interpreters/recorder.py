@@ -19,15 +19,23 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at, overlaps_itself, same_strides, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
+from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, is_tried
 from chainrule._src.interpreters.known_arrays import KnownArrays, memory_key
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
-from chainrule._src.interpreters.recorded import AsArray, ByValue, RowCallable, TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
+from chainrule._src.interpreters.trace_types import (
+    AsArray,
+    ByValue,
+    RowCallable,
+    TracedCall,
+    Unrecordable,
+    ValueRead,
+    Var,
+)
 from chainrule._src.interpreters.traced import Traced, arrays_in, scalar_square
-from chainrule._src.interpreters.treatment import FLOATING_POINT, ErrorState, is_tried
-from chainrule._src.messages.places import note_frame
+from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape import warned
+from chainrule._src.tape import fp_warnings
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
@@ -728,7 +736,7 @@ def _connect_trace() -> Any:
     """Connect the C implementation of recording and return its function for ufuncs; None without the extension."""
     if LOOPS is None:
         return None
-    LOOPS.connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), warned.VARIABLE, is_tried, np.add)
+    LOOPS.connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), fp_warnings.VARIABLE, is_tried, np.add)
     for name, ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
         for reflected in (False, True):
             method = f"__r{name}__" if reflected else f"__{name}__"

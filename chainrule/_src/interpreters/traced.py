@@ -6,7 +6,7 @@ the call to the trace, so a replay of the calls gives the same bits. Primitives 
 ``value`` function if these give the same bits, and otherwise as one call of ``value``.
 
 When Python reads a value (``if x > 0``, ``float(x)``), the trace gets a guard, a
-:class:`~chainrule._src.interpreters.recorded.ValueRead`. The trace is valid while the value read is the same. *Eager code*
+:class:`~chainrule._src.interpreters.trace_types.ValueRead`. The trace is valid while the value read is the same. *Eager code*
 below is the same function without ``compile``.
 """
 
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, NumpyArray, NumpyDType, Params, TensorLike
-from chainrule._src.interpreters.recorded import Var
 from chainrule._src.interpreters.same_bits import same_bits
+from chainrule._src.interpreters.trace_types import Var
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS

@@ -26,7 +26,7 @@ from chainrule._src.jacobians.compaction import (
     dense,
 )
 from chainrule._src.jacobians.mixing import mixing, unvarying
-from chainrule._src.jacobians.moves import Moves
+from chainrule._src.jacobians.propagation import Moves
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.rules.structure import structure_of
 from chainrule._src.tape.modes import LOCAL, SPECIAL

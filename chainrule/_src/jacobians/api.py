@@ -10,12 +10,12 @@ from chainrule._src.api.array import Array
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.jacobians.checking import check as check_terms
+from chainrule._src.jacobians.compute_terms import TermGrid, dense_jacobian, plan_of, terms_by_colours, terms_of
 from chainrule._src.jacobians.layouts import SPARSE, blocks, check_dense, matrix
 from chainrule._src.jacobians.operator import operators
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.strategy import STRATEGIES, Plan
 from chainrule._src.jacobians.trace import JacobianTrace, Recipe
-from chainrule._src.jacobians.ways import TermGrid, dense_jacobian, plan_of, terms_by_colours, terms_of
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.tensor import Tensor

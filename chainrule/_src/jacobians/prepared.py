@@ -24,11 +24,11 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.compiling.compiled import Compiled
 from chainrule._src.compiling.recording import Captured
 from chainrule._src.jacobians.assemble import EntryPattern
+from chainrule._src.jacobians.compute_terms import terms_to_repeat
 from chainrule._src.jacobians.layouts import entry_dtype
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.jacobians.trace import JacobianTrace
-from chainrule._src.jacobians.ways import terms_to_repeat
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.tensor import Tensor, wrap

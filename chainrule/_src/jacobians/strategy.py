@@ -20,7 +20,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.accumulate import steps_of
 from chainrule._src.jacobians.sketches import Cost, ForwardSketches, ReverseSketches, StepSketch, products_cost
-from chainrule._src.messages.places import Where
+from chainrule._src.messages.source_locations import Where
 from chainrule._src.rules.structure import structure_of
 
 FORWARD, REVERSE, VJPS, JVPS = STRATEGIES = ("forward terms", "reverse terms", "vjps", "jvps")

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.interpreters.jac import JacStep
-from chainrule._src.jacobians.places import Entries
+from chainrule._src.jacobians.gather_scatter import Entries
 from chainrule._src.jacobians.terms import IndexArray
 from chainrule._src.table.convolution import _windows
 

@@ -17,8 +17,7 @@ from opcode import opmap
 from types import FunctionType
 from typing import Any
 
-from chainrule._src.messages.places import PACKAGE, Where, calling_frame, user_frame, user_line, warn
-from chainrule._src.messages.words import (
+from chainrule._src.messages.message_parts import (
     DATA,
     GRADIENT,
     LINEAR,
@@ -28,6 +27,7 @@ from chainrule._src.messages.words import (
     tensor_type,
     with_fallback,
 )
+from chainrule._src.messages.source_locations import PACKAGE, Where, calling_frame, user_frame, user_line, warn
 
 #: modules in which messages are looked up; ``chainrule/__init__.py`` appends ``explaining.diagnosis``
 LATER = [

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from chainrule._src.messages.kinds import CheckpointError
+from chainrule._src.messages.message_parts import shape_of, torch_size
 from chainrule._src.messages.names import name_of
-from chainrule._src.messages.places import Where, line_name, user_line, writer
 from chainrule._src.messages.reading import out_of_place, syntax
+from chainrule._src.messages.source_locations import Where, line_name, user_line, writer
 from chainrule._src.messages.table import table_error
-from chainrule._src.messages.words import shape_of, torch_size
 
 WARN_USE_REENTRANT = (
     "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from chainrule._src.messages.message_parts import UnknownName
 from chainrule._src.messages.names import variables
-from chainrule._src.messages.places import raising_frame
 from chainrule._src.messages.reading import receiver_of_attribute
-from chainrule._src.messages.words import UnknownName
+from chainrule._src.messages.source_locations import raising_frame
 
 #: PyTorch's methods, and the NumPy expressions that replace them
 _NUMPY_EQUIVALENTS = {

@@ -13,8 +13,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-from chainrule._src.messages.places import PACKAGE, calling_frame, user_frame
 from chainrule._src.messages.reading import running
+from chainrule._src.messages.source_locations import PACKAGE, calling_frame, user_frame
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 #: Replacements under another name. (Functions with the same name in chainrule are looked up.)

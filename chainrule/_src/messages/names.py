@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
-from chainrule._src.messages.places import PACKAGE, user_frame
+from chainrule._src.messages.source_locations import PACKAGE, user_frame
 
 _FRAMES = 3
 _ITEMS = 1000

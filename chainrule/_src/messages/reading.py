@@ -15,7 +15,7 @@ from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from chainrule._src.messages.names import name_of, variables
-from chainrule._src.messages.places import Where, user_frame
+from chainrule._src.messages.source_locations import Where, user_frame
 
 _PARSER = threading.RLock()  # in CPython 3.11, parsing in two threads at once may raise SystemError
 if hasattr(os, "register_at_fork"):

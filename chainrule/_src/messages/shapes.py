@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.messages.kinds import NoForwardMode
+from chainrule._src.messages.message_parts import dtype_word, shape_of, torch_size
 from chainrule._src.messages.names import name_of
-from chainrule._src.messages.places import warn
 from chainrule._src.messages.reading import operands
-from chainrule._src.messages.words import dtype_word, shape_of, torch_size
+from chainrule._src.messages.source_locations import warn
 
 
 def matrix_dtype(function: str, x: Any) -> RuntimeError:

@@ -23,10 +23,10 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule._src.messages import kinds
+from chainrule._src.messages.message_parts import dtype_word, shape_of, tensor_type, torch_size
 from chainrule._src.messages.messages import TABLE
-from chainrule._src.messages.places import bracketed, program_line, user_line, warn
 from chainrule._src.messages.reading import step_of_loop
-from chainrule._src.messages.words import dtype_word, shape_of, tensor_type, torch_size
+from chainrule._src.messages.source_locations import bracketed, program_line, user_line, warn
 
 #: formats of fields
 SHOWN: dict[str, Callable[[Any], Any]] = {

@@ -12,11 +12,19 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.messages.libraries import instead_of_arrays, taken_by_library
+from chainrule._src.messages.message_parts import shape_of
 from chainrule._src.messages.names import name_of
-from chainrule._src.messages.places import PACKAGE, bracketed, calling_frame, program_line, user_frame, user_line, warn
 from chainrule._src.messages.reading import STORES, argument, expression, out_of_place, running, with_arrays
+from chainrule._src.messages.source_locations import (
+    PACKAGE,
+    bracketed,
+    calling_frame,
+    program_line,
+    user_frame,
+    user_line,
+    warn,
+)
 from chainrule._src.messages.table import table_error
-from chainrule._src.messages.words import shape_of
 
 _NOT_OF_OBJECTS = re.compile(
     r"dtype\('O'\)|not supported for the input types|[Oo]bject arrays are not|'object' not supported|no callable \w+ method"

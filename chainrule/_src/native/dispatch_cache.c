@@ -1,7 +1,7 @@
 /* The dispatch cache: which ops a NumPy function applies to its arrays, with which parameters.
 
    The functions in this cache choose ops by shapes and static arguments alone. read_call_key() encodes a call as words: the function, the nested
-   arguments, and for each array its shape, strides, dtype and whether it requires grad. At the second call with a key, api/ways.py runs
+   arguments, and for each array its shape, strides, dtype and whether it requires grad. At the second call with a key, api/dispatch_cache.py runs
    the Python function and lists the ops that it recorded: the cache entry. Later calls replay() the entry without Python. */
 
 #define NO_IMPORT_ARRAY

@@ -37,7 +37,7 @@
 typedef struct {
     PyTypeObject *tensor, *node, *output, *leaf, *freed, *view, *where, *written, *cut_type, *primitive;
     PyObject *local, *watches, *modes[3]; /* modes: the modes of a thread: RECORDS, NO_GRAD and SILENT below */
-    PyObject *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/places.py and tape/versions.py */
+    PyObject *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/source_locations.py and tape/versions.py */
     PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *empty_tuple;
     Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                             /* Tensor */
     Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;              /* Node */

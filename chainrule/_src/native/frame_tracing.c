@@ -1,4 +1,4 @@
-/* Tracing of Python instructions for `compile` with sys.settrace, on Python 3.11: compiling/state/frames.py uses these functions.
+/* Tracing of Python instructions for `compile` with sys.settrace, on Python 3.11: compiling/guards/frames.py uses these functions.
 
    enable_untraced and mark_untraced run library code without the trace function, whose calls for each instruction are slow. trace_frames
    filters instruction events in C. Later versions of Python have sys.monitoring, which can disable events itself. */

@@ -1,4 +1,4 @@
-/* Guards of compiled functions: check that Python state which a trace has read is unchanged. compiling/state/guards.py makes guards and
+/* Guards of compiled functions: check that Python state which a trace has read is unchanged. compiling/guards/guards.py makes guards and
    documents their kinds; first_broken() checks a tuple of them. */
 
 #define NO_IMPORT_ARRAY

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <structmember.h> /* names of Python 3.11 */
 
-/* The forms of Operation, which api/operations.py and api/ways.py choose.
+/* The forms of Operation, which api/operations.py and api/dispatch_cache.py choose.
    ELEMENTWISE: an elementwise op of up to three operands.
    BY_NDIM: the op depends on the numbers of axes of two operands.
    CACHED: a function of one tensor, or a sequence of them, and static arguments; its op and parameters are cached by shapes and arguments.
@@ -55,7 +55,7 @@ static Py_ssize_t array_tensor;
 
 int is_operation(PyObject *object) { return Py_TYPE(object) == operation_type; }
 
-/* ---- the error state: tape/warned.py */
+/* ---- the error state: tape/fp_warnings.py */
 
 /* NumPy's context variable of error states; the function that returns the state for computations of this package; a cache of its results */
 static PyObject *error_variable, *internal_error_state_of;
@@ -1171,7 +1171,7 @@ static PyObject *replay_entry(PyObject *module, PyObject *args) {
     return output == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : output;
 }
 
-/* Add the constants that api/operations.py, api/ways.py and tape/eager.py make Operations and Ops with. */
+/* Add the constants that api/operations.py, api/dispatch_cache.py and tape/eager.py make Operations and Ops with. */
 int add_operation_constants(PyObject *module) {
     static const struct {
         const char *name;
@@ -1185,7 +1185,7 @@ int add_operation_constants(PyObject *module) {
 }
 
 PyMethodDef operation_functions[] = {
-    {"replay", replay_entry, METH_VARARGS, "replay(entry, operands): record the operations of a dispatch cache entry; return the last tensor, or None; see api/ways.py"},
+    {"replay", replay_entry, METH_VARARGS, "replay(entry, operands): record the operations of a dispatch cache entry; return the last tensor, or None; see api/dispatch_cache.py"},
     {"call_in_error_state", (PyCFunction)(void (*)(void))call_function_in_error_state, METH_FASTCALL, "call_in_error_state(function, *args): call a function; NumPy warnings in it name the user\'s line"},
     {"connect_error_state", connect_error_state, METH_VARARGS, "connect_error_state(variable, internal_error_state_of): set NumPy's context variable, and the function that converts error states"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},

@@ -31,8 +31,8 @@ from chainrule._src.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
+from chainrule._src.api.dispatch_cache import cached_by_shape, functions_cached_by_shape
 from chainrule._src.api.operations import dispatch_by_rank, index_operation, ufunc_protocol, with_fast_path
-from chainrule._src.api.ways import cached_by_shape, functions_cached_by_shape
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.libraries import is_foreign
@@ -60,12 +60,12 @@ from chainrule._src.ops.numpy_layout import has_order, resolved_order, to_order
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape
 from chainrule._src.table.any_index import is_array, put_any, read_any
-from chainrule._src.tape import inplace, others
+from chainrule._src.tape import foreign_operands, inplace
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import LOOPS
+from chainrule._src.tape.foreign_operands import beside
 from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.others import beside
 from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, plain
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.tape.versions import owner, protected, wrote
@@ -81,7 +81,7 @@ def _sparse_operator(symbol: str, x: Any, A: Any) -> Any:
     return importlib.import_module("chainrule._src.ops.sparse").operator(symbol, x, A)
 
 
-others.SPARSE_OPERATOR = _sparse_operator
+foreign_operands.SPARSE_OPERATOR = _sparse_operator
 
 
 # -- operators -------------------------------------------------------------------------------------------------------

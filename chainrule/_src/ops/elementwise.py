@@ -17,7 +17,7 @@ from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import warn
+from chainrule._src.messages.source_locations import warn
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import arithmetic, comparison, exponential, trigonometric

@@ -16,7 +16,7 @@ from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Index, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import PACKAGE
+from chainrule._src.messages.source_locations import PACKAGE
 from chainrule._src.ops.shaping import apart
 from chainrule._src.table import indexing as rows
 from chainrule._src.table.any_index import put_any, read_any

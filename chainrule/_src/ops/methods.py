@@ -33,8 +33,8 @@ from chainrule._src.tape import inplace, view
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.eager import RECORDED
 from chainrule._src.tape.foreign import gpu_number
+from chainrule._src.tape.foreign_operands import beside
 from chainrule._src.tape.modes import LOCAL, recording
-from chainrule._src.tape.others import beside
 from chainrule._src.tape.overriding import operator_of, overridable, says
 from chainrule._src.tape.protocol import array_ufunc, as_array
 from chainrule._src.tape.tensor import Tensor, attach, wrap

@@ -111,7 +111,7 @@ def _entropy() -> int:
 def _check_not_recorded(name: str) -> None:
     """Raise in a trace, where access to a generator's state would happen only once."""
     if LOCAL.recorder is not None and not LOCAL.recorder.draws:
-        raise importlib.import_module("chainrule._src.interpreters.recorded").Unrecordable(
+        raise importlib.import_module("chainrule._src.interpreters.trace_types").Unrecordable(
             f"it reads or sets the state of a random number generator ({name}): do that outside of it"
         )
 

@@ -12,7 +12,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.table import sparse as rows
 from chainrule._src.table.sparse import Places
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.others import is_linear_operator
+from chainrule._src.tape.foreign_operands import is_linear_operator
 
 
 def entries_of(A: Any) -> tuple[Any, Places, bool]:

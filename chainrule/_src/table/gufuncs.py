@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
-from chainrule._src.tape.warned import VARIABLE, treatment
+from chainrule._src.tape.fp_warnings import VARIABLE, treatment
 
 ndarray = np.ndarray
 linalg: Any = np.linalg

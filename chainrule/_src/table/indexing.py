@@ -14,7 +14,7 @@ from chainrule._src.arrays.types import AnyArray, NumpyArray, Params
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, prepend_size
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table.placing import (
+from chainrule._src.table.functional_scatter import (
     embed_by_padding,
     is_foreign_index,
     scatter_sum,

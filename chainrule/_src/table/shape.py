@@ -17,7 +17,7 @@ from chainrule._src.rules.batching import batch_parameters, broadcast_batch, ins
 from chainrule._src.rules.batching import reshape as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table.placing import replace_region
+from chainrule._src.table.functional_scatter import replace_region
 from chainrule._src.table.reduction import broadcast_to
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.protocol import plain, strides_of

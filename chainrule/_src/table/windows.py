@@ -10,7 +10,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, ShapeLike, TensorLike
 from chainrule._src.rules.kinds import call, linear
-from chainrule._src.table.placing import scatter_sum
+from chainrule._src.table.functional_scatter import scatter_sum
 from chainrule._src.tape.versions import strided
 
 ndarray = np.ndarray

@@ -19,6 +19,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
 from chainrule._src.tape.eager import LOOPS, new_node
+from chainrule._src.tape.fp_warnings import at_users_line, is_ours
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Aval, Edge, Node, Output, next_seq
 from chainrule._src.tape.protocol import ArrayLike
@@ -28,7 +29,6 @@ from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
 from chainrule._src.tape.unrecorded import check_has_derivative, check_inference, unrecorded
 from chainrule._src.tape.versions import protected
 from chainrule._src.tape.view import viewed
-from chainrule._src.tape.warned import at_users_line, is_ours
 
 ndarray = np.ndarray
 new = object.__new__

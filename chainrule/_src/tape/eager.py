@@ -14,13 +14,13 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.types import Params
-from chainrule._src.messages.places import UNREAD, USER_FILES, Where, note_frame, user_line
-from chainrule._src.messages.words import Cut
+from chainrule._src.messages.message_parts import Cut
+from chainrule._src.messages.source_locations import UNREAD, USER_FILES, Where, note_frame, user_line
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.programs import trace_rule, trace_value
 from chainrule._src.rules.rules import unbroadcast
+from chainrule._src.tape import fp_warnings, versions
 from chainrule._src.tape import node as tape
-from chainrule._src.tape import versions, warned
 from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL, WATCHES
 from chainrule._src.tape.node import Freed, Leaf, Node, Output, next_seq
 from chainrule._src.tape.tensor import Tensor
@@ -125,9 +125,9 @@ def _connect() -> Any:
 
 
 LOOPS: Any = _connect()
-if LOOPS is not None and warned.VARIABLE is not None:
-    LOOPS.connect_error_state(warned.VARIABLE, warned.twin_of)
-    warned.at_users_line = LOOPS.call_in_error_state
+if LOOPS is not None and fp_warnings.VARIABLE is not None:
+    LOOPS.connect_error_state(fp_warnings.VARIABLE, fp_warnings.twin_of)
+    fp_warnings.at_users_line = LOOPS.call_in_error_state
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:
     tape.ON_ATTACH.append(LOOPS.register_user_object)

@@ -22,11 +22,12 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_recorded, unscalar
 from chainrule._src.arrays.types import AnyArray, Cotangents
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import note_frame
+from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.tape import regions
 from chainrule._src.tape.accumulate import leaf_gradients, write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_beside
+from chainrule._src.tape.fp_warnings import at_users_line, is_ours
 from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule._src.tape.modes import LOCAL, SPECIAL, switch
 from chainrule._src.tape.node import Edge, Edges, Freed, Leaf, Node, Output, Pending, leading_to
@@ -34,7 +35,6 @@ from chainrule._src.tape.saved import check_saved, saved_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import add_zeros_at_ties, tied, visited_ties
 from chainrule._src.tape.versions import CLOCK, GUARDED, check_guarded
-from chainrule._src.tape.warned import at_users_line, is_ours
 
 ndarray = np.ndarray
 _by_seq = attrgetter("seq")

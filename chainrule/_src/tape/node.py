@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, final
 
 from chainrule._src.arrays.types import AnyFunction, Cotangents, NumpyArray, NumpyDType, Params, Saved
 from chainrule._src.messages import errors
-from chainrule._src.messages.places import USER_FILES, Where, note_frame
+from chainrule._src.messages.source_locations import USER_FILES, Where, note_frame
 from chainrule._src.tape.locks import new_lock
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
+from chainrule._src.tape.fp_warnings import at_users_line
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Edge, Edges, Freed, Node, Output, Pending
 from chainrule._src.tape.versions import CLOCK
-from chainrule._src.tape.warned import at_users_line
 
 ndarray = np.ndarray
 Arrays = list[NumpyArray]

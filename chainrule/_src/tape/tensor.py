@@ -28,11 +28,11 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.copying import copy_graph, copy_memory
 from chainrule._src.tape.foreign import Foreign, gpu_number
+from chainrule._src.tape.foreign_operands import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
 from chainrule._src.tape.levels import STACK, lift_leaf
 from chainrule._src.tape.memory import share_memory
 from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
 from chainrule._src.tape.node import Edge, Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
-from chainrule._src.tape.others import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc, detached, plain
 from chainrule._src.tape.versions import alias_with_own_versions, version_of
 

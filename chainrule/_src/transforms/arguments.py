@@ -17,8 +17,8 @@ from chainrule._src.arrays.tree import TreeSpec, leaf_paths, leaves_like, tree_f
 from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.foreign_operands import is_table, numbers_of
 from chainrule._src.tape.modes import LOCAL, recording
-from chainrule._src.tape.others import is_table, numbers_of
 from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor, wrap
 

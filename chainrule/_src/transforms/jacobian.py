@@ -16,6 +16,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NanFound
 from chainrule._src.tape import engine
+from chainrule._src.tape.fp_warnings import at_users_line
 from chainrule._src.tape.levels import within
 from chainrule._src.tape.modes import SPECIAL, recording
 from chainrule._src.tape.node import Node, next_seq
@@ -23,7 +24,6 @@ from chainrule._src.tape.protocol import ArrayLike, as_is
 from chainrule._src.tape.saved import check_saved
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.tape.versions import CLOCK
-from chainrule._src.tape.warned import at_users_line
 from chainrule._src.transforms.arguments import as_caller_type, inside
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.called import Called

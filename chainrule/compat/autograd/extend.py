@@ -18,7 +18,7 @@ from chainrule._src.api.array import Array, array_of, as_arrays, is_plain
 from chainrule._src.api.grad_mode import is_grad_enabled
 from chainrule._src.arrays.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
-from chainrule._src.messages.places import warn
+from chainrule._src.messages.source_locations import warn
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS

@@ -26,7 +26,7 @@ from chainrule._src.jacobians.forms import Form
 from chainrule._src.jacobians.solution import Equation, solution
 from chainrule._src.messages import errors
 from chainrule._src.ops.sparse import product
-from chainrule._src.tape.others import is_linear_operator, is_sparse
+from chainrule._src.tape.foreign_operands import is_linear_operator, is_sparse
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.grad import vjp

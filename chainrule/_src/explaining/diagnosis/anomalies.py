@@ -18,8 +18,8 @@ from chainrule._src.explaining.diagnosis.names import Names, place_of
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.messages.kinds import NanFound
 from chainrule._src.messages.names import variables
-from chainrule._src.messages.places import Where, calling_frame, is_internal, warn
 from chainrule._src.messages.reading import expression_of, syntax
+from chainrule._src.messages.source_locations import Where, calling_frame, is_internal, warn
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Leaf, Node

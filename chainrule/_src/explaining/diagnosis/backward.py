@@ -22,9 +22,9 @@ from chainrule._src.explaining.diagnosis.tape import (
     unmarked,
     used_data,
 )
-from chainrule._src.messages.places import line_name, user_line, warn, writer
+from chainrule._src.messages.message_parts import shape_of, tensor_type, torch_size
 from chainrule._src.messages.reading import called, expression, out_of_place, receiver, receiver_of_attribute
-from chainrule._src.messages.words import shape_of, tensor_type, torch_size
+from chainrule._src.messages.source_locations import line_name, user_line, warn, writer
 from chainrule._src.tape.node import Freed, Node
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import Written

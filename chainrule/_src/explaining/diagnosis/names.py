@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from chainrule._src.explaining.diagnosis.source import Assignment, Scope, SourceLine, assignment, line_of
 from chainrule._src.messages.names import inside, scopes
-from chainrule._src.messages.places import Where, user_frame
 from chainrule._src.messages.reading import expression_of, names_in
+from chainrule._src.messages.source_locations import Where, user_frame
 from chainrule._src.tape.node import Leaf, Node, Output
 from chainrule._src.tape.tensor import Tensor
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from chainrule._src.messages.places import Where, line_name
 from chainrule._src.messages.reading import names_in, plain, syntax
+from chainrule._src.messages.source_locations import Where, line_name
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from chainrule._src.explaining.diagnosis.names import NamedArray, Names, place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, appended, line_of, rebinding
-from chainrule._src.messages.places import bracketed
+from chainrule._src.messages.message_parts import shape_of
 from chainrule._src.messages.reading import expression, names_in
-from chainrule._src.messages.words import shape_of
+from chainrule._src.messages.source_locations import bracketed
 from chainrule._src.tape.node import Edge, Leaf, Node, Output
 from chainrule._src.tape.tensor import Tensor
 

@@ -20,9 +20,9 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.types import Params
-from chainrule._src.compiling.state.classes import ClassContent
-from chainrule._src.compiling.state.frames import Stack
-from chainrule._src.compiling.state.guards import (
+from chainrule._src.compiling.guards.classes import ClassContent
+from chainrule._src.compiling.guards.frames import Stack
+from chainrule._src.compiling.guards.guards import (
     MISSING,
     Guard,
     GuardKind,
@@ -33,7 +33,7 @@ from chainrule._src.compiling.state.guards import (
     elements,
     lookup,
 )
-from chainrule._src.compiling.state.known import (
+from chainrule._src.compiling.guards.known import (
     C_DESCRIPTORS,
     CONTAINERS,
     FLAGS,
@@ -43,8 +43,8 @@ from chainrule._src.compiling.state.known import (
     is_library_class,
     module_of_code,
 )
-from chainrule._src.compiling.state.objects import OURS, VALUES, attribute_or_missing, is_python, isa
-from chainrule._src.compiling.state.undo import (
+from chainrule._src.compiling.guards.objects import OURS, VALUES, attribute_or_missing, is_python, isa
+from chainrule._src.compiling.guards.undo import (
     items,
     put_array,
     put_attribute,
@@ -54,9 +54,9 @@ from chainrule._src.compiling.state.undo import (
     put_list,
     put_set,
 )
-from chainrule._src.interpreters.recorded import ByValue, Unrecordable, Var
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.messages.places import Where
+from chainrule._src.interpreters.trace_types import ByValue, Unrecordable, Var
+from chainrule._src.messages.source_locations import Where
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.state.guards import (
+from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
     Copy,
@@ -18,8 +18,8 @@ from chainrule._src.compiling.state.guards import (
     elements,
     same_value,
 )
-from chainrule._src.compiling.state.implicit import is_named, is_watched, special_functions
-from chainrule._src.compiling.state.known import (
+from chainrule._src.compiling.guards.implicit import is_named, is_watched, special_functions
+from chainrule._src.compiling.guards.known import (
     BUFFERS,
     CONSTANT,
     CONTAINERS,
@@ -29,7 +29,7 @@ from chainrule._src.compiling.state.known import (
     is_opaque,
     reads_contents,
 )
-from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, content_in_place, is_called, isa
+from chainrule._src.compiling.guards.objects import OURS, attribute_or_missing, content_in_place, is_called, isa
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})

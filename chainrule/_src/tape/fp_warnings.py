@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, Params
-from chainrule._src.messages.places import Where, is_internal
+from chainrule._src.messages.source_locations import Where, is_internal
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.node import Node
 

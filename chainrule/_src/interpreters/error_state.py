@@ -8,7 +8,7 @@ import weakref
 from types import CodeType
 from typing import Any
 
-from chainrule._src.tape import warned
+from chainrule._src.tape import fp_warnings
 
 #: NumPy's name of a floating-point exception for error callbacks -> its name for ``np.errstate``
 FLOATING_POINT = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
@@ -25,9 +25,9 @@ class ErrorState:
 
     def __init__(self) -> None:
         self.looked_at = False
-        self._errors = warned.users_error_state()
+        self._errors = fp_warnings.users_error_state()
         self._known: object = None  # a value of NumPy's context variable that is known to mean the initial error state
-        self._modes = warned.modes()
+        self._modes = fp_warnings.modes()
         self._filters = warnings.filters
         self._shown = _shown()
 
@@ -35,10 +35,10 @@ class ErrorState:
         """Return whether the error state or the warning filters differ from those at the start."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return True
-        current = None if warned.VARIABLE is None else warned.VARIABLE.get()
+        current = None if fp_warnings.VARIABLE is None else fp_warnings.VARIABLE.get()
         if current is not None and current is self._known:
             return False
-        if warned.users_error_state() is not self._errors:
+        if fp_warnings.users_error_state() is not self._errors:
             return True
         self._known = current
         return False
@@ -47,8 +47,8 @@ class ErrorState:
         """Return the kinds of exceptions that are ignored now, and those that are handled differently than at the start."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return set(), set(self._modes)
-        modes = warned.modes()
-        if warned.users_error_state() is self._errors:
+        modes = fp_warnings.modes()
+        if fp_warnings.users_error_state() is self._errors:
             return set(), set()
         ignored = {kind for kind, mode in modes.items() if mode == "ignore"}
         initial = self._modes

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import Params
-from chainrule._src.compiling.state.guards import IMMUTABLE
+from chainrule._src.compiling.guards.guards import IMMUTABLE
 
 
 def names_in(text: str) -> frozenset[str]:

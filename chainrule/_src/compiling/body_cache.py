@@ -16,9 +16,9 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.compiling.guards.guards import IMMUTABLE, Guard
 from chainrule._src.compiling.loop_body import Body
 from chainrule._src.compiling.recording import Recording
-from chainrule._src.compiling.state.guards import IMMUTABLE, Guard
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, Params
-from chainrule._src.compiling.state.frames import Stack
-from chainrule._src.compiling.state.guards import MISSING, lookup
-from chainrule._src.compiling.state.implicit import is_named, is_watched
-from chainrule._src.compiling.state.known import (
+from chainrule._src.compiling.guards.frames import Stack
+from chainrule._src.compiling.guards.guards import MISSING, lookup
+from chainrule._src.compiling.guards.implicit import is_named, is_watched
+from chainrule._src.compiling.guards.known import (
     BUFFERS,
     CONSTRUCTORS,
     CONTAINERS,
@@ -45,9 +45,9 @@ from chainrule._src.compiling.state.known import (
     reads_contents,
     writes_argument,
 )
-from chainrule._src.compiling.state.log import INSTEAD
-from chainrule._src.compiling.state.method_calls import DRAW, Methods, called, makes_text
-from chainrule._src.compiling.state.objects import (
+from chainrule._src.compiling.guards.log import INSTEAD
+from chainrule._src.compiling.guards.method_calls import DRAW, Methods, called, makes_text
+from chainrule._src.compiling.guards.objects import (
     OURS,
     VALUES,
     are_plain,
@@ -60,7 +60,7 @@ from chainrule._src.compiling.state.objects import (
     module_of,
     random_types,
 )
-from chainrule._src.compiling.state.settings import errors_of_special_functions, is_special
+from chainrule._src.compiling.guards.settings import errors_of_special_functions, is_special
 from chainrule._src.tape.numbers import ASKED, number
 
 ndarray = np.ndarray

@@ -7,8 +7,8 @@ from types import CellType, WrapperDescriptorType
 from typing import Any
 
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.state.guards import MISSING
-from chainrule._src.compiling.state.objects import attribute_or_missing, isa
+from chainrule._src.compiling.guards.guards import MISSING
+from chainrule._src.compiling.guards.objects import attribute_or_missing, isa
 
 
 def put_array(x: NumpyArray, values: NumpyArray) -> None:

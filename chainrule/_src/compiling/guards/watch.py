@@ -1,7 +1,7 @@
 """Watch the Python state that a function reads during a trace, instruction by instruction.
 
 ``recording`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
-:class:`~chainrule._src.compiling.state.guards.Guard`. It cannot change: numbers, code, definitions of libraries. Otherwise the
+:class:`~chainrule._src.compiling.guards.guards.Guard`. It cannot change: numbers, code, definitions of libraries. Otherwise the
 function is refused.
 
 Objects that the function makes itself need no guards: each call makes them again. They are recognized by their reference counts
@@ -24,17 +24,17 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyFunction, Params
-from chainrule._src.compiling.state import frames
-from chainrule._src.compiling.state.calls import SHARING, Calls
-from chainrule._src.compiling.state.classes import ClassContent
-from chainrule._src.compiling.state.frames import Instruction, Stack
-from chainrule._src.compiling.state.guards import GuardKind, function_parts
-from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
-from chainrule._src.compiling.state.known import has_fixed_attributes, is_constant_module, is_library, module_of_code
-from chainrule._src.compiling.state.objects import containers_in, isa
-from chainrule._src.compiling.state.settings import PRINTERS
-from chainrule._src.interpreters.recorded import RowCallable
+from chainrule._src.compiling.guards import frames
+from chainrule._src.compiling.guards.calls import SHARING, Calls
+from chainrule._src.compiling.guards.classes import ClassContent
+from chainrule._src.compiling.guards.frames import Instruction, Stack
+from chainrule._src.compiling.guards.guards import GuardKind, function_parts
+from chainrule._src.compiling.guards.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
+from chainrule._src.compiling.guards.known import has_fixed_attributes, is_constant_module, is_library, module_of_code
+from chainrule._src.compiling.guards.objects import containers_in, isa
+from chainrule._src.compiling.guards.settings import PRINTERS
 from chainrule._src.interpreters.recorder import Recorder
+from chainrule._src.interpreters.trace_types import RowCallable
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.state.calls import Calls
-from chainrule._src.compiling.state.frames import Instruction, Stack
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
-from chainrule._src.compiling.state.implicit import is_watched
-from chainrule._src.compiling.state.known import (
+from chainrule._src.compiling.guards.calls import Calls
+from chainrule._src.compiling.guards.frames import Instruction, Stack
+from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
+from chainrule._src.compiling.guards.implicit import is_watched
+from chainrule._src.compiling.guards.known import (
     BUFFERS,
     CONSTANT,
     CONTAINERS,
@@ -27,8 +27,8 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     module_of_code,
 )
-from chainrule._src.compiling.state.method_calls import text_method
-from chainrule._src.compiling.state.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
+from chainrule._src.compiling.guards.method_calls import text_method
+from chainrule._src.compiling.guards.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
 #: handles an instruction; returns whether it reads the same state whenever the same function runs it, so that once is enough

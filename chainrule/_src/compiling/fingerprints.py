@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.recorded import AsArray, RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import AsArray, RowCallable, TracedCall, Var
 
 ndarray = np.ndarray
 

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
-from chainrule._src.compiling.state.guards import (
+from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
     as_tuples,
@@ -26,7 +26,7 @@ from chainrule._src.compiling.state.guards import (
     mro_of,
     namespace_of,
 )
-from chainrule._src.compiling.state.known import (
+from chainrule._src.compiling.guards.known import (
     CONTAINERS,
     FLAGS,
     ORDERED_VIEWS,

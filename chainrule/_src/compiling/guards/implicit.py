@@ -12,11 +12,11 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from chainrule._src.arrays.types import Params
-from chainrule._src.compiling.state.frames import Stack
-from chainrule._src.compiling.state.guards import MISSING, lookup
-from chainrule._src.compiling.state.known import HEAP_TYPE, is_library, is_library_class, module_of_code, names_in
-from chainrule._src.compiling.state.log import Log
-from chainrule._src.compiling.state.objects import is_python, isa
+from chainrule._src.compiling.guards.frames import Stack
+from chainrule._src.compiling.guards.guards import MISSING, lookup
+from chainrule._src.compiling.guards.known import HEAP_TYPE, is_library, is_library_class, module_of_code, names_in
+from chainrule._src.compiling.guards.log import Log
+from chainrule._src.compiling.guards.objects import is_python, isa
 
 #: notes an object that C code gets, and appends plain arrays in it to a list
 Each = Callable[[Any, list[Any]], None]

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import Params
-from chainrule._src.compiling.state.frames import Stack
-from chainrule._src.compiling.state.guards import IMMUTABLE, elements, lookup
-from chainrule._src.compiling.state.known import (
+from chainrule._src.compiling.guards.frames import Stack
+from chainrule._src.compiling.guards.guards import IMMUTABLE, elements, lookup
+from chainrule._src.compiling.guards.known import (
     BUFFERS,
     C_DESCRIPTORS,
     CONSTANT,
@@ -32,8 +32,8 @@ from chainrule._src.compiling.state.known import (
     changes,
     is_lock,
 )
-from chainrule._src.compiling.state.log import INSTEAD
-from chainrule._src.compiling.state.objects import (
+from chainrule._src.compiling.guards.log import INSTEAD
+from chainrule._src.compiling.guards.objects import (
     OURS,
     VALUES,
     are_plain,
@@ -46,7 +46,7 @@ from chainrule._src.compiling.state.objects import (
     random_types,
     value_by,
 )
-from chainrule._src.compiling.state.reads import Reads
+from chainrule._src.compiling.guards.reads import Reads
 
 ndarray = np.ndarray
 _STORING_METHODS = frozenset({"append", "appendleft", "insert", "__setitem__", "setdefault", "pop", "sort"})

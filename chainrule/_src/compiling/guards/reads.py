@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import has_attribute
-from chainrule._src.compiling.state.guards import (
+from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
     GuardKind,
@@ -33,8 +33,8 @@ from chainrule._src.compiling.state.guards import (
     lookup,
     registration,
 )
-from chainrule._src.compiling.state.implicit import ImplicitCalls, is_named
-from chainrule._src.compiling.state.known import (
+from chainrule._src.compiling.guards.implicit import ImplicitCalls, is_named
+from chainrule._src.compiling.guards.known import (
     CHANGED_IN_PLACE,
     CONSTANT,
     CONTAINERS,
@@ -48,8 +48,8 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     is_opaque,
 )
-from chainrule._src.compiling.state.log import INSTEAD
-from chainrule._src.compiling.state.objects import (
+from chainrule._src.compiling.guards.log import INSTEAD
+from chainrule._src.compiling.guards.objects import (
     OURS,
     PLAIN,
     VALUES,
@@ -68,8 +68,8 @@ from chainrule._src.compiling.state.objects import (
     random_types,
     shown_by,
 )
-from chainrule._src.compiling.state.settings import digits_of_decimals, printing_of_arrays
-from chainrule._src.compiling.state.snapshots import Unknown, snapshot
+from chainrule._src.compiling.guards.settings import digits_of_decimals, printing_of_arrays
+from chainrule._src.compiling.guards.snapshots import Unknown, snapshot
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray

@@ -34,16 +34,7 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, Params, Shape
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.compaction import by_source, dense
-from chainrule._src.jacobians.mixing import (
-    added_up,
-    first_along,
-    last_axes,
-    mixing,
-    spread,
-    through_blocks,
-    unvarying,
-)
-from chainrule._src.jacobians.places import (
+from chainrule._src.jacobians.gather_scatter import (
     Entries,
     Selection,
     at_places,
@@ -52,6 +43,15 @@ from chainrule._src.jacobians.places import (
     positions,
     scattered,
     sources,
+)
+from chainrule._src.jacobians.mixing import (
+    added_up,
+    first_along,
+    last_axes,
+    mixing,
+    spread,
+    through_blocks,
+    unvarying,
 )
 from chainrule._src.jacobians.tangents import partial_of, pull, pull_ones, push, real_if, scaled, tangents_of
 from chainrule._src.jacobians.terms import IndexArray, Term, Unstructured, flat, merged

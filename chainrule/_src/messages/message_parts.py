@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chainrule._src.messages.names import name_of
-from chainrule._src.messages.places import Where, without_source
+from chainrule._src.messages.source_locations import Where, without_source
 
 
 class Cut:
