@@ -1,4 +1,4 @@
-"""``compile``: trace a function once, then replay the trace as a plan of NumPy's own inner loops."""
+"""``compile``: trace a function once, and replay the trace as a plan of NumPy's loops."""
 
 from __future__ import annotations
 
