@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("rooms", ROOT / "tools" / "rooms.py")
+SPEC = importlib.util.spec_from_file_location("packages", ROOT / "tools" / "packages.py")
 assert SPEC is not None and SPEC.loader is not None
-rooms = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(rooms)
+packages = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(packages)
 
 #: Cycles that include imports in functions, and the reason for each.
 LATER: dict[frozenset[str], str] = {}
@@ -48,34 +48,34 @@ TYPES = {
     ids=["when loaded", "in functions", "in annotations"],
 )
 def test_no_import_cycles(kinds: list[str], allowed: dict[frozenset[str], str]) -> None:
-    assert {frozenset(circle) for circle in rooms.circles(rooms.imports(*kinds))} == set(allowed)
+    assert {frozenset(cycle) for cycle in packages.cycles(packages.imports(*kinds))} == set(allowed)
 
 
 def test_cycles_are_found() -> None:
     edges = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
-    assert rooms.circles(edges) == [{"b", "c"}]
+    assert packages.cycles(edges) == [{"b", "c"}]
 
 
 def test_imports_of_every_kind_are_read() -> None:
-    loading, calling, typing = (rooms.imports(kind) for kind in ("loading", "calling", "typing"))
+    loading, calling, typing = (packages.imports(kind) for kind in ("loading", "calling", "typing"))
     assert "chainrule._src.tape.node" in loading["chainrule._src.tape.engine"]
     assert "chainrule._src.ops.sparse" in calling["chainrule._src.ops.array"]
     assert "chainrule._src.tape.tensor" in typing["chainrule._src.tape.node"]
 
 
 def test_the_diagram_is_current() -> None:
-    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture(), "python tools/rooms.py"
+    assert packages.DIAGRAM.read_text(encoding="utf-8") == packages.diagram(), "python tools/packages.py"
 
 
 def test_imports_from_higher_levels_have_a_reason() -> None:
-    assert rooms.upward() == set(UP)
+    assert packages.upward_imports() == set(UP)
 
 
 def test_every_package_is_described() -> None:
     guide = (ROOT / "chainrule" / "README.md").read_text(encoding="utf-8")
-    for room in rooms.floors():
-        assert rooms._about(room), room
-        assert f"`{room}" in guide, room
+    for package in packages.package_order():
+        assert packages._about(package), package
+        assert f"`{package}" in guide, package
 
 
 def test_paths_in_the_guide_exist() -> None:

@@ -1,8 +1,8 @@
 """Draw the dependencies between the subpackages of chainrule._src, and find import cycles.
 
-python tools/rooms.py            draw docs/assets/rooms.svg
-python tools/rooms.py --check    fail if that picture is out of date
-python tools/rooms.py --circles  print import cycles, including imports in functions
+python tools/packages.py            draw docs/assets/packages.svg
+python tools/packages.py --check    fail if that diagram is out of date
+python tools/packages.py --cycles  print import cycles, including imports in functions
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PICTURE = ROOT / "docs" / "assets" / "rooms.svg"
+DIAGRAM = ROOT / "docs" / "assets" / "packages.svg"
 PRIVATE = "chainrule._src"
 Edges = dict[str, set[str]]
 
@@ -93,7 +93,7 @@ def _read() -> dict[str, Edges]:
     return every
 
 
-def circles(edges: Edges) -> list[set[str]]:
+def cycles(edges: Edges) -> list[set[str]]:
     """Return the strongly connected sets of modules."""
 
     def reach(start: str) -> set[str]:
@@ -111,13 +111,13 @@ def circles(edges: Edges) -> list[set[str]]:
     return sorted(map(set, found), key=sorted)
 
 
-def floors() -> list[str]:
+def package_order() -> list[str]:
     """Return the subpackages from top to bottom, as in the contract of import-linter."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
     layers = next(c["layers"] for c in contracts if c.get("containers") == [PRIVATE])
-    return [room.strip() for layer in layers for room in layer.split("|")]
+    return [package.strip() for layer in layers for package in layer.split("|")]
 
 
 def uses() -> Edges:
@@ -134,44 +134,46 @@ def uses() -> Edges:
     return found
 
 
-def upward() -> set[tuple[str, str]]:
+def upward_imports() -> set[tuple[str, str]]:
     """Return the pairs (lower, higher) of subpackages where the lower one imports from the higher one."""
-    rooms = floors()
-    return {(a, b) for a, others in uses().items() for b in others if rooms.index(b) < rooms.index(a)}
+    packages = package_order()
+    return {(a, b) for a, others in uses().items() for b in others if packages.index(b) < packages.index(a)}
 
 
-def picture() -> str:
+def diagram() -> str:
     """Return an SVG with a row for each subpackage and a dot in the columns of those that it uses."""
-    rooms, used = floors(), uses()
+    packages, used = package_order(), uses()
     left, cell, top, wide = 98, 22, 92, 470
-    columns = {room: left + wide + cell * i for i, room in enumerate(rooms)}
-    rows = {room: top + cell * i for i, room in enumerate(rooms)}
-    width, height = left + wide + cell * len(rooms) + 30, top + cell * len(rooms)
+    columns = {package: left + wide + cell * i for i, package in enumerate(packages)}
+    rows = {package: top + cell * i for i, package in enumerate(packages)}
+    width, height = left + wide + cell * len(packages) + 30, top + cell * len(packages)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
         "<title>Imports between the packages of chainrule/_src: dots are right of the diagonal; a ring is an import at first use</title>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
-    for room in rooms:
-        x, y = columns[room] + cell / 2, rows[room] + cell / 2
-        parts.append(f'<text transform="rotate(-60 {x:g} {top - 8})" x="{x:g}" y="{top - 8}" fill="#333">{room}</text>')
-        parts.append(f'<rect x="0" y="{rows[room] + 1}" width="{width}" height="{cell - 2}" fill="#f1f3f7"/>')
-        parts.append(f'<text x="6" y="{y + 4:g}" font-weight="bold" fill="#1f3a5f">{room}</text>')
-        parts.append(f'<text x="{left}" y="{y + 4:g}" fill="#333">{_about(room)}</text>')
+    for package in packages:
+        x, y = columns[package] + cell / 2, rows[package] + cell / 2
+        parts.append(
+            f'<text transform="rotate(-60 {x:g} {top - 8})" x="{x:g}" y="{top - 8}" fill="#333">{package}</text>'
+        )
+        parts.append(f'<rect x="0" y="{rows[package] + 1}" width="{width}" height="{cell - 2}" fill="#f1f3f7"/>')
+        parts.append(f'<text x="6" y="{y + 4:g}" font-weight="bold" fill="#1f3a5f">{package}</text>')
+        parts.append(f'<text x="{left}" y="{y + 4:g}" fill="#333">{_about(package)}</text>')
         parts.append(f'<rect x="{x - 8:g}" y="{y - 8:g}" width="16" height="16" fill="#c9d3e3"/>')
-    for room in rooms:
-        for other in rooms:
-            if other in used[room]:
-                below = rooms.index(other) > rooms.index(room)
+    for package in packages:
+        for other in packages:
+            if other in used[package]:
+                below = packages.index(other) > packages.index(package)
                 look = 'fill="#1f3a5f"' if below else 'fill="none" stroke="#c00" stroke-width="2"'
-                x, y = columns[other] + cell / 2, rows[room] + cell / 2
-                parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="5" {look}/>')
+                x, y = columns[other] + cell / 2, rows[package] + cell / 2
+                parts.append(f'<cycle cx="{x:g}" cy="{y:g}" r="5" {look}/>')
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _about(room: str) -> str:
+def _about(package: str) -> str:
     """Return the first sentence of a subpackage's docstring."""
-    path = ROOT / "chainrule" / "_src" / room / "__init__.py"
+    path = ROOT / "chainrule" / "_src" / package / "__init__.py"
     doc = (
         ast.get_docstring(
             ast.parse((path if path.exists() else path.parent.with_suffix(".py")).read_text(encoding="utf-8"))
@@ -183,15 +185,15 @@ def _about(room: str) -> str:
 
 
 def main(option: str = "") -> int:
-    if option == "--circles":
-        for circle in circles(imports("loading", "calling")):
-            print(*sorted(circle))
+    if option == "--cycles":
+        for cycle in cycles(imports("loading", "calling")):
+            print(*sorted(cycle))
     elif option == "--check":
-        if not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != picture():
-            print(f"{PICTURE.relative_to(ROOT)} is out of date: python tools/rooms.py")
+        if not DIAGRAM.exists() or DIAGRAM.read_text(encoding="utf-8") != diagram():
+            print(f"{DIAGRAM.relative_to(ROOT)} is out of date: python tools/packages.py")
             return 1
     else:
-        PICTURE.write_text(picture(), encoding="utf-8")
+        DIAGRAM.write_text(diagram(), encoding="utf-8")
     return 0
 
 
