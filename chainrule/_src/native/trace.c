@@ -454,7 +454,7 @@ static int intern_words(void) {
     return 0;
 }
 
-/* connect_trace(Traced, Var, TracedCall, Treatment, vars(warnings), error_variable, is_tried, np.add): set the classes and functions of a trace */
+/* connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), error_variable, is_tried, np.add): set the classes and functions of a trace */
 static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
@@ -481,7 +481,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef trace_functions[] = {
-    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, Treatment, names, variable, is_tried, add): set the classes and functions of a trace"},
+    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, ErrorState, names, variable, is_tried, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, row): call a ufunc on traced values and append the call"},
     {"trace_rule", (PyCFunction)(void (*)(void))trace_rule, METH_FASTCALL, "trace_rule(node, cotangent, saved, edges, pass): call the VJP rules of a node on traced values"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
