@@ -10,7 +10,7 @@ import pytest
 import chainrule as cr
 from chainrule._src import native
 from chainrule._src.compiling import plan
-from chainrule._src.compiling.fingerprints import Prints
+from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters import recorder, traced
@@ -158,9 +158,9 @@ def test_passes_are_those_of_python(name, monkeypatch):
                 arrays = {key: value.tolist() for key, value in vars(trace).items() if isinstance(value, np.ndarray)}
                 calls = [(id(call), used) for call, used in simplified.calls]
                 counts = simplified.dropped, simplified.merged, simplified.folded, simplified.same
-                fingerprints = Prints(program.calls)
-                assert fingerprints == Prints(program.calls)
-                assert len(program.calls) < 2 or fingerprints != Prints(program.calls[::-1])
+                fingerprints = Fingerprints(program.calls)
+                assert fingerprints == Fingerprints(program.calls)
+                assert len(program.calls) < 2 or fingerprints != Fingerprints(program.calls[::-1])
                 both.append((calls, counts, arrays, trace.index, trace.position, trace.variables, trace.slots))
         assert both[0] == both[1]
 

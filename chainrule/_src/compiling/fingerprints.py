@@ -16,7 +16,7 @@ from chainrule._src.interpreters.trace_types import AsArray, RowCallable, Traced
 ndarray = np.ndarray
 
 
-class Prints:
+class Fingerprints:
     """The fingerprints of the calls of a trace. They are equal if another trace with the same numbers of arrays makes equal calls.
 
     Args:
@@ -36,7 +36,7 @@ class Prints:
         return len(self._numbers)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Prints) and np.array_equal(self._numbers, other._numbers)
+        return isinstance(other, Fingerprints) and np.array_equal(self._numbers, other._numbers)
 
     def _of_call(self, call: TracedCall) -> int:
         numbers = tuple([var.number for var in call.results])

@@ -20,7 +20,7 @@ from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacke
 from chainrule._src.arrays.any_array import overlaps_itself, same_strides
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
-from chainrule._src.compiling.fingerprints import Prints
+from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.generators import Generators, one_thread
 from chainrule._src.compiling.guards import frames
 from chainrule._src.compiling.guards.guards import References
@@ -188,7 +188,7 @@ class Backward:
         self.calls: list[TracedCall] = []
         self.residuals: list[Var] = []
         self.plan: Any = None
-        self.prints = Prints([])
+        self.fingerprints = Fingerprints([])
         self.takes_repeated = True
 
     def set_plan(self, plan: ExecutionPlan) -> None:
@@ -599,7 +599,7 @@ def _takes_repeated(call: TracedCall) -> bool:
 
 def _find_residuals(trace: Recording, backward: Backward, calls: list[TracedCall]) -> None:
     """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
-    backward.calls, backward.prints = calls, Prints(calls)
+    backward.calls, backward.fingerprints = calls, Fingerprints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
     available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(trace.constants)
     used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]

@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.fingerprints import Prints
+from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.guards.guards import same_value
 from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.memory_use import footprint
@@ -56,11 +56,22 @@ class Segment:
         needs: the numbers of Vars of earlier segments that this segment and its branches read.
     """
 
-    __slots__ = ("branches", "calls", "guard", "inputs", "needs", "outputs", "plan", "prints", "recording", "strides")
+    __slots__ = (
+        "branches",
+        "calls",
+        "fingerprints",
+        "guard",
+        "inputs",
+        "needs",
+        "outputs",
+        "plan",
+        "recording",
+        "strides",
+    )
 
     def __init__(self, calls: list[TracedCall], guard: ValueRead | None) -> None:
         self.calls = calls
-        self.prints = Prints(calls)
+        self.fingerprints = Fingerprints(calls)
         self.guard = guard
         self.branches: dict[bytes, Segment] = {}
         self.recording: Recording | None = None
@@ -237,7 +248,7 @@ class Tree:
         same = (
             len(old.constants) == len(recording.constants)
             and all(same_bits(x.array, y.array) for x, y in zip(old.constants, recording.constants, strict=True))
-            and self.root.prints == Prints(recording.calls)
+            and self.root.fingerprints == Fingerprints(recording.calls)
             and self.sources.keys() == {-var.number for var in recording.sources}
             and all(_same_source(self.sources[-var.number], source) for var, source in recording.sources.items())
             and self._layouts == _layouts_of(recording)
@@ -383,7 +394,7 @@ def _same_result(x: RecordedOutput, y: RecordedOutput) -> bool:
 def _same_backward(x: Backward, y: Backward) -> bool:
     return (
         x.results == y.results
-        and x.prints == y.prints
+        and x.fingerprints == y.fingerprints
         and _same_sources([x.cotangents, x.residuals, x.grads], [y.cotangents, y.residuals, y.grads])
         and _same_sources(x.leaves, y.leaves)
     )
@@ -397,7 +408,7 @@ def _equal(old: Segment, new: Segment) -> bool:
     """Return whether two segments make the same calls and read the same value at their ends."""
     if old.guard is None or new.guard is None:
         return False
-    return old.guard.var.number == new.guard.var.number and old.prints == new.prints
+    return old.guard.var.number == new.guard.var.number and old.fingerprints == new.fingerprints
 
 
 def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> None:

@@ -12,7 +12,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
 from chainrule._src.ops.arguments import tensor_of, to_float
-from chainrule._src.ops.linalg.numpy_face import cross as numpy_cross
+from chainrule._src.ops.linalg.numpy_functions import cross as numpy_cross
 from chainrule._src.ops.matrices import diff
 from chainrule._src.ops.numpy_calculus import _distances, _slope
 from chainrule._src.ops.ordering import cumsum

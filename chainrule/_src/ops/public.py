@@ -14,7 +14,7 @@ from chainrule._src.ops import (  # noqa: F401
     matrices,
     memory,
     methods,
-    numpy_face,
+    numpy_functions,
     numpy_moves,
     numpy_reductions,
     ordering,
@@ -30,4 +30,4 @@ from chainrule._src.ops import (  # noqa: F401
     statistics,
 )
 from chainrule._src.ops.linalg import decompositions, factors, norms, solving  # noqa: F401
-from chainrule._src.ops.linalg import numpy_face as linalg_face  # noqa: F401
+from chainrule._src.ops.linalg import numpy_functions as linalg_face  # noqa: F401

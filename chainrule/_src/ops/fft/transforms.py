@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Tensor
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, shaping
 from chainrule._src.ops.arguments import tensor_of, to_float, with_creation_keywords
-from chainrule._src.ops.fft import numpy_face as shared
+from chainrule._src.ops.fft import numpy_functions as shared
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.tensor import Tensor

@@ -9,7 +9,7 @@ from chainrule._src.api.operands import operand
 from chainrule._src.arrays import return_types
 from chainrule._src.messages import errors
 from chainrule._src.ops import shaping
-from chainrule._src.ops.linalg.numpy_face import checked_matrices
+from chainrule._src.ops.linalg.numpy_functions import checked_matrices
 from chainrule._src.table import decompositions
 from chainrule._src.table import linalg as rows
 from chainrule._src.tape.tensor import Tensor

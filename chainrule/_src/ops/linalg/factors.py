@@ -20,7 +20,7 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import matrices, products, shaping
 from chainrule._src.ops.arguments import beside, tensor_of
 from chainrule._src.ops.linalg.decompositions import matrices_of
-from chainrule._src.ops.linalg.numpy_face import broadcast_stacks, float_matrices
+from chainrule._src.ops.linalg.numpy_functions import broadcast_stacks, float_matrices
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import eigen
 from chainrule._src.table import linalg as rows

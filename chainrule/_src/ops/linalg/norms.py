@@ -10,7 +10,7 @@ from chainrule._src.arrays.types import AnyArray, DTypeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import reductions
 from chainrule._src.ops.arguments import axes_of
-from chainrule._src.ops.linalg import numpy_face as shared
+from chainrule._src.ops.linalg import numpy_functions as shared
 from chainrule._src.ops.linalg.decompositions import tensor_like
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor

@@ -14,7 +14,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import calculus, joining, matrices, products, shaping
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import beside, takes_tensors
-from chainrule._src.ops.linalg import numpy_face as shared
+from chainrule._src.ops.linalg import numpy_functions as shared
 from chainrule._src.ops.linalg.decompositions import cholesky, matrices_of, qr, svd, svdvals, tensor_like
 from chainrule._src.ops.linalg.factors import inv_ex, lu_factor, lu_factor_ex, lu_solve, refuse
 from chainrule._src.ops.linalg.norms import matrix_norm

@@ -518,5 +518,5 @@ def _correlate(a: AnyArray, v: AnyArray, mode: str = "valid") -> AnyArray:
 LATER["numpy"] = tuple(
     f"chainrule._src.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing", "ufuncs")
 )
-LATER["numpy.fft"] = ("chainrule._src.ops.fft.numpy_face",)  # NumPy also loads numpy.fft at first use
+LATER["numpy.fft"] = ("chainrule._src.ops.fft.numpy_functions",)  # NumPy also loads numpy.fft at first use
 LATER["scipy.special"] = ("chainrule._src.ops.scipy_special",)  # at that time SciPy is loaded
