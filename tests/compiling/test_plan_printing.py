@@ -49,7 +49,7 @@ def test_native_loops_and_blocks():
     assert text[5].split()[-4:] == ["output", "0,", "block", "1"]
     assert text[6].split()[:2] == ["%7", "matrix_power"] and text[6].endswith("new array, in Python")
     assert text[-2] == "block 1: 3 loops over 100,000 elements, block by block"
-    assert "native loops, 1 Python calls" in text[-1]
+    assert "native loops, 1 Python call" in text[-1]
     assert plan.memory < 10_000
 
 

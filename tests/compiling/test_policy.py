@@ -294,7 +294,7 @@ def test_explain_says_what_was_paid(costs):
     f = cr.compile(lambda x: x * 2)
     for n in range(1, 4):
         f(np.ones(n))
-    assert "- 1 traces took 50 s; 2 calls without a trace ran eagerly, in 2 s" in f.explain()
+    assert "- 1 trace took 50 s; 2 calls without a trace ran eagerly, in 2 s" in f.explain()
 
 
 def test_options_are_copied_and_pickled():

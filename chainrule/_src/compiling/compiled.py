@@ -39,6 +39,7 @@ from chainrule._src.compiling.recording import LOCK, BadResult, Recording, check
 from chainrule._src.compiling.tree import Missing, Segment, Tree
 from chainrule._src.interpreters.trace_types import ByValue, Unrecordable
 from chainrule._src.messages import errors
+from chainrule._src.messages.message_parts import counted
 from chainrule._src.native import AVAILABLE
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, SPECIAL
@@ -123,7 +124,7 @@ class Compiled:
         return other
 
     def __repr__(self) -> str:
-        return f"<compiled {self.name}, {len(self.recordings)} recordings>"
+        return f"<compiled {self.name}, {counted(len(self.recordings), 'trace')}>"
 
     def _repr_html_(self) -> str:
         return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)

@@ -27,6 +27,8 @@ from collections.abc import Callable
 from math import inf
 from time import perf_counter
 
+from chainrule._src.messages.message_parts import counted
+
 SAVED = 0.5  # fraction of saved seconds that pays for purchases: useless traces cannot use up all savings
 ASKED = 64  # replays of a trace after which an eager call is measured, to compute the savings
 ALLOWANCE = 0.1  # seconds of purchases that are free: less than the import of NumPy takes
@@ -245,6 +247,6 @@ class TraceBudget:
     def describe(self) -> str:
         """Return one line for ``Compiled.explain``."""
         return (
-            f"{self.traces} traces took {self.tracing:.3g} s; {self.misses} calls without a trace ran eagerly, "
+            f"{counted(self.traces, 'trace')} took {self.tracing:.3g} s; {counted(self.misses, 'call')} without a trace ran eagerly, "
             f"in {self.eager:.3g} s"
         )

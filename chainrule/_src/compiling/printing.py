@@ -14,6 +14,7 @@ from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, enclosing_buffer
 from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.trace_types import Var
+from chainrule._src.messages.message_parts import counted
 from chainrule._src.messages.source_locations import Where
 
 CONSTANTS = 4  # the maximum number of constants of one dtype and shape that are listed one by one
@@ -127,9 +128,9 @@ def _footer(plan: Any) -> str:
     loops = sum(len(step.template.loops) for step in plan.steps if step.template is not None)
     by_python = sum(step.template is None and not step.view for step in plan.steps)
     how = {
-        "native": f"{loops} native loops, one call",
-        "mixed": f"{loops} native loops, {by_python} Python calls",
-        "python": f"{by_python} Python calls",
+        "native": f"{counted(loops, 'native loop')}, one call",
+        "mixed": f"{counted(loops, 'native loop')}, {counted(by_python, 'Python call')}",
+        "python": counted(by_python, "Python call"),
     }[plan.executor]
     left_out = [
         f"{count} {word}"

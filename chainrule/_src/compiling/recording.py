@@ -33,6 +33,7 @@ from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
+from chainrule._src.messages.message_parts import counted
 from chainrule._src.tape.engine import reachable, sweep
 from chainrule._src.tape.levels import open_level
 from chainrule._src.tape.modes import LOCAL, switch
@@ -255,7 +256,7 @@ class Recording:
         return f"trace for {', '.join(kinds) or 'no arrays'}"
 
     def __repr__(self) -> str:
-        return f"<{self.describe()}: {len(self.calls) or self.count} calls, {len(self.guards)} values read>"
+        return f"<{self.describe()}: {counted(len(self.calls) or self.count, 'call')}, {counted(len(self.guards), 'value')} read>"
 
     def forget(self) -> None:
         """Release the calls and their values, except values that the backward pass is still to be planned with."""

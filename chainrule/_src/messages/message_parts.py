@@ -139,6 +139,11 @@ def with_fallback(message: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number and a noun, in the plural unless the number is 1: "1 trace", "2,000 calls"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def shape_of(x: Any) -> tuple[int, ...]:
     return tuple(getattr(x, "shape", ()))
 
