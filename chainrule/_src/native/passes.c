@@ -8,6 +8,7 @@
 #include "trace.h"
 
 enum { MAX_UFUNC_ARGS = 3, MAX_LAYOUTS = 16 };
+enum { COMPUTED = 2 }; /* the origin of a slot, as in compiling/trace.py */
 
 /* Whether a call is `ufunc(x, ...)` of Vars and Python numbers, with one result and no effects. */
 static int is_simple(PyObject *call) {
@@ -298,7 +299,7 @@ static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObje
     slot = PyLong_FromSsize_t(count);
     if (done == 1 && slot != NULL) {
         PyObject *slot_tuple = PyTuple_Pack(1, slot);
-        if (slot_tuple == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, 2) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, slot_tuple) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
+        if (slot_tuple == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, COMPUTED) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, slot_tuple) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
         Py_XDECREF(slot_tuple);
     }
     Py_XDECREF(slot);

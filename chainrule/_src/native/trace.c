@@ -78,19 +78,25 @@ void close_recording(Recording *r) {
     Py_CLEAR(r->level);
 }
 
+/* Open the recorder of this thread, whose state is given: 1, 0 if the thread does not trace, -1 error. */
+static int open_recorder_of(Recording *r, PyObject *state) {
+    PyObject *recorder = PyDict_CheckExact(state) ? PyDict_GetItemWithError(state, words.recorder) : NULL;
+    return is_absent(recorder) ? 0 : open_recorder(r, recorder);
+}
+
 int open_recording(Recording *r) {
-    PyObject *state, *recorder, *hooks, *mode;
+    PyObject *state, *hooks, *mode;
     int usual, found = 0;
     *r = (Recording){NULL, NULL, NULL, current_frame};
     if (traced_type == NULL) return 0;
     state = state_of_thread();
     if (state == NULL) return -1;
-    if (PyDict_CheckExact(state) && !is_absent(recorder = PyDict_GetItemWithError(state, words.recorder))) {
+    if (PyDict_CheckExact(state)) {
         mode = PyDict_GetItemWithError(state, words.mode);
         hooks = PyDict_GetItemWithError(state, words.saved_hooks);
         usual = (mode == NULL || mode == core.modes[0]) && is_absent(PyDict_GetItemWithError(state, words.watch));
         usual = usual && (hooks == NULL || (PyTuple_CheckExact(hooks) && PyTuple_GET_SIZE(hooks) == 0));
-        if (usual) found = open_recorder(r, recorder);
+        if (usual) found = open_recorder_of(r, state);
     }
     Py_DECREF(state);
     if (found > 0) {
@@ -105,13 +111,17 @@ int open_recording(Recording *r) {
 
 int is_traced(PyObject *x) { return traced_type != NULL && Py_TYPE(x) == traced_type; }
 
-/* Borrow the array of a traced value of the recording; NULL where it is another value, or one of NumPy's scalars. */
-PyObject *array_of_traced(const Recording *r, PyObject *x) {
-    PyObject *var, *array;
-    if (Py_TYPE(x) != traced_type || SLOT(x, traced_level) != r->level || SLOT(x, traced_scalar) != Py_False) return NULL;
-    var = SLOT(x, traced_var);
+/* Borrow the array of a traced value of the recording, or of one of NumPy's scalars in it; NULL for other objects. */
+PyObject *any_array_of_traced(const Recording *r, PyObject *x) {
+    PyObject *var = Py_TYPE(x) == traced_type && SLOT(x, traced_level) == r->level ? SLOT(x, traced_var) : NULL, *array;
     array = var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
     return array != NULL && PyArray_CheckExact(array) ? array : NULL;
+}
+
+/* Borrow the array of a traced value of the recording; NULL also for NumPy's scalars. */
+PyObject *array_of_traced(const Recording *r, PyObject *x) {
+    PyObject *array = any_array_of_traced(r, x);
+    return array != NULL && SLOT(x, traced_scalar) == Py_False ? array : NULL;
 }
 
 static PyObject *new_var(const Recording *r, PyObject *array) {
@@ -251,12 +261,11 @@ static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *co
     int scalar;
     if (n < 1 || n > 3 || ufunc->nin != (int)n || ufunc->nout != 1) return NULL;
     for (i = 0; i < n; i++) {
-        PyObject *x = operands[i], *var, *array;
+        PyObject *x = operands[i], *array;
         raw_operands[i] = NULL;
         if (Py_TYPE(x) == traced_type) {
-            var = SLOT(x, traced_var);
-            array = SLOT(x, traced_level) != r->level || var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
-            if (array == NULL || !PyArray_CheckExact(array) || PyArray_DESCR((PyArrayObject *)array)->kind == 'O') break;
+            array = any_array_of_traced(r, x);
+            if (array == NULL || PyArray_DESCR((PyArrayObject *)array)->kind == 'O') break;
             raw_operands[i] = SLOT(x, traced_scalar) == Py_True ? PyArray_Scalar(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array) : Py_NewRef(array);
         } else if (is_number(x) || PyComplex_CheckExact(x) || PyBool_Check(x) || (PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x)->kind != 'O')) {
             raw_operands[i] = Py_NewRef(x);
@@ -305,12 +314,6 @@ PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     array = new_traced(r, SLOT(traced, traced_var), SLOT(traced, traced_plain) == Py_True, 0);
     Py_DECREF(traced);
     return array;
-}
-
-PyObject *any_array_of_traced(const Recording *r, PyObject *x) {
-    PyObject *var = Py_TYPE(x) == traced_type && SLOT(x, traced_level) == r->level ? SLOT(x, traced_var) : NULL, *array;
-    array = var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
-    return array != NULL && PyArray_CheckExact(array) ? array : NULL;
 }
 
 static int is_real(PyObject *x) {
@@ -405,11 +408,10 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
     int reflected = PyTuple_GET_ITEM(self, 2) == Py_True;
     Recording r;
     if (nargs == ((PyUFuncObject *)ufunc)->nin && is_real(args[0]) && (nargs == 1 || is_real(args[1]) || is_number(args[1]))) {
-        PyObject *state = state_of_thread(), *recorder;
-        int found = state == NULL ? -1 : 0;
+        PyObject *state = state_of_thread();
+        int found = state == NULL ? -1 : open_recorder_of(&r, state);
         operands[reflected] = args[0];
         if (nargs == 2) operands[!reflected] = args[1];
-        if (state != NULL && PyDict_CheckExact(state) && !is_absent(recorder = PyDict_GetItemWithError(state, words.recorder))) found = open_recorder(&r, recorder);
         Py_XDECREF(state);
         if (found > 0) {
             PyObject *weak = attribute(&r, words.weak);
