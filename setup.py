@@ -26,6 +26,7 @@ SOURCES = [
     "structural.c",
     "sweep.c",
     "trace.c",
+    "templates.c",
     "passes.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]

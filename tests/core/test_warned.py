@@ -93,9 +93,17 @@ def replayed():
     compiled(Z)  # here
 
 
+def traced():
+    def f(v):
+        w = 1 / v  # here
+        return (w[1] * w + np.inf * v).sum() + w[0]  # here
+
+    cr.compile(cr.grad(f))(Z)
+
+
 PROGRAMS = [
     backward, recorded, overwritten, gradient, tangent, each, rows_at_once, second, composite, method, activation,
-    unrecorded, product, replayed,
+    unrecorded, product, replayed, traced,
 ]  # fmt: skip
 
 

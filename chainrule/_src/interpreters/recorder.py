@@ -23,6 +23,14 @@ from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, 
 from chainrule._src.interpreters.known_arrays import KnownArrays, memory_key
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
+from chainrule._src.interpreters.templates import (
+    MAX_TEMPLATES,
+    TEMPLATES,
+    Item,
+    passes_arrays,
+    template_of,
+    without_overlap,
+)
 from chainrule._src.interpreters.trace_types import (
     AsArray,
     ByValue,
@@ -32,13 +40,15 @@ from chainrule._src.interpreters.trace_types import (
     ValueRead,
     Var,
 )
-from chainrule._src.interpreters.traced import Traced, arrays_in, scalar_square
+from chainrule._src.interpreters.traced import Traced, arrays_in, flat, scalar_square
 from chainrule._src.messages.source_locations import note_frame
+from chainrule._src.rules.kinds import _lazy_pullback
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import fp_warnings
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
+from chainrule._src.tape.node import Edges, Node
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import digest, owner
@@ -85,6 +95,7 @@ class Recorder(KnownArrays):
         self.lost_view = ""
         self._view_function: AnyFunction | None = None  # its result is a view in eager code
         self._around = ErrorState()
+        self._error_state_changes = 0  # the number of calls in another error state than that of the first call
         self.depth = 0
         self.with_arrays = False
         self.scalars: set[int] = set()
@@ -214,7 +225,7 @@ class Recorder(KnownArrays):
     ) -> Any:
         """Call a function of NumPy arrays and append the call to the trace. Array results are values of this level."""
         accepts_floats = not (self.weak and self.narrow) or function in _TAKES_FLOATS or type(function) is Rebuilt
-        if not accepts_floats and any(map(self._is_weak, _flat(args))):
+        if not accepts_floats and any(map(self._is_weak, flat(args))):
             raise ByValue("a Python float is an operand of a function that is not NumPy's")
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = scalar_square, ""
@@ -233,9 +244,7 @@ class Recorder(KnownArrays):
             if type(out) is ndarray:
                 return self.note(function, method, args, kwargs, (out,), False, pure, row)
         else:
-            values = arrays_in(
-                _without_scalars(args) if function in _VIEWS_OF_SCALARS and not _drops_axes(function, args) else args
-            )
+            values = arrays_in(_without_scalars(args) if passes_arrays(function, args) else args)
             named = arrays_in(kwargs) if kwargs else kwargs
             out = self._run(getattr(function, method) if method else function, values, named)
         several = type(out) is not ndarray and isinstance(out, (tuple, list))
@@ -247,13 +256,14 @@ class Recorder(KnownArrays):
         elif not all([isinstance(part, (ndarray, np.generic)) for part in parts]):
             return self._plain_result(function, method, args, kwargs, out)
         if not isinstance(function, np.ufunc):
-            parts = tuple([_without_overlap(part, values) for part in parts])
+            parts = tuple([without_overlap(part, values) for part in parts])
         return self.note(function, method, args, kwargs, parts, several, pure, row)
 
     def _run(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function on arrays. Note exceptions that depend on values: the program may handle them and branch."""
         self._around.looked_at = False
         if self._around.changed():
+            self._error_state_changes += 1
             self._check_fp_exceptions(function, args, kwargs)
         self.failed = None
         try:
@@ -264,7 +274,7 @@ class Recorder(KnownArrays):
         except Exception as error:
             self.failed = type(error)
             # an IndexError of one array depends on its shape only
-            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
+            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in flat(args)]) > 1:
                 self.data_dependent_error = self.data_dependent_error or error
             raise
 
@@ -356,7 +366,7 @@ class Recorder(KnownArrays):
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
     ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
         """Return a call in which Python floats have the dtype, or are the floats, that they are for the function."""
-        if not self.weak or not any(map(self._is_weak, _flat((args, kwargs)))):
+        if not self.weak or not any(map(self._is_weak, flat((args, kwargs)))):
             return function, method, args, kwargs
         if method == "__call__" and not kwargs:
             return function, method, self._as_strong(args), kwargs
@@ -557,7 +567,7 @@ class Recorder(KnownArrays):
         if type(found) in (bool, int, float, complex):  # a value that was read and is guarded
             return found
         parts = found if type(found) is tuple else (found,)
-        memory = [x for x in _flat(arrays_in((args, kwargs))) if type(x) is ndarray]
+        memory = [x for x in flat(arrays_in((args, kwargs))) if type(x) is ndarray]
         if not all(
             type(p) is Traced
             and p.var.array.flags.writeable
@@ -575,7 +585,7 @@ class Recorder(KnownArrays):
         self, function: AnyFunction, args: tuple[TensorLike, ...], kwargs: Params, targets: tuple[Traced, ...]
     ) -> Any:
         """Record a NumPy function that writes into ``targets`` (``out=``, ``**=``). Return the written values."""
-        operands = [x for x in _flat((args, kwargs)) if type(x) in (Traced, ndarray)]
+        operands = [x for x in flat((args, kwargs)) if type(x) in (Traced, ndarray)]
         for target in targets:
             for x in operands:
                 same = x is target or (type(x) is Traced and x.var is target.var)
@@ -640,6 +650,56 @@ class Recorder(KnownArrays):
             return self._record_opaquely(prim, operands, params, pure=False)
         if prim.kind == "function":
             return value(*operands, **params)
+        template_key = None
+        if _TRACE_TEMPLATE is not None:
+            result = _TRACE_TEMPLATE(prim, operands, params, (), None)
+            if type(result) is bytes:
+                template_key = result
+            elif result is not None:
+                return result
+        if template_key is None:
+            return self._record_primitive(prim, operands, params)
+        before = self._state()
+        result = self._record_primitive(prim, operands, params)
+        self._add_template(template_key, prim, (operands, params, ()), result, before)
+        return result
+
+    def pull_back(self, node: Node, g: Any, saved: Any, edges: Edges, location: object) -> Any:
+        """Run the VJP rule of a node on traced values: by its template, or by calling the rule.
+
+        Args:
+            location: the backward pass, whose source location the calls get.
+        """
+        key, prim = None, node.prim
+        operands: tuple[Any, ...] = ()
+        if _TRACE_TEMPLATE is not None and fp_warnings.is_ours(prim) and _is_derived(node):
+            operands = (g, saved), node.params, (node.in_avals, [edge is None for edge in edges])
+            grads = _TRACE_TEMPLATE(prim, *operands, location)
+            if type(grads) is bytes:
+                key = grads
+            elif grads is not None:
+                return grads
+        before = self._state()
+        grads = node.pullback(node, g, saved, edges)
+        if key is not None:
+            self._add_template(key, prim, operands, grads, before)
+        return grads
+
+    def _state(self) -> tuple[int, tuple[object, ...]]:
+        """Return the number of calls, and the state that a primitive must not change if its calls are to get a template."""
+        return len(self.calls), (len(self.guards), self._error_state_changes, self.refusal, self.data_dependent_error)
+
+    def _add_template(
+        self, key: bytes, prim: Primitive, operands: object, results: object, before: tuple[int, tuple[object, ...]]
+    ) -> None:
+        """Store the template of the calls since the state ``before``."""
+        begin, state = before
+        if len(TEMPLATES) > MAX_TEMPLATES:
+            TEMPLATES.clear()
+        template = template_of(self.calls, operands, results, begin) if self._state()[1] == state else None
+        TEMPLATES[key] = None if template is None else (*template, prim)
+
+    def _record_primitive(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
         key = _cache_key(prim, operands, params)
         transparent = _TRANSPARENT.get(key)
         if transparent is False:
@@ -652,7 +712,7 @@ class Recorder(KnownArrays):
             if len(_TRANSPARENT) > _MAX_ENTRIES:
                 _TRANSPARENT.clear()
             _TRANSPARENT[key] = transparent = found is not None and _has_bits_of(
-                found[0], value(*arrays_in(operands), **params)
+                found[0], prim.value(*arrays_in(operands), **params)
             )
             if not transparent and found is not None:
                 self.drop(found[1])
@@ -742,10 +802,12 @@ def _connect_trace() -> Any:
             method = f"__r{name}__" if reflected else f"__{name}__"
             setattr(Traced, method, LOOPS.traced_operator(getattr(Traced, method), ufunc, reflected))
     Traced.__neg__ = LOOPS.traced_operator(Traced.__neg__, np.negative, False)  # type: ignore[method-assign]
+    LOOPS.connect_templates(Item, TEMPLATES, without_overlap)
     return LOOPS.trace_ufunc
 
 
 _TRACE_UFUNC = _connect_trace()
+_TRACE_TEMPLATE = None if LOOPS is None else LOOPS.trace_template
 
 
 def _unshared_count() -> int:
@@ -770,12 +832,6 @@ _CORRECTLY_ROUNDED = frozenset(
 _TAKES_FLOATS = frozenset({np.astype, _power_by_float})
 #: functions whose 0-d results are NumPy scalars in eager code, though they are arrays in the trace
 _SCALAR_RESULTS = frozenset({operator.getitem})
-#: functions whose result for a NumPy scalar, unless it is 0-d again, is the view that they return for a 0-d array
-_VIEWS_OF_SCALARS = frozenset(
-    {
-        operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
-    }
-)  # fmt: skip
 #: functions that equal ``np.dot`` for two real vectors
 _DOTS = frozenset({np.dot, np.inner, np.vdot})
 #: modules that implement Arrays, which behave like ndarrays
@@ -794,6 +850,11 @@ _SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)}
 #: cache key -> whether a primitive can be recorded as the NumPy calls of its value function, with the same bits
 _TRANSPARENT: dict[object, bool] = {}
 _MAX_ENTRIES = 4096
+
+
+def _is_derived(node: Node) -> bool:
+    """Return whether the pullback of a node is the one of its primitive, which may be compiled since the node was made."""
+    return node.pullback is node.prim.pullback or node.pullback.__module__ == _lazy_pullback.__module__
 
 
 def _cache_key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> tuple[object, ...]:
@@ -825,29 +886,8 @@ def _without_scalars(args: tuple[object, ...]) -> tuple[Any, ...]:
     return tuple([x.as_array() if type(x) is Traced else x for x in args])
 
 
-def _drops_axes(function: AnyFunction, args: tuple[object, ...]) -> bool:
-    """Return whether the result is 0-d for every operand."""
-    return function is np.reshape and any(type(x) is tuple and not x for x in args[1:])
-
-
-def _flat(x: Any) -> list[Any]:
-    """Return the items of nested containers."""
-    if type(x) is dict:
-        x = tuple(x.values())
-    return [y for item in x for y in _flat(item)] if type(x) in (tuple, list) else [x]
-
-
 def _is_part(array: NumpyArray, base: object) -> bool:
     """Return whether an array is a view of a contiguous, aligned array that owns its memory."""
     if type(base) is not ndarray or base.base is not None or base.dtype != array.dtype or base.dtype.hasobject:
         return False
     return base.flags.forc and base.flags.aligned
-
-
-def _without_overlap(part: AnyArray, operands: object) -> AnyArray:
-    """Copy a result with stride 0, unless it is a view of an operand: in other calls its elements may differ."""
-    if type(part) is not ndarray or 0 not in part.strides or part.size < 2:
-        return part
-    if any(type(x) is ndarray and np.may_share_memory(part, x) for x in _flat(operands)):
-        return part
-    return part.copy()

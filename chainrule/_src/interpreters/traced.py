@@ -49,6 +49,13 @@ def arrays_in(x: Any) -> Any:
     return x
 
 
+def flat(x: Any) -> list[Any]:
+    """Return the items of nested containers."""
+    if type(x) is dict:
+        x = tuple(x.values())
+    return [y for item in x for y in flat(item)] if type(x) in (tuple, list) else [x]
+
+
 _NONE: Any = object()
 
 

@@ -52,10 +52,10 @@ static int has_first_error_state(const Recording *r) {
     return same;
 }
 
-/* Whether nothing about this call needs Python's recorder: no Python floats, no arrays of objects, no random draws. */
+/* Whether nothing about this call needs Python's recorder: no arrays of objects, no random draws. */
 static int is_simple(const Recording *r) {
-    PyObject *weak = attribute(r, words.weak), *boxed = attribute(r, words.boxed);
-    if (weak == NULL || !PySet_Check(weak) || PySet_GET_SIZE(weak) > 0 || boxed == NULL || !PyDict_Check(boxed) || PyDict_GET_SIZE(boxed) > 0) return 0;
+    PyObject *boxed = attribute(r, words.boxed);
+    if (boxed == NULL || !PyDict_Check(boxed) || PyDict_GET_SIZE(boxed) > 0) return 0;
     return attribute(r, words.drawing) == Py_False ? has_first_error_state(r) : 0;
 }
 
@@ -111,11 +111,17 @@ int open_recording(Recording *r) {
 
 int is_traced(PyObject *x) { return traced_type != NULL && Py_TYPE(x) == traced_type; }
 
-/* Borrow the array of a traced value of the recording, or of one of NumPy's scalars in it; NULL for other objects. */
+/* Whether Python code sees the array of a Var as a Python float, or may do so. */
+static int is_python_float(const Recording *r, PyObject *var) {
+    PyObject *weak = attribute(r, words.weak);
+    return weak == NULL || !PySet_Check(weak) || (PySet_GET_SIZE(weak) > 0 && PySet_Contains(weak, SLOT(var, var_number)) != 0);
+}
+
+/* Borrow the array of a traced value of the recording, or of one of NumPy's scalars in it; NULL for other objects and for Python floats. */
 PyObject *any_array_of_traced(const Recording *r, PyObject *x) {
     PyObject *var = Py_TYPE(x) == traced_type && SLOT(x, traced_level) == r->level ? SLOT(x, traced_var) : NULL, *array;
     array = var == NULL || Py_TYPE(var) != var_type ? NULL : SLOT(var, var_array);
-    return array != NULL && PyArray_CheckExact(array) ? array : NULL;
+    return array != NULL && PyArray_CheckExact(array) && !is_python_float(r, var) ? array : NULL;
 }
 
 /* Borrow the array of a traced value of the recording; NULL also for NumPy's scalars. */
@@ -159,7 +165,7 @@ static PyObject *new_traced(const Recording *r, PyObject *var, int plain, int sc
 }
 
 /* Whether plain code would compute with plain arrays here, as Recorder.note asks of the operands: 1, 0, -1 error. */
-static int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
+int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
     PyObject *depth = attribute(r, words.depth), *state = state_of_thread(), *plain;
     Py_ssize_t i;
     int found = 0, sweeping;
@@ -188,28 +194,29 @@ static PyObject *argument(const Recording *r, PyObject *x) {
     return Py_NewRef(x);
 }
 
-PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar) {
-    PyObject *calls = attribute(r, words.calls), *scalars = attribute(r, words.scalars), *call, *code, *kept, *var, *traced = NULL;
-    Py_ssize_t i;
-    int plain, done;
-    if (calls == NULL || !PyList_CheckExact(calls) || scalars == NULL || !PySet_Check(scalars)) return NULL;
-    Py_INCREF(calls);
-    Py_INCREF(scalars);
-    call = call_type->tp_alloc(call_type, 0);
-    if (call == NULL) goto end;
-    SLOT(call, call_function) = Py_NewRef(function);
-    SLOT(call, call_method) = Py_NewRef(method_name);
-    SLOT(call, call_kwargs) = PyDict_New();
-    SLOT(call, call_row) = Py_NewRef(op_name);
-    SLOT(call, call_pure) = Py_NewRef(Py_True);
-    SLOT(call, call_args) = PyTuple_New(n);
-    done = SLOT(call, call_kwargs) == NULL || SLOT(call, call_args) == NULL ? -1 : 0;
-    for (i = 0; i < n && done == 0; i++) {
-        PyObject *part = argument(r, operands[i]);
-        if (part == NULL) done = -1;
-        else PyTuple_SET_ITEM(SLOT(call, call_args), i, part);
+PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure) {
+    PyObject *calls = attribute(r, words.calls), *call, *code, *kept = NULL;
+    int done;
+    if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls)) {
+        Py_XDECREF(args);
+        Py_XDECREF(kwargs);
+        return NULL;
     }
-    if (done == 0) done = note_location(call, call_code, call_lasti, r->location);
+    Py_INCREF(calls);
+    call = call_type->tp_alloc(call_type, 0);
+    if (call == NULL) {
+        Py_DECREF(args);
+        Py_DECREF(kwargs);
+        Py_DECREF(calls);
+        return NULL;
+    }
+    SLOT(call, call_function) = Py_NewRef(function);
+    SLOT(call, call_method) = Py_NewRef(method);
+    SLOT(call, call_args) = args;
+    SLOT(call, call_kwargs) = kwargs;
+    SLOT(call, call_row) = Py_NewRef(op_name);
+    SLOT(call, call_pure) = Py_NewRef(pure);
+    done = note_location(call, call_code, call_lasti, r->location);
     if (done == 0) {
         code = SLOT(call, call_code);
         if (code != NULL && PyCode_Check(code) && PyBytes_GET_SIZE(((PyCodeObject *)code)->co_exceptiontable) > 0) {
@@ -220,18 +227,45 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
         SLOT(call, call_kept) = kept;
         done = kept == NULL ? -1 : PyList_Append(calls, call);
     }
-    plain = done < 0 ? -1 : is_plain_call(r, operands, n);
-    var = plain < 0 ? NULL : new_var(r, array);
-    if (var != NULL) {
-        traced = new_traced(r, var, plain, scalar);
-        SLOT(call, call_results) = PyTuple_Pack(1, var);
-        if (SLOT(call, call_results) == NULL || (plain && scalar && PySet_Add(scalars, SLOT(var, var_number)) < 0)) Py_CLEAR(traced);
-        Py_DECREF(var);
-    }
-end:
-    Py_XDECREF(call);
     Py_DECREF(calls);
+    if (done < 0) Py_CLEAR(call);
+    return call;
+}
+
+PyObject *new_result(const Recording *r, PyObject *array, int plain, int scalar, int element) {
+    PyObject *scalars = attribute(r, words.scalars), *var, *traced;
+    if (scalars == NULL || !PySet_Check(scalars)) return NULL;
+    Py_INCREF(scalars);
+    var = new_var(r, array);
+    traced = var == NULL ? NULL : new_traced(r, var, plain, scalar);
+    if (traced != NULL && plain && (scalar || (element && PyArray_NDIM((PyArrayObject *)array) == 0)) && PySet_Add(scalars, SLOT(var, var_number)) < 0) Py_CLEAR(traced);
+    Py_XDECREF(var);
     Py_DECREF(scalars);
+    return traced;
+}
+
+PyObject *var_of_traced(PyObject *traced) { return SLOT(traced, traced_var); }
+
+int is_scalar_traced(PyObject *traced) { return SLOT(traced, traced_scalar) == Py_True; }
+
+void set_results(PyObject *call, PyObject *variables) { Py_XSETREF(SLOT(call, call_results), variables); }
+
+PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar) {
+    PyObject *args = PyTuple_New(n), *call, *traced = NULL;
+    Py_ssize_t i;
+    int plain;
+    for (i = 0; i < n && args != NULL; i++) {
+        PyObject *part = argument(r, operands[i]);
+        if (part == NULL) Py_CLEAR(args);
+        else PyTuple_SET_ITEM(args, i, part);
+    }
+    if (args == NULL) return NULL;
+    call = add_call(r, function, method_name, args, PyDict_New(), op_name, Py_True);
+    if (call == NULL) return NULL;
+    plain = is_plain_call(r, operands, n);
+    if (plain >= 0) traced = new_result(r, array, plain, scalar, 0);
+    if (traced != NULL && (SLOT(call, call_results) = PyTuple_Pack(1, SLOT(traced, traced_var))) == NULL) Py_CLEAR(traced);
+    Py_DECREF(call);
     return traced;
 }
 
@@ -321,14 +355,19 @@ static int is_real(PyObject *x) {
     return dtype != NULL && (dtype == (PyObject *)core.dtypes[0] || dtype == (PyObject *)core.dtypes[1]);
 }
 
-/* Have calls note the source location of a backward pass. */
-static int locate(Recording *r, PyObject *pass) {
+int locate(Recording *r, PyObject *pass) {
     r->location.code = PyObject_GetAttr(pass, words.code);
     r->location.lasti = r->location.code == NULL ? NULL : PyObject_GetAttr(pass, words.lasti);
     return r->location.lasti == NULL ? -1 : 1;
 }
 
-static void unlocate(Recording *r) {
+void take_location(Recording *r, PyObject *call) {
+    if (SLOT(call, call_code) == NULL || SLOT(call, call_lasti) == NULL) return;
+    r->location.code = Py_NewRef(SLOT(call, call_code));
+    r->location.lasti = Py_NewRef(SLOT(call, call_lasti));
+}
+
+void unlocate(Recording *r) {
     Py_CLEAR(r->location.code);
     Py_CLEAR(r->location.lasti);
 }
@@ -414,8 +453,7 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
         if (nargs == 2) operands[!reflected] = args[1];
         Py_XDECREF(state);
         if (found > 0) {
-            PyObject *weak = attribute(&r, words.weak);
-            int simple = r.level == SLOT(args[0], traced_level) && weak != NULL && PySet_Check(weak) && PySet_GET_SIZE(weak) == 0;
+            int simple = r.level == SLOT(args[0], traced_level);
             op_name = current_op_name(&r);
             if (simple && op_name != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, op_name);
             Py_XDECREF(op_name);

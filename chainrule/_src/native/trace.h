@@ -20,6 +20,18 @@ PyObject *array_of_traced(const Recording *recording, PyObject *x);
 PyObject *note_call(const Recording *recording, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar);
 /* Run a program on traced values, each step as a call of its ufunc. `values` has the inputs. NULL without an error where Python must do it. */
 PyObject *trace_program(const Recording *recording, const Program *program, PyObject **values, PyObject *op_name);
+/* Append a call without results; steals args and kwargs, which may be NULL with an error. */
+PyObject *add_call(const Recording *recording, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure);
+/* A new Traced of a call's result. element: a 0-d array is a NumPy scalar in eager code */
+PyObject *new_result(const Recording *recording, PyObject *array, int plain, int scalar, int element);
+int is_plain_call(const Recording *recording, PyObject *const *operands, Py_ssize_t n);
+PyObject *var_of_traced(PyObject *traced); /* borrowed */
+int is_scalar_traced(PyObject *traced);
+void set_results(PyObject *call, PyObject *variables); /* steals `variables` */
+/* Have calls note the source location of a backward pass, or of a call; unlocate() ends it. */
+int locate(Recording *recording, PyObject *pass);
+void take_location(Recording *recording, PyObject *call);
+void unlocate(Recording *recording);
 PyObject *current_op_name(const Recording *recording);                  /* a new reference: the operation that a rule is called for, or "" */
 PyObject *as_tensor_data(const Recording *recording, PyObject *traced); /* steals `traced`; converts a NumPy scalar to a 0-d array */
 PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borrowed: as array_of_traced, also of NumPy's scalars */
@@ -35,6 +47,6 @@ extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
 extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;
 extern PyObject *method_name; /* "__call__" */
 
-extern PyMethodDef trace_functions[], pass_functions[];
+extern PyMethodDef trace_functions[], template_functions[], pass_functions[];
 
 #endif

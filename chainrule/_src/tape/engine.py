@@ -153,18 +153,13 @@ class Sweep:
         if type(g) is list:
             g = _fill_missing_cotangents(node, g)
         watch = LOCAL.watch if SPECIAL else None
-        if (
-            TRACE_RULE is not None
-            and LOCAL.recorder is not None
-            and not create_graph
-            and hooks is None
-            and watch is None
-        ):
-            grads = TRACE_RULE(node, g, saved, edges, self.freed)
-            if grads is not None:
-                return edges, grads
         rule = node.pullback if watch is None else watch.backward
-        grads = at_users_line(rule, node, g, saved, edges) if is_ours(node.prim) else rule(node, g, saved, edges)
+        if not is_ours(node.prim):
+            grads = rule(node, g, saved, edges)
+        elif watch is None and not create_graph and LOCAL.recorder is not None:
+            grads = at_users_line(_record_rule, node, g, saved, edges, self.freed)
+        else:
+            grads = at_users_line(rule, node, g, saved, edges)
         if create_graph and self.ties and node.prim.tied:
             grads = tied(node, grads)
         if hooks is not None and hooks.post:
@@ -172,6 +167,12 @@ class Sweep:
             if len(grads) == 1 and grads[0] is None:
                 return None
         return edges, grads
+
+
+def _record_rule(node: Node, g: Any, saved: Any, edges: Edges, location: Freed) -> Any:
+    """Run the VJP rule of a node while the thread is traced. ``location`` has the source location of the pass."""
+    grads = None if TRACE_RULE is None or node.hooks is not None else TRACE_RULE(node, g, saved, edges, location)
+    return LOCAL.recorder.pull_back(node, g, saved, edges, location) if grads is None else grads
 
 
 def sweep(
@@ -301,7 +302,7 @@ def _accumulate(pending: Pending, owned: set[Edge], edge: Edge, g: AnyArray) -> 
 
 def _sum(x: AnyArray, y: AnyArray) -> AnyArray:
     if TRACE_SUM is not None and is_recorded(x):
-        total = TRACE_SUM(x, y, LOCAL.sweep.freed)
+        total = at_users_line(TRACE_SUM, x, y, LOCAL.sweep.freed)
         if total is not None:
             return total
     total = at_users_line(add, x, y)

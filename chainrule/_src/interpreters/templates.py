@@ -1,0 +1,145 @@
+"""Templates of recorded calls: the NumPy calls of a primitive's value function or VJP rule, to append again.
+
+The first call of a primitive on traced values runs its value function, and ``Recorder`` appends each NumPy call. Later calls whose
+operands have the same shapes, strides and dtypes append the same NumPy calls. ``template_of`` makes a template of them, and
+``native/templates.c`` computes and appends the calls of a template.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import lying_at
+from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.interpreters.rebuilt import Rebuilt
+from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var
+from chainrule._src.interpreters.traced import Traced, flat
+
+#: key of a primitive or VJP rule and its operands -> (steps, results, primitive), or None if there is no template
+TEMPLATES: dict[bytes, tuple[Any, ...] | None] = {}
+MAX_TEMPLATES = 4096
+_MAX_CONSTANT = 4096  # bytes of a constant array that a template may keep
+_MAX_ITEMS = 128  # MAX_ITEMS in templates.c
+
+
+#: functions whose result for a NumPy scalar, unless it is 0-d again, is the view that they return for a 0-d array
+_VIEWS_OF_SCALARS = frozenset(
+    {
+        operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
+    }
+)  # fmt: skip
+
+
+class Item:
+    """A reference, in a template, to an input or to a result of an earlier call.
+
+    Attributes:
+        index: its index among the inputs, which are followed by the results.
+    """
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class _NoTemplate(Exception):
+    """The calls depend on more than the key of a template."""
+
+
+def template_of(calls: Sequence[TracedCall], operands: object, results: object, begin: int) -> tuple[Any, ...] | None:
+    """Return the template of the calls from index ``begin`` on, which computed ``results`` from ``operands``; None if there is none.
+
+    Args:
+        operands: what the key of the template was made of: traced values and other objects, nested in containers.
+        results: traced values and None, nested in tuples.
+    """
+    indices: dict[Var, int] = {}
+    inputs = list(_traced_in(operands))
+    for i, x in enumerate(inputs):
+        indices.setdefault(x.var, i)
+    count = len(inputs)
+    steps = []
+    try:
+        for call in calls[begin:]:
+            steps.append(_step(call, indices))
+            for var in call.results:
+                indices[var] = count
+                count += 1
+        return (tuple(steps), _output(results, indices)) if count <= _MAX_ITEMS else None
+    except _NoTemplate:
+        return None
+
+
+def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
+    """Return whether NumPy scalars are passed as arrays, so that the result is a view in the trace, as in eager code."""
+    drops_axes = function is np.reshape and any([type(x) is tuple and not x for x in args[1:]])
+    return function in _VIEWS_OF_SCALARS and not drops_axes
+
+
+def _step(call: TracedCall, indices: dict[Var, int]) -> tuple[Any, ...]:
+    """Return a call with an Item for each Var, as ``native/templates.c`` reads it."""
+    function = call.function
+    if function is lying_at or type(function) is Rebuilt:
+        raise _NoTemplate
+    used: list[int] = []
+    args, kwargs = _spec(call.args, indices, used), _spec(call.kwargs, indices, used)
+    is_element = function is operator.getitem or type(function) is RowCallable
+    target = getattr(function, call.method) if call.method else function
+    takes_arrays = passes_arrays(function, call.args)
+    return (
+        target, function, call.method, args, kwargs, call.row, call.pure, len(call.results), is_element, takes_arrays, tuple(used),
+    )  # fmt: skip
+
+
+def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:
+    """Return an argument with an Item for each Var of ``indices``, and an array for each constant. Append the indices to ``used``."""
+    kind = type(x)
+    if kind is Var:
+        index = indices.get(x)
+        if index is not None:
+            used.append(index)
+            return Item(index)
+        if x.array.nbytes > _MAX_CONSTANT:
+            raise _NoTemplate
+        return x.array
+    if kind is tuple or kind is list:
+        return kind([_spec(item, indices, used) for item in x])
+    if kind is dict:
+        return {name: _spec(item, indices, used) for name, item in x.items()}
+    return x
+
+
+def _output(x: Any, indices: dict[Var, int]) -> Any:
+    if type(x) is Traced and x.var in indices:
+        return Item(indices[x.var])
+    if type(x) is tuple:
+        return tuple([_output(part, indices) for part in x])
+    if x is None:
+        return None
+    raise _NoTemplate
+
+
+def _traced_in(x: Any) -> Iterator[Traced]:
+    """Yield the traced values in nested containers, in the order of ``add_to_key`` in ``native/templates.c``."""
+    kind = type(x)
+    if kind is Traced:
+        yield x
+    elif kind is slice:
+        yield from _traced_in((x.start, x.stop, x.step))
+    elif kind is tuple or kind is list or kind is dict:
+        for item in x.values() if kind is dict else x:
+            yield from _traced_in(item)
+
+
+def without_overlap(part: AnyArray, operands: object) -> AnyArray:
+    """Copy a result with stride 0, unless it is a view of an operand: in other calls its elements may differ."""
+    if type(part) is not np.ndarray or 0 not in part.strides or part.size < 2:
+        return part
+    if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat(operands)):
+        return part
+    return part.copy()
