@@ -84,12 +84,20 @@ FUNCTIONS = {
     "float": lambda x: float(x[0]) * x + 0.5,
     "indexing": cr.grad(lambda x: sum(x[i] * x[-1] + x[i : i + 2].sum() + x[[0, i]].prod() for i in range(3))),
     "joins": cr.grad(lambda x: np.stack([np.concatenate([x, x * i, x[:1]]) for i in range(3)], axis=1)[1:].sum()),
-    "reductions": cr.grad(lambda x: (x * Y).mean(0).sum() * (x * Y).sum(axis=1, keepdims=True).max(0)[0] + np.var(x) + np.std(x)),
-    "products": cr.grad(lambda x: x @ np.outer(x, x + 1) @ (np.outer(x, x).T @ x) + np.dot(x, x) + np.trace(np.outer(x, 2 * x))),
+    "reductions": cr.grad(
+        lambda x: (x * Y).mean(0).sum() * (x * Y).sum(axis=1, keepdims=True).max(0)[0] + np.var(x) + np.std(x)
+    ),
+    "products": cr.grad(
+        lambda x: x @ np.outer(x, x + 1) @ (np.outer(x, x).T @ x) + np.dot(x, x) + np.trace(np.outer(x, 2 * x))
+    ),
     "solve": cr.grad(lambda x: np.linalg.solve(np.outer(x, x) + np.eye(3) * 9, x) @ x),
-    "slogdet": cr.grad(lambda x: np.linalg.slogdet(np.outer(x, x) + np.eye(3))[1] + np.linalg.det(np.outer(x, x) + np.eye(3))),
+    "slogdet": cr.grad(
+        lambda x: np.linalg.slogdet(np.outer(x, x) + np.eye(3))[1] + np.linalg.det(np.outer(x, x) + np.eye(3))
+    ),
     "cholesky": cr.grad(lambda x: np.linalg.inv(np.linalg.cholesky(np.outer(x, x) + np.eye(3))).sum()),
-    "shapes": cr.grad(lambda x: np.broadcast_to(x.reshape(3, 1), (3, 2)).T.ravel()[::-1].reshape(2, 3)[:, None].sum(0)[0, 1]),
+    "shapes": cr.grad(
+        lambda x: np.broadcast_to(x.reshape(3, 1), (3, 2)).T.ravel()[::-1].reshape(2, 3)[:, None].sum(0)[0, 1]
+    ),
     "scans": cr.grad(lambda x: (np.cumsum(x) * np.cumprod(x) * np.sort(x)).sum() + np.flip(x) @ np.roll(x, 1)),
     "constants": cr.grad(lambda x: np.tril(np.outer(x, x)).sum() + np.diag(np.outer(x, x)) @ x + np.pad(x, 2).sum()),
     "einsum": cr.grad(lambda x: np.einsum("i,ij,jk->k", x, np.outer(x, x), Y.repeat(3, 1)[[0, 1, 1]]).sum()),
