@@ -633,7 +633,7 @@ def _find_sources(
             holders[entry.var] = TensorData(tensor) if leaf is None else GradOf(leaf)
     recorder.forget()
     returned = [result.content for result in trace.results if isinstance(result.content, ndarray)]
-    references = [*_arrays_of(recorder), *watch.arrays(), *returned]
+    references = _references_of(recorder, [*watch.arrays(), *returned])
     returned.clear()
     own = _own_arrays(references)
     watch.forget_views(own)
@@ -659,11 +659,22 @@ def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
     return id(root) in own and isinstance(root.base, (bytes, type(None)))
 
 
-def _arrays_of(recorder: Recorder) -> list[NumpyArray]:
-    """Return the arrays that a recorder refers to, one entry for each reference."""
-    results = [var for call in recorder.calls for var in call.results]
-    lent_arrays = [array for array, _, _ in recorder.lent]
-    return [*[var.array for var in dict.fromkeys([*recorder.roots(), *results])], *lent_arrays]
+def _references_of(recorder: Recorder, noted: list[NumpyArray]) -> list[NumpyArray]:
+    """Return an entry for each reference of a trace to an array from outside, or to an array that shares its memory.
+
+    Args:
+        noted: an entry for each other reference of the trace to an array from outside.
+    """
+    outside = [*[var.array for var in recorder.roots()], *[array for array, _, _ in recorder.lent], *noted]
+    ids = {id(x) for array in outside for x in (array, owner(array))}
+    roots = set(recorder.roots())
+    for call in recorder.calls:
+        for var in call.results:
+            array = var.array
+            if (id(array) in ids or (array.base is not None and id(owner(array)) in ids)) and var not in roots:
+                roots.add(var)
+                outside.append(array)
+    return outside
 
 
 def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:

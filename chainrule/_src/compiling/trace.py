@@ -22,6 +22,8 @@ from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 
 ndarray = np.ndarray
 INPUT, CONSTANT, COMPUTED = range(3)
+#: the number of elements up to which equal constants share a slot
+MERGED_SIZE = 64
 _NOWHERE = Buffer(ARENA, 0)
 
 
@@ -50,6 +52,7 @@ class TraceArrays:
         self.variables: list[Var] = []
         self._same, self._lowerer = simplified.same, lowerer
         self._layouts: dict[Any, int] = {}
+        self._constants: dict[Any, int] = {}
         self._keys: dict[Any, int] = {}
         self._number_keys: dict[Any, int] = {}
         self._templates: dict[tuple[int, int], Template | None] = {}
@@ -141,8 +144,21 @@ class TraceArrays:
             original = self._same.get(var, var)
             slot = self.slots.get(original)
             if slot is None:
-                slot = self._new(original, CONSTANT)
+                slot = self._constant_slot(original)
             self.slots[var] = slot
+        return slot
+
+    def _constant_slot(self, var: Var) -> int:
+        """Return the slot of a constant: that of an equal small constant, if there is one. Loops read it in each iteration."""
+        array = var.array
+        if array.size > MERGED_SIZE or array.dtype.hasobject:
+            return self._new(var, CONSTANT)
+        key = array.tobytes(), array.shape, array.strides, array.dtype
+        slot = self._constants.get(key)
+        if slot is None:
+            slot = self._constants[key] = self._new(var, CONSTANT)
+        else:
+            self._merged = True
         return slot
 
     def _add_views(self, call: TracedCall, given: NumpyArray, viewed: int) -> bool:
