@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import native
+from chainrule._src.compiling.simplify import operands
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import AsArray, RowCallable, TracedCall, Var
 
@@ -30,7 +31,9 @@ class Fingerprints:
         if native.LOOPS is None:
             self._numbers = np.array([self._of_call(call) for call in calls], np.int64)
         else:
-            self._numbers = np.frombuffer(native.LOOPS.fingerprints(list(calls), self._alive, self._of_call), np.int64)
+            self._numbers = np.frombuffer(
+                native.LOOPS.fingerprints(list(calls), self._alive, self._structure), np.int64
+            )
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -39,10 +42,12 @@ class Fingerprints:
         return isinstance(other, Fingerprints) and np.array_equal(self._numbers, other._numbers)
 
     def _of_call(self, call: TracedCall) -> int:
-        numbers = tuple([var.number for var in call.results])
-        kwargs = self._of(call.kwargs) if call.kwargs else None
-        args = tuple([x.number if type(x) is Var else self._of(x) for x in call.args])
-        return hash((self._of_function(call.function), call.method, numbers, args, kwargs))
+        numbers = [var.number for var in call.results]
+        return hash((self._structure(call), *[var.number for var in operands(call)], None, *numbers))
+
+    def _structure(self, call: TracedCall) -> int:
+        """Return a fingerprint of a call without the numbers of its Vars."""
+        return hash((self._of_function(call.function), call.method, self._of(call.args), self._of(call.kwargs)))
 
     def _of_function(self, function: Any) -> Any:
         kind = type(function)
@@ -72,7 +77,7 @@ class Fingerprints:
     def _of(self, x: Any) -> Any:
         kind = type(x)
         if kind is Var:
-            return x.number
+            return "operand"
         if kind is tuple or kind is list:
             return kind.__name__, *[self._of(item) for item in x]
         if kind is dict:

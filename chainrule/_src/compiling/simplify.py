@@ -82,9 +82,12 @@ class Simplified:
         """Replace the results of a call by those of an equal earlier call; return whether there is one."""
         same = self.same
         try:
-            args = tuple([same.get(x, x) if type(x) is Var else self._frozen(x) for x in call.args])
-            kwargs = self._frozen(call.kwargs) if call.kwargs else ()
-            key = call.function, call.method, args, kwargs
+            if call.step is not None:
+                key: tuple[Any, ...] = call.step.form, *[same.get(x, x) for x in operands(call)]
+            else:
+                args = tuple([same.get(x, x) if type(x) is Var else self._frozen(x) for x in call.args])
+                kwargs = self._frozen(call.kwargs) if call.kwargs else ()
+                key = call.function, call.method, args, kwargs
             results = seen.get(key)
         except TypeError:  # an argument that has no hash
             return False
@@ -161,7 +164,7 @@ def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
 
     if native.LOOPS is not None:
         live: list[tuple[TracedCall, list[Var]]] = native.LOOPS.live_calls(
-            list(program.calls), needed, _MAY_RAISE, operands_if_needed
+            list(program.calls), needed, _MAY_RAISE, operands_if_needed, _set_flags
         )
     else:
         live = []
@@ -172,6 +175,11 @@ def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
                 needed.update(used)
     live.reverse()
     return live
+
+
+def _set_flags(call: TracedCall) -> None:
+    """Set the flags of the step of a template, which are the same for all of its calls."""
+    call.step.may_raise, call.step.reads_shape_only = bool(_may_raise(call)), bool(_needs_shape_only(call))
 
 
 def _may_raise(call: TracedCall) -> bool:

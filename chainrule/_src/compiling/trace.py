@@ -43,6 +43,9 @@ class TraceArrays:
         variables: the Var of each slot.
         producer, column: for each slot the call that computes it (or -1), and the index of the result.
         last: for each root the last call that reads it; the number of calls if it is read after all of them.
+
+    ``_entries`` maps the step of a template (see ``interpreters/templates``) and the layouts of its operands to
+    ``(signature, numbers, layouts of the results)``, or to ``(views,)`` with offset and layout of each view.
     """
 
     def __init__(self, program: Program, simplified: Simplified, lowerer: LoopLowerer) -> None:
@@ -56,6 +59,7 @@ class TraceArrays:
         self._keys: dict[Any, int] = {}
         self._number_keys: dict[Any, int] = {}
         self._templates: dict[tuple[int, int], Template | None] = {}
+        self._entries: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._root: list[int] = []
         self._offset: list[int] = []
         self._layout: list[int] = []
@@ -77,7 +81,7 @@ class TraceArrays:
             lists = (
                 self.slots, self._root, self._offset, self._layout, self._origin, self.variables, self.index, self.position,
                 self._operands, self._counts, self._results, self._signature, self._numbers, self._keys, self._number_keys,
-                self._templates,
+                self._templates, self._entries,
             )  # fmt: skip
             native.LOOPS.append_calls(lists, self.calls, self._layout_of, self._append)
         self._as_arrays(self._counts)
@@ -90,6 +94,11 @@ class TraceArrays:
         operands = [self.slots[v] if v in self.slots else self._slot(v) for v in used]
         if len(used) == 1 and call.function in VIEWS and self._add_views(call, used[0].array, operands[0]):
             self.index.append(-1)
+            if call.step is not None:
+                slots = [self.slots[var] for var in call.results]
+                offset = self._offset[operands[0]]
+                views = tuple([(self._offset[slot] - offset, self._layout[slot]) for slot in slots])
+                self._entries[call.step, self._layout[operands[0]]] = (views,)
             return
         self.index.append(len(self.position))
         self.position.append(position)
@@ -98,6 +107,11 @@ class TraceArrays:
         results = [self._new(var, COMPUTED) for var in call.results]
         self._note(call, used, operands, results)
         self._results.append(tuple(results))
+        signature = self._signature[-1]
+        if call.step is not None and self.templates[signature] is not None and not self._lowerer.reads_content(call):
+            layouts = tuple([self._layout[slot] for slot in results])
+            key = call.step, *[self._layout[slot] for slot in operands]
+            self._entries[key] = signature, self._numbers[-1], layouts
 
     def _as_arrays(self, counts: list[int]) -> None:
         width = max(map(len, self._results), default=1) or 1

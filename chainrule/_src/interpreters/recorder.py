@@ -27,6 +27,8 @@ from chainrule._src.interpreters.templates import (
     MAX_TEMPLATES,
     TEMPLATES,
     Item,
+    Step,
+    clear_templates,
     passes_arrays,
     template_of,
     without_overlap,
@@ -430,6 +432,7 @@ class Recorder(KnownArrays):
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
         call.row = row or self._row
         call.pure = pure
+        call.step = None
         note_frame(call, sys._getframe(1))
         code = call.code
         call.kept = self._around.looked_at or bool(
@@ -692,10 +695,13 @@ class Recorder(KnownArrays):
     def _add_template(
         self, key: bytes, prim: Primitive, operands: object, results: object, before: tuple[int, tuple[object, ...]]
     ) -> None:
-        """Store the template of the calls since the state ``before``."""
+        """Store the template of the calls since the state ``before``, if it is not the first time that the key occurs."""
         begin, state = before
         if len(TEMPLATES) > MAX_TEMPLATES:
-            TEMPLATES.clear()
+            clear_templates()
+        if key not in TEMPLATES:
+            TEMPLATES[key] = True
+            return
         template = template_of(self.calls, operands, results, begin) if self._state()[1] == state else None
         TEMPLATES[key] = None if template is None else (*template, prim)
 
@@ -802,7 +808,7 @@ def _connect_trace() -> Any:
             method = f"__r{name}__" if reflected else f"__{name}__"
             setattr(Traced, method, LOOPS.traced_operator(getattr(Traced, method), ufunc, reflected))
     Traced.__neg__ = LOOPS.traced_operator(Traced.__neg__, np.negative, False)  # type: ignore[method-assign]
-    LOOPS.connect_templates(Item, TEMPLATES, without_overlap)
+    LOOPS.connect_templates(Item, Step, TEMPLATES, without_overlap)
     return LOOPS.trace_ufunc
 
 

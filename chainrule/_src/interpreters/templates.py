@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var
 from chainrule._src.interpreters.traced import Traced, flat
 
-#: key of a primitive or VJP rule and its operands -> (steps, results, primitive), or None if there is no template
-TEMPLATES: dict[bytes, tuple[Any, ...] | None] = {}
+#: key of a primitive or VJP rule and its operands -> (steps, results, primitive); True after the first call, None if there is
+#: no template
+TEMPLATES: dict[bytes, tuple[Any, ...] | bool | None] = {}
 MAX_TEMPLATES = 4096
 _MAX_CONSTANT = 4096  # bytes of a constant array that a template may keep
 _MAX_ITEMS = 128  # MAX_ITEMS in templates.c
@@ -47,8 +48,39 @@ class Item:
         self.index = index
 
 
+class Step:
+    """One NumPy call of a template.
+
+    Attributes:
+        fields: the call, with an Item for each Var: see ``native/templates.c``.
+        form: an object that is the same for steps that call the same function, so that equal operands give equal results.
+        structure: the part of a fingerprint that does not depend on the numbers of the Vars; None until it is computed.
+        may_raise: whether the call may raise an error for other values; None until it is computed.
+        reads_shape_only: whether the call reads only the shape of its operand.
+    """
+
+    __slots__ = ("fields", "form", "may_raise", "reads_shape_only", "structure")
+
+    def __init__(self, fields: tuple[Any, ...], form: object) -> None:
+        self.fields = fields
+        self.form = self if form is None else form
+        self.structure: int | None = None
+        self.may_raise: bool | None = None
+        self.reads_shape_only: bool | None = None
+
+
+#: function and arguments without operands -> the form of the steps
+_FORMS: dict[Any, object] = {}
+
+
 class _NoTemplate(Exception):
     """The calls depend on more than the key of a template."""
+
+
+def clear_templates() -> None:
+    """Forget all templates."""
+    TEMPLATES.clear()
+    _FORMS.clear()
 
 
 def template_of(calls: Sequence[TracedCall], operands: object, results: object, begin: int) -> tuple[Any, ...] | None:
@@ -70,9 +102,14 @@ def template_of(calls: Sequence[TracedCall], operands: object, results: object, 
             for var in call.results:
                 indices[var] = count
                 count += 1
-        return (tuple(steps), _output(results, indices)) if count <= _MAX_ITEMS else None
+        template = tuple(steps), _output(results, indices)
     except _NoTemplate:
         return None
+    if count > _MAX_ITEMS:
+        return None
+    for call, step in zip(calls[begin:], steps, strict=True):
+        call.step = step
+    return template
 
 
 def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
@@ -81,7 +118,7 @@ def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
     return function in _VIEWS_OF_SCALARS and not drops_axes
 
 
-def _step(call: TracedCall, indices: dict[Var, int]) -> tuple[Any, ...]:
+def _step(call: TracedCall, indices: dict[Var, int]) -> Step:
     """Return a call with an Item for each Var, as ``native/templates.c`` reads it."""
     function = call.function
     if function is lying_at or type(function) is Rebuilt:
@@ -90,10 +127,35 @@ def _step(call: TracedCall, indices: dict[Var, int]) -> tuple[Any, ...]:
     args, kwargs = _spec(call.args, indices, used), _spec(call.kwargs, indices, used)
     is_element = function is operator.getitem or type(function) is RowCallable
     target = getattr(function, call.method) if call.method else function
+    params: Params = {}
+    if type(function) is RowCallable:
+        target, params = function.prim.value, function.params
     takes_arrays = passes_arrays(function, call.args)
-    return (
-        target, function, call.method, args, kwargs, call.row, call.pure, len(call.results), is_element, takes_arrays, tuple(used),
+    layouts = [(var.dtype, np.array((*var.shape, *var.array.strides), np.intp).tobytes()) for var in call.results]
+    fields = (
+        target, params, function, call.method, args, kwargs, call.row, call.pure, len(call.results), is_element, takes_arrays,
+        tuple(used), tuple(layouts),
     )  # fmt: skip
+    key = (function.prim, _frozen(params)) if type(function) is RowCallable else function
+    try:
+        form = _FORMS.setdefault((key, call.method, _frozen(call.args), _frozen(call.kwargs)), object())
+    except TypeError:  # an argument that has no hash
+        form = None
+    return Step(fields, form)
+
+
+def _frozen(x: Any) -> Any:
+    """Return a hashable key of arguments, without operands. Keys are equal only for equal arguments, including the sign of zeros."""
+    kind = type(x)
+    if kind is Var:
+        return Var
+    if kind is tuple or kind is list:
+        return (kind, *[_frozen(item) for item in x])
+    if kind is dict:
+        return (kind, *[(name, _frozen(item)) for name, item in x.items()])
+    if kind is slice:
+        return (kind, _frozen(x.start), _frozen(x.stop), _frozen(x.step))
+    return (kind, repr(x)) if kind in (float, complex) or isinstance(x, np.generic) else (kind, x)
 
 
 def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:

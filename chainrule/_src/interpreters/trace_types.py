@@ -50,9 +50,10 @@ class TracedCall:
         code, lasti: the source location in the user's program.
         pure: whether it has no side effects; random draws and user functions may have some.
         kept: whether it must run even if its results are unused, because the program may handle its exception.
+        step: the step of a template that it was appended from (see ``templates``), or None.
     """
 
-    __slots__ = ("args", "code", "function", "kept", "kwargs", "lasti", "method", "pure", "results", "row")
+    __slots__ = ("args", "code", "function", "kept", "kwargs", "lasti", "method", "pure", "results", "row", "step")
 
     function: Any
     method: str
@@ -64,6 +65,7 @@ class TracedCall:
     lasti: int
     pure: bool
     kept: bool
+    step: Any
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", str(self.function))

@@ -68,62 +68,219 @@ PyObject *mark_untraced(PyObject *module, PyObject *code) {
 
 /* ---- instruction events
 
-   The f_trace of a traced frame is a tuple (table, pending, callback). `table` is a bytearray with one byte for each instruction; zero means
-   that the instruction needs no callback. `pending` is a bytearray of one byte; if it is set, the next instruction gets a callback in any
-   case. The callback gets the offset of an instruction, or -1 when the frame ends, and returns the new value of `pending`. */
+   The f_trace of a traced frame is a tuple (table, pending, callback, heights, counts, cached):
+     table     a bytearray with an enum below for each instruction: whether it needs a callback
+     pending   a bytearray of one byte; if it is set, the next instruction gets a callback in any case
+     callback  gets the offset of an instruction, or -1 when the frame ends. It returns the new value of `pending`. None: see open_frame
+     heights   an array of int16: the offset of the stack in the frame, then the height of the stack before each instruction
+     counts    a byte for each instruction: the number of its operands
+     cached    a list: for each instruction an object whose use needs no callback again */
 
-static PyObject *f_trace_name = NULL;
+enum { NOTHING, ALWAYS, UNLESS_PLAIN, UNLESS_PLAIN_SUBSCRIPT, UNLESS_CACHED_CALL, UNLESS_CACHED_OBJECT };
+enum { TABLE, PENDING, CALLBACK, HEIGHTS, COUNTS, CACHED, TRACE_FIELDS };
+
+/* words of an interpreter frame: the function that it runs, and its first local. frames.py lists and tests them. */
+enum { FUNCTION_WORD = 0, FIRST_LOCAL = 9, MOST_DEEP = 16 };
+
+static PyObject *f_trace_name = NULL, *f_trace_lines_name = NULL, *f_trace_opcodes_name = NULL, *ignored_name = NULL, *failed_name = NULL;
+static PyObject *plain_types = NULL, *python_floats = NULL, *known_code = NULL, *open_frame = NULL, *watch = NULL; /* of the running trace */
+static int depth = 0;                                                                                               /* the number of running frames that began here */
+
+static PyObject **words_of(PyFrameObject *frame) { return *(PyObject ***)((char *)frame + sizeof(PyObject) + sizeof(void *)); }
+
+static int is_plain(PyObject *x) { return x != NULL && PySet_Contains(plain_types, (PyObject *)Py_TYPE(x)) == 1; }
+
+static int is_plain_slice(PyObject *x) {
+    PySliceObject *slice = (PySliceObject *)x;
+    return PySlice_Check(x) && is_plain(slice->start) && is_plain(slice->stop) && is_plain(slice->step);
+}
+
+/* Whether an index is a slice, or a tuple of numbers and slices. */
+static int is_plain_index(PyObject *x) {
+    Py_ssize_t i;
+    if (x == NULL || !PyTuple_CheckExact(x)) return x != NULL && is_plain_slice(x);
+    for (i = 0; i < PyTuple_GET_SIZE(x); i++) {
+        if (!is_plain(PyTuple_GET_ITEM(x, i)) && !is_plain_slice(PyTuple_GET_ITEM(x, i))) return 0;
+    }
+    return 1;
+}
+
+/* Whether the callback of an instruction would have no effect. */
+static int needs_no_callback(PyFrameObject *frame, PyObject *f_trace, int index, int kind) {
+    PyObject *heights = PyTuple_GET_ITEM(f_trace, HEIGHTS), *counts = PyTuple_GET_ITEM(f_trace, COUNTS), *cached = PyTuple_GET_ITEM(f_trace, CACHED), **top, *function, *known;
+    const short *height;
+    int i, count, receiver = 0;
+    if (kind == ALWAYS || !PyBytes_CheckExact(heights) || !PyBytes_CheckExact(counts) || !PyList_CheckExact(cached) || PyBytes_GET_SIZE(counts) <= index || PyBytes_GET_SIZE(heights) < 2 * (index + 2) || PyList_GET_SIZE(cached) <= index) return 0;
+    height = (const short *)PyBytes_AS_STRING(heights);
+    top = words_of(frame) + FIRST_LOCAL + height[0] + height[1 + index]; /* the operands are top[-1], top[-2], ... */
+    count = (unsigned char)PyBytes_AS_STRING(counts)[index];
+    if (kind == UNLESS_CACHED_OBJECT) return top[-1] == PyList_GET_ITEM(cached, index);
+    if (kind == UNLESS_PLAIN_SUBSCRIPT && PySet_GET_SIZE(python_floats) > 0) return 0;
+    if (kind == UNLESS_CACHED_CALL) {
+        receiver = top[-count - 2] != NULL;
+        function = top[-count - 1 - receiver];
+        known = PyList_GET_ITEM(cached, index);
+        if (known == function) return 1;
+        if (!PyTuple_CheckExact(known) || PyTuple_GET_SIZE(known) != 1 || PyTuple_GET_ITEM(known, 0) != function) return 0;
+    }
+    for (i = 1; i <= count + receiver; i++) {
+        if (!is_plain(top[-i]) && !(kind == UNLESS_PLAIN_SUBSCRIPT && i == 1 && is_plain_index(top[-1]))) return 0;
+    }
+    return kind == UNLESS_CACHED_CALL || !PyUnicode_Check(top[-count]); /* a format string runs code of its operands */
+}
+
+static int set_trace(PyObject *frame, PyObject *f_trace) {
+    return PyObject_SetAttr(frame, f_trace_lines_name, Py_False) < 0 || PyObject_SetAttr(frame, f_trace_opcodes_name, Py_True) < 0 || PyObject_SetAttr(frame, f_trace_name, f_trace) < 0 ? -1 : 0;
+}
+
+/* Begin a frame of known code, whose beginning needs no callback: 1 done, 0 call back, -1 error. known_code maps a code object to
+   (function or None, type of the first argument or None, table, heights, counts, cached). None: each run has a function of its own. */
+static int begin_known(PyFrameObject *frame) {
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *entry = PyDict_GetItemWithError(known_code, code), **words = words_of(frame), *table, *cached, *pending, *f_trace, *ignored;
+    int done = 0;
+    Py_DECREF(code);
+    if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 6 || depth >= MOST_DEEP) return PyErr_Occurred() ? -1 : 0;
+    if (PyTuple_GET_ITEM(entry, 0) != Py_None && PyTuple_GET_ITEM(entry, 0) != words[FUNCTION_WORD]) return 0;
+    if (PyTuple_GET_ITEM(entry, 1) != Py_None && (words[FIRST_LOCAL] == NULL || PyTuple_GET_ITEM(entry, 1) != (PyObject *)Py_TYPE(words[FIRST_LOCAL]))) return 0;
+    ignored = PyObject_GetAttr(watch, ignored_name);
+    if (ignored != Py_None) {
+        Py_XDECREF(ignored);
+        return ignored == NULL ? -1 : 0;
+    }
+    Py_DECREF(ignored);
+    Py_INCREF(entry);
+    table = PyTuple_GET_ITEM(entry, 2);
+    cached = PyTuple_GET_ITEM(entry, 5);
+    if (PyTuple_GET_ITEM(entry, 0) == Py_None) {
+        table = PyByteArray_FromObject(table);
+        cached = PyList_GetSlice(cached, 0, PyList_GET_SIZE(cached));
+    } else {
+        Py_INCREF(table);
+        Py_INCREF(cached);
+    }
+    pending = PyByteArray_FromStringAndSize("\0", 1);
+    f_trace = table == NULL || cached == NULL || pending == NULL ? NULL : PyTuple_Pack(TRACE_FIELDS, table, pending, Py_None, PyTuple_GET_ITEM(entry, 3), PyTuple_GET_ITEM(entry, 4), cached);
+    done = f_trace == NULL || set_trace((PyObject *)frame, f_trace) < 0 ? -1 : 1;
+    if (done > 0) depth++;
+    Py_XDECREF(f_trace);
+    Py_XDECREF(pending);
+    Py_XDECREF(table);
+    Py_XDECREF(cached);
+    Py_DECREF(entry);
+    return done;
+}
+
+/* Stop tracing after an error of the watch itself, such as a RecursionError. The function may handle it and run on: the watch is marked. */
+static int stop_watching(void) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (watch == NULL || PyObject_SetAttr(watch, failed_name, Py_True) < 0) PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    PyEval_SetTrace(NULL, NULL);
+    return -1;
+}
 
 static int on_trace_event(PyObject *callback, PyFrameObject *frame, int event, PyObject *arg) {
-    PyObject *f_trace, *result = NULL, *offset;
-    int lasti;
+    PyObject *f_trace, *result = NULL, *offset, *look, *pending;
+    int lasti, index, kind;
     (void)arg;
     if (event == PyTrace_CALL) {
+        int known = begin_known(frame);
+        if (known != 0) return known < 0 ? stop_watching() : 0;
         Py_INCREF(callback); /* the call may replace the trace function */
         result = PyObject_CallOneArg(callback, (PyObject *)frame);
         Py_DECREF(callback);
         Py_XDECREF(result);
-        if (result == NULL) PyEval_SetTrace(NULL, NULL);
-        return result == NULL ? -1 : 0;
+        return result == NULL ? stop_watching() : 0;
     }
     if (event != PyTrace_OPCODE && event != PyTrace_RETURN) return 0;
     f_trace = PyObject_GetAttr((PyObject *)frame, f_trace_name);
     if (f_trace == NULL) return -1;
-    if (!PyTuple_CheckExact(f_trace) || PyTuple_GET_SIZE(f_trace) != 3 || !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, 0)) ||
-        !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, 1)) || PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, 1)) != 1) {
+    if (!PyTuple_CheckExact(f_trace) || PyTuple_GET_SIZE(f_trace) != TRACE_FIELDS || !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, TABLE)) ||
+        !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, PENDING)) || PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, PENDING)) != 1) {
         Py_DECREF(f_trace);
         return 0;
     }
     lasti = event == PyTrace_RETURN ? -1 : PyFrame_GetLasti(frame);
-    if (lasti >= 0 && !PyByteArray_AS_STRING(PyTuple_GET_ITEM(f_trace, 1))[0] && lasti / 2 < PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, 0)) &&
-        !PyByteArray_AS_STRING(PyTuple_GET_ITEM(f_trace, 0))[lasti / 2]) {
+    index = lasti / 2;
+    pending = PyTuple_GET_ITEM(f_trace, PENDING);
+    look = PyTuple_GET_ITEM(f_trace, CALLBACK);
+    if (lasti < 0 && look == Py_None) depth--;
+    if (lasti < 0 ? look == Py_None : !PyByteArray_AS_STRING(pending)[0] && index < PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, TABLE)) && ((kind = PyByteArray_AS_STRING(PyTuple_GET_ITEM(f_trace, TABLE))[index]) == NOTHING || needs_no_callback(frame, f_trace, index, kind))) {
         Py_DECREF(f_trace);
-        return 0;
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    if (look == Py_None) {
+        depth--;
+        look = PyObject_CallFunctionObjArgs(open_frame, (PyObject *)frame, f_trace, NULL);
+        if (look == NULL) {
+            Py_DECREF(f_trace);
+            return stop_watching();
+        }
+    } else {
+        Py_INCREF(look);
     }
     offset = PyLong_FromLong(lasti);
-    if (offset != NULL) result = PyObject_CallOneArg(PyTuple_GET_ITEM(f_trace, 2), offset);
+    if (offset != NULL) result = PyObject_CallOneArg(look, offset);
     Py_XDECREF(offset);
-    if (result != NULL && PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, 1)) == 1) PyByteArray_AS_STRING(PyTuple_GET_ITEM(f_trace, 1))[0] = result == Py_True;
+    Py_DECREF(look);
+    if (result != NULL && PyByteArray_GET_SIZE(pending) == 1) PyByteArray_AS_STRING(pending)[0] = result == Py_True;
     Py_XDECREF(result);
     Py_DECREF(f_trace);
     return result == NULL ? -1 : 0; /* do not stop tracing: instructions that run while the frame ends are traced as well */
 }
 
-/* trace_frames(callback): call a function with each frame of this thread that begins, until sys.settrace(None). Return whether that is possible. */
-PyObject *trace_frames(PyObject *module, PyObject *callback) {
+/* trace_frames(callback, open_frame, watch, plain_types, python_floats, known_code): call a function with each frame of this thread that begins,
+   until sys.settrace(None). Return whether that is possible.
+   open_frame(frame, f_trace): returns the callback of a frame that began without one, and sets the frame's f_trace
+   plain_types: types of operands whose use needs no callback; python_floats: the numbers of the traced values that are Python floats */
+PyObject *trace_frames(PyObject *module, PyObject *args) {
+    PyObject *callback, *opener, *the_watch, *types, *floats, *known;
     (void)module;
-    if (f_trace_name == NULL && (f_trace_name = PyUnicode_InternFromString("f_trace")) == NULL) return NULL;
+    if (!PyArg_ParseTuple(args, "OOOO!O!O!", &callback, &opener, &the_watch, &PyFrozenSet_Type, &types, &PySet_Type, &floats, &PyDict_Type, &known)) return NULL;
+    if (f_trace_name == NULL) {
+        f_trace_lines_name = PyUnicode_InternFromString("f_trace_lines");
+        f_trace_opcodes_name = PyUnicode_InternFromString("f_trace_opcodes");
+        ignored_name = PyUnicode_InternFromString("ignored_frame");
+        failed_name = PyUnicode_InternFromString("failed");
+        f_trace_name = PyUnicode_InternFromString("f_trace");
+        if (failed_name == NULL || f_trace_lines_name == NULL || f_trace_opcodes_name == NULL || ignored_name == NULL || f_trace_name == NULL) return NULL;
+    }
+    Py_XSETREF(open_frame, Py_NewRef(opener));
+    Py_XSETREF(watch, Py_NewRef(the_watch));
+    Py_XSETREF(plain_types, Py_NewRef(types));
+    Py_XSETREF(python_floats, Py_NewRef(floats));
+    Py_XSETREF(known_code, Py_NewRef(known));
+    depth = 0;
     PyEval_SetTrace(on_trace_event, callback);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_TRUE;
 }
 
+/* forget_trace(): drop the references of trace_frames */
+PyObject *forget_trace(PyObject *module, PyObject *arg) {
+    (void)module;
+    (void)arg;
+    Py_CLEAR(open_frame);
+    Py_CLEAR(watch);
+    Py_CLEAR(plain_types);
+    Py_CLEAR(python_floats);
+    Py_CLEAR(known_code);
+    Py_RETURN_NONE;
+}
+
 #else
 
-PyObject *trace_frames(PyObject *module, PyObject *callback) {
+PyObject *trace_frames(PyObject *module, PyObject *args) {
     (void)module;
-    (void)callback;
+    (void)args;
     Py_RETURN_FALSE;
+}
+
+PyObject *forget_trace(PyObject *module, PyObject *arg) {
+    (void)module;
+    (void)arg;
+    Py_RETURN_NONE;
 }
 
 PyObject *enable_untraced(PyObject *module, PyObject *flag) {

@@ -32,7 +32,8 @@ PyObject *class_version(PyObject *self, PyObject *cls);
 /* frame_tracing.c */
 PyObject *enable_untraced(PyObject *self, PyObject *begin);
 PyObject *mark_untraced(PyObject *self, PyObject *code);
-PyObject *trace_frames(PyObject *self, PyObject *begin);
+PyObject *trace_frames(PyObject *self, PyObject *args);
+PyObject *forget_trace(PyObject *self, PyObject *arg);
 
 /* interpreter.c */
 typedef struct {

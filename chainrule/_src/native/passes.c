@@ -7,7 +7,7 @@
 #define NO_IMPORT_UFUNC
 #include "trace.h"
 
-enum { MAX_UFUNC_ARGS = 3, MAX_LAYOUTS = 16 };
+enum { MAX_UFUNC_ARGS = 3, MAX_LAYOUTS = 16, MAX_STEP_OPERANDS = 8 };
 enum { COMPUTED = 2 }; /* the origin of a slot, as in compiling/trace.py */
 
 /* Whether a call is `ufunc(x, ...)` of Vars and Python numbers, with one result and no effects. */
@@ -34,6 +34,39 @@ static int is_simple(PyObject *call) {
     return 1;
 }
 
+/* Borrow the step of a template that a call was appended from; NULL if there is none. */
+static PyObject *step_of(PyObject *call) {
+    PyObject *step = call_type != NULL && Py_TYPE(call) == call_type ? SLOT(call, call_step) : NULL;
+    return step != NULL && step_type != NULL && Py_TYPE(step) == step_type ? step : NULL;
+}
+
+/* Append the Vars in nested containers, as operands() in compiling/simplify.py: -1 error. */
+static int collect(PyObject *x, PyObject *found) {
+    Py_ssize_t i;
+    if (Py_TYPE(x) == var_type) return PyList_Append(found, x);
+    if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
+        for (i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
+            if (collect(PySequence_Fast_GET_ITEM(x, i), found) < 0) return -1;
+        }
+    } else if (PyDict_CheckExact(x)) {
+        PyObject *name, *value;
+        for (i = 0; PyDict_Next(x, &i, &name, &value);) {
+            if (collect(value, found) < 0) return -1;
+        }
+    } else if (PySlice_Check(x)) {
+        PySliceObject *slice = (PySliceObject *)x;
+        if (collect(slice->start, found) < 0 || collect(slice->stop, found) < 0 || collect(slice->step, found) < 0) return -1;
+    }
+    return 0;
+}
+
+/* A list of the Vars among the arguments of a call. */
+static PyObject *vars_of(PyObject *call) {
+    PyObject *used = PyList_New(0);
+    if (used != NULL && (collect(SLOT(call, call_args), used) < 0 || collect(SLOT(call, call_kwargs), used) < 0)) Py_CLEAR(used);
+    return used;
+}
+
 static long long bits_of(PyObject *number) {
     int overflow;
     double value;
@@ -52,7 +85,8 @@ static unsigned long long mixed(unsigned long long hash, unsigned long long part
     return hash * 0xD6E8FEB86659FD93ull ^ hash >> 29;
 }
 
-/* fingerprints(calls, kept, fingerprint) -> a bytes object with an int64 for each call; `kept` holds the functions that are compared by address */
+/* fingerprints(calls, kept, structure) -> a bytes object with an int64 for each call; `kept` holds the functions that are compared by address.
+   structure(call): a number for the function and the arguments of a call without the numbers of its Vars */
 static PyObject *fingerprints(PyObject *module, PyObject *args) {
     PyObject *calls, *kept, *python, *found;
     Py_ssize_t i, k, n;
@@ -77,9 +111,22 @@ static PyObject *fingerprints(PyObject *module, PyObject *args) {
             }
             value = (long long)hash;
         } else {
-            PyObject *number = PyObject_CallOneArg(python, call);
-            if (number != NULL) value = PyLong_AsLongLong(number);
+            PyObject *step = step_of(call), *number = step == NULL || SLOT(step, step_structure) == Py_None ? PyObject_CallOneArg(python, call) : Py_NewRef(SLOT(step, step_structure)), *used = vars_of(call), *results = SLOT(call, call_results);
+            done = number == NULL || used == NULL || !PyTuple_CheckExact(results) ? -1 : 0;
+            if (done == 0 && step != NULL) {
+                PyObject *key = PyLong_FromVoidPtr(SLOT(call, call_function));
+                done = key == NULL || PyDict_SetItem(kept, key, SLOT(call, call_function)) < 0 ? -1 : 0;
+                Py_XDECREF(key);
+                Py_XSETREF(SLOT(step, step_structure), Py_NewRef(number));
+            }
+            if (done == 0) {
+                unsigned long long hash = mixed(5, (unsigned long long)PyLong_AsLongLong(number));
+                for (k = 0; k < PyList_GET_SIZE(used); k++) hash = mixed(hash, (unsigned long long)PyLong_AsLongLong(SLOT(PyList_GET_ITEM(used, k), var_number)));
+                for (k = 0; k < PyTuple_GET_SIZE(results); k++) hash = mixed(hash + 6, (unsigned long long)PyLong_AsLongLong(SLOT(PyTuple_GET_ITEM(results, k), var_number)));
+                value = (long long)hash;
+            }
             Py_XDECREF(number);
+            Py_XDECREF(used);
         }
         if (done < 0 || PyErr_Occurred()) Py_CLEAR(found);
         else memcpy(PyBytes_AS_STRING(found) + i * (Py_ssize_t)sizeof(value), &value, sizeof(value));
@@ -94,30 +141,32 @@ static PyObject *fingerprints(PyObject *module, PyObject *args) {
 
 /* ---- liveness */
 
-static PyObject *vars_of(PyObject *call) {
-    PyObject *args = SLOT(call, call_args), *used = PyList_New(0);
-    Py_ssize_t i;
-    for (i = 0; used != NULL && i < PyTuple_GET_SIZE(args); i++) {
-        if (Py_TYPE(PyTuple_GET_ITEM(args, i)) == var_type && PyList_Append(used, PyTuple_GET_ITEM(args, i)) < 0) Py_CLEAR(used);
-    }
-    return used;
-}
-
-/* live_calls(calls, needed, may_raise, operands_if_needed) -> [(call, Vars among its arguments)] of the calls that the Vars in the set `needed`
-   depend on, last first. may_raise: ufuncs that Python handles; operands_if_needed(call): the Vars of another call, or None if nothing needs it. */
+/* live_calls(calls, needed, may_raise, operands_if_needed, set_flags) -> [(call, Vars among its arguments)] of the calls that the Vars in the set `needed`
+   depend on, last first. may_raise: ufuncs that Python handles; operands_if_needed(call): the Vars of another call, or None if nothing needs it;
+   set_flags(call): sets the flags of the step of a template. */
 static PyObject *live_calls(PyObject *module, PyObject *args) {
-    PyObject *calls, *needed, *may_raise, *python, *live;
+    PyObject *calls, *needed, *may_raise, *python, *set_flags, *live;
     Py_ssize_t i, k;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyList_Type, &calls, &PySet_Type, &needed, &PyFrozenSet_Type, &may_raise, &python)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O!O!OO", &PyList_Type, &calls, &PySet_Type, &needed, &PyFrozenSet_Type, &may_raise, &python, &set_flags)) return NULL;
     live = PyList_New(0);
     for (i = PyList_GET_SIZE(calls) - 1; live != NULL && i >= 0 && i < PyList_GET_SIZE(calls); i--) {
         PyObject *call = Py_NewRef(PyList_GET_ITEM(calls, i)), *used = NULL, *pair;
+        PyObject *step = step_of(call);
         int simple = is_simple(call), wanted = 0;
         if (simple && PySet_Contains(may_raise, SLOT(call, call_function)) != 0) simple = 0;
         if (simple) {
             wanted = PySet_Contains(needed, PyTuple_GET_ITEM(SLOT(call, call_results), 0));
             if (wanted > 0) used = vars_of(call);
+        } else if (step != NULL) {
+            PyObject *results = SLOT(call, call_results);
+            if (SLOT(step, step_may_raise) == Py_None) {
+                PyObject *done = PyObject_CallOneArg(set_flags, call);
+                Py_XDECREF(done);
+            }
+            wanted = PyErr_Occurred() ? -1 : SLOT(call, call_pure) != Py_True || SLOT(call, call_kept) != Py_False || SLOT(step, step_may_raise) != Py_False;
+            for (k = 0; k < PyTuple_GET_SIZE(results) && wanted == 0; k++) wanted = PySet_Contains(needed, PyTuple_GET_ITEM(results, k));
+            if (wanted > 0) used = SLOT(step, step_shape_only) == Py_True ? PyList_New(0) : vars_of(call);
         } else {
             used = PyObject_CallOneArg(python, call);
             wanted = used == NULL ? -1 : used != Py_None;
@@ -140,6 +189,20 @@ static PyObject *live_calls(PyObject *module, PyObject *args) {
 }
 
 /* ---- value numbering */
+
+/* (form of the step, operand ...) with the Var that stands for each Var; NULL with an error */
+static PyObject *step_key(PyObject *step, PyObject *used, PyObject *same) {
+    PyObject *key = PyTuple_New(PyList_GET_SIZE(used) + 1);
+    Py_ssize_t i;
+    if (key == NULL) return NULL;
+    PyTuple_SET_ITEM(key, 0, Py_NewRef(SLOT(step, step_form)));
+    for (i = 0; i < PyList_GET_SIZE(used); i++) {
+        PyObject *x = PyList_GET_ITEM(used, i), *part = PyDict_GetItemWithError(same, x);
+        PyTuple_SET_ITEM(key, i + 1, Py_NewRef(part == NULL ? x : part));
+    }
+    if (PyErr_Occurred()) Py_CLEAR(key);
+    return key;
+}
 
 /* (function, operand ...) with the Var that stands for each Var; NULL with an error */
 static PyObject *value_key(PyObject *call, PyObject *same) {
@@ -193,8 +256,9 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
     left = PyList_New(0);
     seen = PyDict_New();
     for (i = 0; left != NULL && seen != NULL && i < PyList_GET_SIZE(live); i++) {
-        PyObject *pair = PyList_GET_ITEM(live, i), *call, *used, *key, *previous;
-        int needless, constant;
+        PyObject *pair = PyList_GET_ITEM(live, i), *call, *used, *key, *previous, *step, *results;
+        int needless, constant, simple, mergeable;
+        Py_ssize_t k;
         if (!is_pair(pair)) {
             Py_CLEAR(left);
             break;
@@ -202,17 +266,23 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
         Py_INCREF(pair);
         call = PyTuple_GET_ITEM(pair, 0);
         used = PyTuple_GET_ITEM(pair, 1);
-        constant = is_simple(call) ? all_in(constants, used) : 1;
+        step = step_of(call);
+        simple = is_simple(call);
+        mergeable = simple || (step != NULL && SLOT(call, call_pure) == Py_True && SLOT(step, step_shape_only) != Py_True);
+        constant = mergeable ? all_in(constants, used) : 1;
         if (constant) {
             PyObject *found = constant < 0 ? NULL : PyObject_CallFunctionObjArgs(python, call, used, NULL);
             needless = found == NULL ? -1 : PyObject_IsTrue(found);
             Py_XDECREF(found);
         } else {
-            key = value_key(call, same);
+            results = SLOT(call, call_results);
+            key = simple ? value_key(call, same) : step_key(step, used, same);
             previous = key == NULL ? NULL : PyDict_GetItemWithError(seen, key);
-            needless = PyErr_Occurred() ? -1 : previous != NULL;
-            if (needless == 0 && PyDict_SetItem(seen, key, PyTuple_GET_ITEM(SLOT(call, call_results), 0)) < 0) needless = -1;
-            if (needless == 1 && PyDict_SetItem(same, PyTuple_GET_ITEM(SLOT(call, call_results), 0), previous) < 0) needless = -1;
+            needless = PyErr_Occurred() ? -1 : previous != NULL && PyTuple_GET_SIZE(previous) == PyTuple_GET_SIZE(results);
+            if (needless == 0 && PyDict_SetItem(seen, key, results) < 0) needless = -1;
+            for (k = 0; needless == 1 && k < PyTuple_GET_SIZE(results); k++) {
+                if (PyDict_SetItem(same, PyTuple_GET_ITEM(results, k), PyTuple_GET_ITEM(previous, k)) < 0) needless = -1;
+            }
             merged += needless == 1;
             Py_XDECREF(key);
         }
@@ -236,7 +306,7 @@ typedef struct {
 
 /* the lists of TraceArrays */
 typedef struct {
-    PyObject *slots, *root, *offset, *layout, *origin, *variables, *index, *position, *operands, *counts, *results, *signature, *numbers, *keys, *number_keys, *templates;
+    PyObject *slots, *root, *offset, *layout, *origin, *variables, *index, *position, *operands, *counts, *results, *signature, *numbers, *keys, *number_keys, *templates, *entries;
 } Lists;
 
 /* Borrow the index of an array's layout; NULL without an error where it is not in the table yet. */
@@ -312,6 +382,74 @@ end:
     return PyErr_Occurred() ? -1 : done;
 }
 
+/* Append a slot for a result: its index, owned; NULL with an error. */
+static PyObject *append_slot(const Lists *lists, PyObject *var, PyObject *root, PyObject *offset, PyObject *layout, PyObject *origin) {
+    PyObject *slot = PyLong_FromSsize_t(PyList_GET_SIZE(lists->root));
+    if (slot == NULL || PyDict_SetItem(lists->slots, var, slot) < 0 || PyList_Append(lists->root, root == NULL ? slot : root) < 0 || PyList_Append(lists->offset, offset) < 0 || PyList_Append(lists->layout, layout) < 0 || PyList_Append(lists->origin, origin) < 0 || PyList_Append(lists->variables, var) < 0) Py_CLEAR(slot);
+    return slot;
+}
+
+/* Append a call from a template by its entry: 1 done, 0 nothing was changed and Python must do it, -1 error. */
+static int append_step(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *step, PyObject *used) {
+    PyObject *key, *entry, *results = SLOT(call, call_results), *operands[MAX_STEP_OPERANDS], *slots = NULL, *layouts, *zero = NULL, *origin = NULL;
+    Py_ssize_t i, k, roots[MAX_STEP_OPERANDS], n = PyList_GET_SIZE(used), m = PyTuple_GET_SIZE(results);
+    int done;
+    if (n == 0 || n > MAX_STEP_OPERANDS || (key = PyTuple_New(n + 1)) == NULL) return PyErr_Occurred() ? -1 : 0;
+    PyTuple_SET_ITEM(key, 0, Py_NewRef(step));
+    for (i = 0; i < n; i++) {
+        Py_ssize_t slot;
+        operands[i] = PyDict_GetItemWithError(lists->slots, PyList_GET_ITEM(used, i));
+        if (operands[i] == NULL) {
+            Py_DECREF(key);
+            return PyErr_Occurred() ? -1 : 0;
+        }
+        slot = PyLong_AsSsize_t(operands[i]);
+        roots[i] = PyLong_AsSsize_t(PyList_GET_ITEM(lists->root, slot));
+        for (k = 0; k < i && roots[k] != roots[i]; k++) {}
+        if (k < i) { /* operands in the same memory: Python decides */
+            Py_DECREF(key);
+            return 0;
+        }
+        PyTuple_SET_ITEM(key, i + 1, Py_NewRef(PyList_GET_ITEM(lists->layout, slot)));
+    }
+    entry = PyDict_GetItemWithError(lists->entries, key);
+    Py_DECREF(key);
+    if (entry == NULL || !PyTuple_CheckExact(entry)) return PyErr_Occurred() ? -1 : 0;
+    Py_INCREF(entry);
+    done = 1;
+    if (PyTuple_GET_SIZE(entry) == 1) { /* views */
+        Py_ssize_t viewed = PyLong_AsSsize_t(operands[0]);
+        PyObject *views = PyTuple_GET_ITEM(entry, 0), *minus_one = PyLong_FromLong(-1);
+        if (minus_one == NULL || PyList_Append(lists->index, minus_one) < 0) done = -1;
+        for (i = 0; i < m && done == 1; i++) {
+            PyObject *view = PyTuple_GET_ITEM(views, i), *offset = PyNumber_Add(PyList_GET_ITEM(lists->offset, viewed), PyTuple_GET_ITEM(view, 0));
+            PyObject *slot = offset == NULL ? NULL : append_slot(lists, PyTuple_GET_ITEM(results, i), PyList_GET_ITEM(lists->root, viewed), offset, PyTuple_GET_ITEM(view, 1), PyList_GET_ITEM(lists->origin, viewed));
+            if (slot == NULL) done = -1;
+            Py_XDECREF(slot);
+            Py_XDECREF(offset);
+        }
+        Py_XDECREF(minus_one);
+    } else {
+        layouts = PyTuple_GET_ITEM(entry, 2);
+        zero = PyLong_FromLong(0);
+        origin = PyLong_FromLong(COMPUTED);
+        slots = PyTuple_New(m);
+        if (zero == NULL || origin == NULL || slots == NULL || append_number(lists->index, PyList_GET_SIZE(lists->position)) < 0 || append_number(lists->position, at) < 0 || append_number(lists->counts, n) < 0) done = -1;
+        for (i = 0; i < n && done == 1; i++) done = PyList_Append(lists->operands, operands[i]) < 0 ? -1 : 1;
+        for (i = 0; i < m && done == 1; i++) {
+            PyObject *slot = append_slot(lists, PyTuple_GET_ITEM(results, i), NULL, zero, PyTuple_GET_ITEM(layouts, i), origin);
+            if (slot == NULL) done = -1;
+            else PyTuple_SET_ITEM(slots, i, slot);
+        }
+        if (done == 1 && (PyList_Append(lists->results, slots) < 0 || PyList_Append(lists->signature, PyTuple_GET_ITEM(entry, 0)) < 0 || PyList_Append(lists->numbers, PyTuple_GET_ITEM(entry, 1)) < 0)) done = -1;
+    }
+    Py_XDECREF(slots);
+    Py_XDECREF(zero);
+    Py_XDECREF(origin);
+    Py_DECREF(entry);
+    return done;
+}
+
 /* append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays. layout_of(array): the index of a layout; append(position, call, used): another call. */
 static PyObject *append_calls(PyObject *module, PyObject *args) {
     PyObject *fields, *calls, *python_layout, *python, **list;
@@ -364,6 +502,7 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
                 Py_XDECREF(layout);
             }
         }
+        if (found == 0 && step_of(call) != NULL) found = append_step(&lists, i, call, step_of(call), used);
         if (found == 0) {
             PyObject *position = PyLong_FromSsize_t(i);
             done = position == NULL ? NULL : PyObject_CallFunctionObjArgs(python, position, call, used, NULL);
@@ -383,8 +522,8 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef pass_functions[] = {
-    {"fingerprints", fingerprints, METH_VARARGS, "fingerprints(calls, kept, fingerprint): a number for each call"},
-    {"live_calls", live_calls, METH_VARARGS, "live_calls(calls, needed, may_raise, operands_if_needed): the calls that Vars depend on, last first"},
+    {"fingerprints", fingerprints, METH_VARARGS, "fingerprints(calls, kept, structure): a number for each call"},
+    {"live_calls", live_calls, METH_VARARGS, "live_calls(calls, needed, may_raise, operands_if_needed, set_flags): the calls that Vars depend on, last first"},
     {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(live, constants, same, is_needless): drop calls that are equal to earlier ones"},
     {"append_calls", append_calls, METH_VARARGS, "append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays"},
     {NULL, NULL, 0, NULL},

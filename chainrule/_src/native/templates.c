@@ -10,10 +10,12 @@
 
 enum { MAX_KEY = 2048, MAX_ITEMS = 128, MAX_DEPTH = 8 };
 enum { VARS, ARRAYS, ARRAYS_ONLY }; /* fill(): Vars; arrays and NumPy scalars; arrays also for scalars */
-enum { STEP_CALL, STEP_FUNCTION, STEP_METHOD, STEP_ARGS, STEP_KWARGS, STEP_OP_NAME, STEP_PURE, STEP_RESULTS, STEP_ELEMENTS, STEP_ARRAYS_ONLY, STEP_USED };
+enum { STEP_CALL, STEP_PARAMS, STEP_FUNCTION, STEP_METHOD, STEP_ARGS, STEP_KWARGS, STEP_OP_NAME, STEP_PURE, STEP_RESULTS, STEP_ELEMENTS, STEP_ARRAYS_ONLY, STEP_USED, STEP_LAYOUTS };
 
 static PyTypeObject *item_type; /* a reference to an input or to a result of an earlier step */
-static Py_ssize_t item_index;
+PyTypeObject *step_type;
+static Py_ssize_t item_index, step_fields;
+Py_ssize_t step_form, step_structure, step_may_raise, step_shape_only;
 static PyObject *templates, *without_overlap, *str_drop, *str_failed, *str_calls, *str_plain_var;
 
 /* ---- keys */
@@ -140,15 +142,23 @@ static PyObject *fill(const Recording *r, PyObject *spec, PyObject *const *items
     return Py_NewRef(spec);
 }
 
-static PyObject *field(PyObject *step, int i) { return PyTuple_GET_ITEM(step, i); }
+static PyObject *field(PyObject *step, int i) { return PyTuple_GET_ITEM(SLOT(step, step_fields), i); }
+
+/* Whether an array has the layout that the result of this step had when the template was made. Later steps may depend on it. */
+static int is_as_recorded(PyArrayObject *x, PyObject *layout) {
+    size_t n = sizeof(npy_intp) * (size_t)PyArray_NDIM(x);
+    const char *expected = PyBytes_AS_STRING(PyTuple_GET_ITEM(layout, 1));
+    return PyTuple_GET_ITEM(layout, 0) == (PyObject *)PyArray_DESCR(x) && PyBytes_GET_SIZE(PyTuple_GET_ITEM(layout, 1)) == (Py_ssize_t)(2 * n) && (n == 0 || (memcmp(expected, PyArray_DIMS(x), n) == 0 && memcmp(expected + n, PyArray_STRIDES(x), n) == 0));
+}
 
 /* Call the function of a step. Return a tuple of its results; NULL where Python must decide. */
-static PyObject *call_step(const Recording *r, PyObject *step, PyObject *const *items) {
+static PyObject *compute_step(const Recording *r, PyObject *step, PyObject *const *items) {
     int as = field(step, STEP_ARRAYS_ONLY) == Py_True ? ARRAYS_ONLY : ARRAYS;
     PyObject *args = fill(r, field(step, STEP_ARGS), items, as), *kwargs = NULL, *out = NULL, *parts = NULL;
     Py_ssize_t i, n = PyLong_AsSsize_t(field(step, STEP_RESULTS));
     int is_ufunc = Py_TYPE(field(step, STEP_FUNCTION)) == &PyUFunc_Type;
     if (args != NULL && PyDict_GET_SIZE(field(step, STEP_KWARGS)) > 0 && (kwargs = fill(r, field(step, STEP_KWARGS), items, ARRAYS)) == NULL) Py_CLEAR(args);
+    else if (args != NULL && PyDict_GET_SIZE(field(step, STEP_PARAMS)) > 0) kwargs = Py_NewRef(field(step, STEP_PARAMS)); /* of a primitive's value function */
     if (args != NULL && PyDict_SetItem(r->dict, str_failed, Py_None) == 0) out = PyObject_Call(field(step, STEP_CALL), args, kwargs);
     if (out != NULL && (PyTuple_Check(out) || PyList_Check(out))) parts = PySequence_Tuple(out);
     else if (out != NULL) parts = PyTuple_Pack(1, out);
@@ -186,7 +196,7 @@ static PyObject *call_step(const Recording *r, PyObject *step, PyObject *const *
 
 /* Run a step and append its call. Store its results in `results`. 1 done, 0 Python must decide */
 static int run_step(Recording *r, PyObject *step, PyObject *const *items, PyObject **results) {
-    PyObject *parts = call_step(r, step, items), *call = NULL, *variables = NULL, *used = field(step, STEP_USED), *operands[MAX_ITEMS];
+    PyObject *parts = compute_step(r, step, items), *call = NULL, *variables = NULL, *used = field(step, STEP_USED), *operands[MAX_ITEMS];
     Py_ssize_t i, n = PyLong_AsSsize_t(field(step, STEP_RESULTS)), nused = PyTuple_GET_SIZE(used);
     int plain = -1, done = 0;
     if (parts == NULL) return 0;
@@ -198,7 +208,7 @@ static int run_step(Recording *r, PyObject *step, PyObject *const *items, PyObje
         PyObject *part = PyTuple_GET_ITEM(parts, i), *array;
         int scalar = !PyArray_CheckExact(part);
         array = scalar ? PyArray_FromScalar(part, NULL) : Py_NewRef(part);
-        results[i] = array == NULL ? NULL : new_result(r, array, plain, scalar, field(step, STEP_ELEMENTS) == Py_True);
+        results[i] = array == NULL || !is_as_recorded((PyArrayObject *)array, PyTuple_GET_ITEM(field(step, STEP_LAYOUTS), i)) ? NULL : new_result(r, array, plain, scalar, field(step, STEP_ELEMENTS) == Py_True);
         Py_XDECREF(array);
         if (results[i] == NULL) {
             while (i-- > 0) Py_CLEAR(results[i]);
@@ -206,7 +216,7 @@ static int run_step(Recording *r, PyObject *step, PyObject *const *items, PyObje
         } else PyTuple_SET_ITEM(variables, i, Py_NewRef(var_of_traced(results[i])));
     }
     if (variables != NULL) {
-        set_results(call, variables);
+        set_results(call, variables, step);
         if (r->location.code == NULL) take_location(r, call);
         done = 1;
     }
@@ -257,12 +267,51 @@ static PyObject *run_template(Recording *r, PyObject *template, Key *key) {
     return outputs;
 }
 
+/* Run the template of a primitive and its operands. Else NULL without an error; `missing` gets the key if there is no template yet: the table has True after the
+   first call. */
+static PyObject *find_and_run(Recording *r, PyObject *prim, PyObject *operands, PyObject *params, PyObject *more, PyObject **missing) {
+    PyObject *bytes = NULL, *template, *result = NULL;
+    Key key;
+    key.length = 0;
+    key.nitems = 0;
+    key.recording = r;
+    if (add_pointer(&key, prim) && add_to_key(&key, operands, 0) && key.nitems > 0 && add_to_key(&key, params, 0) && add_to_key(&key, more, 0)) bytes = PyBytes_FromStringAndSize((char *)key.bytes, key.length);
+    template = bytes == NULL ? NULL : PyDict_GetItemWithError(templates, bytes);
+    if (template != NULL && PyTuple_CheckExact(template)) {
+        Py_INCREF(template);
+        result = run_template(r, template, &key);
+        Py_DECREF(template);
+    } else if ((template == NULL || template == Py_True) && missing != NULL) {
+        *missing = Py_XNewRef(bytes);
+    }
+    Py_XDECREF(bytes);
+    return result;
+}
+
+PyObject *template_of_rule(Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges) {
+    PyObject *prim = SLOT(node, core.prim), *pullback = SLOT(node, core.pullback), *operands, *mask, *more, *result = NULL;
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    if (templates == NULL || SLOT(prim, core.prim_listed) != Py_True || pullback != SLOT(prim, core.prim_pullback)) return NULL;
+    operands = PyTuple_Pack(2, g, saved);
+    mask = PyList_New(n);
+    for (i = 0; mask != NULL && i < n; i++) PyList_SET_ITEM(mask, i, Py_NewRef(PyTuple_GET_ITEM(edges, i) == Py_None ? Py_True : Py_False));
+    more = mask == NULL ? NULL : PyTuple_Pack(2, SLOT(node, core.in_avals), mask);
+    if (operands != NULL && more != NULL) {
+        Py_INCREF(prim);
+        result = find_and_run(r, prim, operands, SLOT(node, core.params), more, NULL);
+        Py_DECREF(prim);
+    }
+    Py_XDECREF(operands);
+    Py_XDECREF(mask);
+    Py_XDECREF(more);
+    return result;
+}
+
 /* trace_template(prim, operands, params, more, pass) -> the results; the key if there is no template yet; None where Python must record.
    more: what else the calls depend on. pass: the backward pass whose source location the calls get, or None. */
 static PyObject *trace_template(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *result = NULL, *bytes = NULL, *template;
+    PyObject *result = NULL, *missing = NULL;
     Recording r;
-    Key key;
     int done;
     (void)module;
     if (nargs != 5) {
@@ -272,32 +321,21 @@ static PyObject *trace_template(PyObject *module, PyObject *const *args, Py_ssiz
     if (!core.enabled || templates == NULL) Py_RETURN_NONE;
     done = open_recording(&r);
     if (done <= 0) return done < 0 ? NULL : Py_NewRef(Py_None);
-    key.length = 0;
-    key.nitems = 0;
-    key.recording = &r;
-    if (add_pointer(&key, args[0]) && add_to_key(&key, args[1], 0) && key.nitems > 0 && add_to_key(&key, args[2], 0) && add_to_key(&key, args[3], 0)) bytes = PyBytes_FromStringAndSize((char *)key.bytes, key.length);
-    template = bytes == NULL ? NULL : PyDict_GetItemWithError(templates, bytes);
-    if (template == NULL) {
-        result = bytes;
-        bytes = NULL;
-    } else if (PyTuple_CheckExact(template)) {
-        Py_INCREF(template);
-        if (args[4] == Py_None || locate(&r, args[4]) > 0) result = run_template(&r, template, &key);
-        unlocate(&r);
-        Py_DECREF(template);
-    }
-    Py_XDECREF(bytes);
+    if (args[4] == Py_None || locate(&r, args[4]) > 0) result = find_and_run(&r, args[0], args[1], args[2], args[3], &missing);
+    unlocate(&r);
     close_recording(&r);
-    if (result == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
+    if (result == NULL && !PyErr_Occurred()) return missing == NULL ? Py_NewRef(Py_None) : missing;
+    Py_XDECREF(missing);
     return result;
 }
 
-/* connect_templates(Item, templates, without_overlap) */
+/* connect_templates(Item, Step, templates, without_overlap) */
 static PyObject *connect_templates(PyObject *module, PyObject *args) {
     static const SlotOffset of_item[] = {{"index", &item_index}, {NULL, NULL}};
-    PyObject *item, *table, *function;
+    static const SlotOffset of_step[] = {{"fields", &step_fields}, {"form", &step_form}, {"structure", &step_structure}, {"may_raise", &step_may_raise}, {"reads_shape_only", &step_shape_only}, {NULL, NULL}};
+    PyObject *item, *step, *table, *function;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!O", &PyType_Type, &item, &PyDict_Type, &table, &function)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyType_Type, &item, &PyType_Type, &step, &PyDict_Type, &table, &function)) return NULL;
     if (templates != NULL) {
         PyErr_SetString(PyExc_TypeError, "connect_templates is called once");
         return NULL;
@@ -306,7 +344,8 @@ static PyObject *connect_templates(PyObject *module, PyObject *args) {
     str_failed = PyUnicode_InternFromString("failed");
     str_calls = PyUnicode_InternFromString("calls");
     str_plain_var = PyUnicode_InternFromString("var_of_plain");
-    if (str_drop == NULL || str_failed == NULL || str_calls == NULL || str_plain_var == NULL || find_slots((PyTypeObject *)item, of_item) < 0) return NULL;
+    if (str_drop == NULL || str_failed == NULL || str_calls == NULL || str_plain_var == NULL || find_slots((PyTypeObject *)item, of_item) < 0 || find_slots((PyTypeObject *)step, of_step) < 0) return NULL;
+    step_type = (PyTypeObject *)Py_NewRef(step);
     item_type = (PyTypeObject *)Py_NewRef(item);
     without_overlap = Py_NewRef(function);
     templates = Py_NewRef(table);
@@ -314,7 +353,7 @@ static PyObject *connect_templates(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef template_functions[] = {
-    {"connect_templates", connect_templates, METH_VARARGS, "connect_templates(Item, templates, without_overlap): set the class of references, the table of templates and a function"},
+    {"connect_templates", connect_templates, METH_VARARGS, "connect_templates(Item, Step, templates, without_overlap): set the classes of references and steps, the table of templates and a function"},
     {"trace_template", (PyCFunction)(void (*)(void))trace_template, METH_FASTCALL, "trace_template(prim, operands, params, more, pass): append the calls of a primitive or VJP rule from its template"},
     {NULL, NULL, 0, NULL},
 };

@@ -13,7 +13,7 @@ static PyTypeObject *traced_type;
 PyTypeObject *var_type, *call_type;
 static Py_ssize_t traced_var, traced_level, traced_plain, traced_scalar, traced_shape, traced_dtype;
 Py_ssize_t var_array, var_dtype, var_number, var_shape;
-Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;
+Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept, call_step;
 static Py_ssize_t state_looked_at, state_filters, state_shown, state_known;
 static PyTypeObject *state_type;
 static PyObject *warnings_names, *error_variable, *is_tried, *one, *add;
@@ -216,6 +216,7 @@ PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyO
     SLOT(call, call_kwargs) = kwargs;
     SLOT(call, call_row) = Py_NewRef(op_name);
     SLOT(call, call_pure) = Py_NewRef(pure);
+    SLOT(call, call_step) = Py_NewRef(Py_None);
     done = note_location(call, call_code, call_lasti, r->location);
     if (done == 0) {
         code = SLOT(call, call_code);
@@ -248,7 +249,10 @@ PyObject *var_of_traced(PyObject *traced) { return SLOT(traced, traced_var); }
 
 int is_scalar_traced(PyObject *traced) { return SLOT(traced, traced_scalar) == Py_True; }
 
-void set_results(PyObject *call, PyObject *variables) { Py_XSETREF(SLOT(call, call_results), variables); }
+void set_results(PyObject *call, PyObject *variables, PyObject *step) {
+    Py_XSETREF(SLOT(call, call_results), variables);
+    Py_XSETREF(SLOT(call, call_step), Py_NewRef(step));
+}
 
 PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar) {
     PyObject *args = PyTuple_New(n), *call, *traced = NULL;
@@ -408,18 +412,19 @@ static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t 
         return NULL;
     }
     n = PyTuple_GET_SIZE(args[3]);
-    if (!core.enabled || !PyTuple_CheckExact(args[2]) || n > MAX_RULE_OPERANDS || !is_traced(args[1])) Py_RETURN_NONE;
+    if (!core.enabled || !PyTuple_CheckExact(args[2])) Py_RETURN_NONE;
     done = open_recording(&r);
     if (done > 0) {
         done = locate(&r, args[4]);
-        if (done > 0) done = trace_op_rules(&r, args[0], args[1], args[2], args[3], grads);
+        if (done > 0) done = n > MAX_RULE_OPERANDS || !is_traced(args[1]) ? 0 : trace_op_rules(&r, args[0], args[1], args[2], args[3], grads);
+        if (done == 0 && !PyErr_Occurred()) result = template_of_rule(&r, args[0], args[1], args[2], args[3]);
         unlocate(&r);
         close_recording(&r);
     }
     if (done > 0 && (result = PyTuple_New(n)) != NULL) {
         for (i = 0; i < n; i++) PyTuple_SET_ITEM(result, i, grads[i] == NULL ? Py_NewRef(Py_None) : Py_NewRef(grads[i]));
     }
-    for (i = 0; i < n; i++) Py_XDECREF(grads[i]);
+    for (i = 0; i < n && i < MAX_RULE_OPERANDS; i++) Py_XDECREF(grads[i]);
     if (result == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
     return result;
 }
@@ -498,7 +503,7 @@ static int intern_words(void) {
 static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
-    static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"row", &call_row}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {NULL, NULL}};
+    static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"row", &call_row}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
     static const SlotOffset of_state[] = {{"looked_at", &state_looked_at}, {"_filters", &state_filters}, {"_shown", &state_shown}, {"_known", &state_known}, {NULL, NULL}};
     PyObject *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;

@@ -24,10 +24,12 @@ PyObject *trace_program(const Recording *recording, const Program *program, PyOb
 PyObject *add_call(const Recording *recording, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure);
 /* A new Traced of a call's result. element: a 0-d array is a NumPy scalar in eager code */
 PyObject *new_result(const Recording *recording, PyObject *array, int plain, int scalar, int element);
+/* templates.c: the gradients of a node's operands, by the template of its rule; NULL without an error where there is none */
+PyObject *template_of_rule(Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges);
 int is_plain_call(const Recording *recording, PyObject *const *operands, Py_ssize_t n);
 PyObject *var_of_traced(PyObject *traced); /* borrowed */
 int is_scalar_traced(PyObject *traced);
-void set_results(PyObject *call, PyObject *variables); /* steals `variables` */
+void set_results(PyObject *call, PyObject *variables, PyObject *step); /* steals `variables` */
 /* Have calls note the source location of a backward pass, or of a call; unlocate() ends it. */
 int locate(Recording *recording, PyObject *pass);
 void take_location(Recording *recording, PyObject *call);
@@ -44,8 +46,10 @@ int note_holder(const Recording *recording, PyObject *tensor, PyObject *array);
 /* the classes of a trace, and the offsets of their slots */
 extern PyTypeObject *var_type, *call_type;
 extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
-extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept;
+extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept, call_step;
 extern PyObject *method_name; /* "__call__" */
+extern PyTypeObject *step_type; /* interpreters/templates.py: Step */
+extern Py_ssize_t step_form, step_structure, step_may_raise, step_shape_only;
 
 extern PyMethodDef trace_functions[], template_functions[], pass_functions[];
 

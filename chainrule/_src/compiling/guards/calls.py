@@ -95,6 +95,11 @@ def _writes(function: Any) -> bool:
     return any(function is writer for writer in NUMPY_WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle")
 
 
+def changes_or_shares(function: Any) -> bool:
+    """Return whether a library function writes into its arguments, or returns whether they share memory."""
+    return _writes(function) or function in SHARING
+
+
 def _is_gone(reference: Any) -> bool:
     return reference() is None
 
@@ -150,8 +155,8 @@ class Calls(Methods):
                 if function.__name__ in ("__setitem__", "__delitem__") and args:
                     self.note_container_change(args[0])
                 self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
-            else:
-                self.expect(result_is_new=bool(function.__code__.co_flags & 0x20))
+            elif function.__code__.co_flags & 0x20:  # a generator function
+                self.expect(result_is_new=True)
         elif isa(function, functools.partial):
             self.guard_check(function, functools.partial(_has_parts, parts=_partial_parts(function)), "parts")
             self.note_call(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})

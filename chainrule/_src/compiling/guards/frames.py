@@ -10,13 +10,14 @@ Instructions are reported by ``sys.settrace`` before Python 3.12, and by ``sys.m
 
 from __future__ import annotations
 
+import array
 import dis
 import functools
 import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, Protocol, SupportsIndex
 
 from chainrule._src import native
 
@@ -24,9 +25,6 @@ try:
     import ctypes
 except ImportError:  # a Python built without it
     ctypes = None  # type: ignore[assignment]
-
-#: called before an instruction; returns whether the same function need not report this instruction again
-Look = Callable[["Stack", "Instruction"], object]
 
 _WORD = 8
 #: offsets of a frame's function and of its first local, in words from the beginning of the interpreter frame
@@ -178,85 +176,90 @@ def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
 # -- callbacks -----------------------------------------------------------------------------------------------------------
 
 
-def watched(
-    call: Callable[[], object],
-    enter: Callable[[FrameType], bool | None],
-    look: Look,
-    leave: Callable[[Stack], None],
-    is_watched_name: Callable[[str], bool] = lambda name: True,
-) -> object:
-    """Call a function without arguments, and report the instructions of this thread meanwhile.
+class Observer(Protocol):
+    """The object whose methods ``watched`` calls.
+
+    Attributes:
+        failed: set to True if the watch ended before the function, by an exception that the function may have handled.
+    """
+
+    failed: bool
+
+    @property
+    def ignored_frame(self) -> object:
+        """Not None while a frame runs whose inner frames are not reported."""
+
+    @property
+    def python_floats(self) -> set[int]:
+        """A set that is empty if no traced value is a Python float in eager code."""
+
+    def enter(self, frame: FrameType) -> bool | None:
+        """Return whether to report the instructions of a frame that starts or resumes; None: of no frame with its code."""
+
+    def repeats(self, frame: FrameType) -> tuple[object, object] | None:
+        """Return (function, type of the first argument) if ``enter`` has no effect for further frames with these; else None."""
+
+    def count_frame(self) -> None:
+        """Count a reported frame for which ``enter`` was not called."""
+
+    def look(self, stack: Stack, instruction: Instruction) -> object:
+        """Return, before an instruction, True if the same function need not report it again. See ``_watch_table`` for objects."""
+
+    def leave(self, stack: Stack) -> None:
+        """Note that a reported frame returns, yields or raises."""
+
+    def is_watched_name(self, name: str) -> bool:
+        """Return whether to report instructions of a name. Others may be left out unless the stack has a pending effect."""
+
+
+def watched(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
+    """Call a function without arguments, and report the instructions of this thread to an observer meanwhile.
 
     Args:
-        call: the function.
-        enter: called with each frame that starts or resumes; returns whether to report its instructions, or None to never report
-            those of its code.
-        look: called before each instruction of reported frames.
-        leave: called when a reported frame returns, yields or raises.
-        is_watched_name: whether to report instructions of a name. Others may be left out unless the stack has a pending effect.
+        plain_types: types of operands for which operators and subscripts need not be reported.
     """
-    if hasattr(sys, "monitoring"):
-        return _monitored(call, enter, look, leave)
-    return _traced(call, enter, look, leave, is_watched_name)
+    return (_monitored if hasattr(sys, "monitoring") else _traced)(call, observer, plain_types)
 
 
-def _traced(
-    call: Callable[[], object],
-    enter: Callable[[FrameType], bool | None],
-    look: Look,
-    leave: Callable[[Stack], None],
-    is_watched_name: Callable[[str], bool],
-) -> object:
+def _traced(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
     loops = native.LOOPS
-    tables: dict[tuple[CodeType, int], tuple[bytearray, object]] = {}  # by id of the function, which is kept alive
+    known: dict[CodeType, tuple[Any, ...]] = {}
+    tables: dict[
+        tuple[CodeType, int], tuple[object, tuple[Any, ...]]
+    ] = {}  # by id of the function, which is kept alive
 
     def begin(frame: FrameType, event: str = "call", arg: object = None) -> Any:
         if event != "call":
             return None
-        watch_frame = enter(frame)
+        watch_frame = observer.enter(frame)
         if not watch_frame:
             if watch_frame is None and loops is not None:
                 loops.mark_untraced(frame.f_code)
             return None
-        code = frame.f_code
-        found = instructions(code)
-        stack = Stack(frame)
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        if observed:
-            function = None if code.co_name in COMPREHENSIONS else function_of(frame)
-            table, _ = tables.get((code, id(function))) or (_watch_table(code, is_watched_name), None)
-            if function is not None:
-                tables[code, id(function)] = table, function
+        if not observed:
+            return _inside(frame, observer)
+        code = frame.f_code
+        function = None if code.co_name in COMPREHENSIONS else function_of(frame)
+        parts = tables.get((code, id(function)), (None, None))[1] or _watch_table(code, observer.is_watched_name)
+        if function is not None:
+            tables[code, id(function)] = function, parts
+        repeated = observer.repeats(frame)
+        if repeated is not None:
+            known[code] = *repeated, *parts
+            if function is None:  # each run of a comprehension has a function, and a table, of its own
+                parts = bytearray(parts[0]), *parts[1:3], [*parts[3]]
+        _report(frame, observer, bytearray(1), parts)
+        return None
 
-            def at(offset: int) -> bool:
-                if offset < 0:
-                    leave(stack)
-                    stack.end()
-                    return False
-                instruction = found[offset]
-                if instruction.height is not None:
-                    stack.height = instruction.height
-                    if look(stack, instruction):
-                        table[offset >> 1] = 0
-                return stack.pending is not None
+    def open_frame(frame: FrameType, trace: tuple[Any, ...]) -> Any:
+        observer.count_frame()
+        table, pending, _, *others = trace
+        return _report(frame, observer, pending, (table, *others))
 
-            frame.f_trace = table, bytearray(1), at  # type: ignore[assignment]
-            return None
-
-        def inside(frame: FrameType, event: str, arg: object) -> Any:
-            if event == "opcode":
-                instruction = found[frame.f_lasti]
-                if instruction.height is not None:
-                    stack.height = instruction.height
-                    look(stack, instruction)
-            elif event == "return":
-                leave(stack)
-                stack.end()
-            return inside
-
-        return inside
-
-    observed = loops is not None and loops.trace_frames(begin)
+    observed = loops is not None and loops.trace_frames(
+        begin, open_frame, observer, plain_types, observer.python_floats, known
+    )
     if not observed:
         sys.settrace(begin)
     silenced = loops is not None and loops.enable_untraced(True)
@@ -265,21 +268,88 @@ def _traced(
     finally:
         sys.settrace(None)
         tables.clear()
+        known.clear()
+        if loops is not None:
+            loops.forget_trace()
         if silenced:
             loops.enable_untraced(False)
 
 
-def _watch_table(code: CodeType, is_watched_name: Callable[[str], bool]) -> bytearray:
-    """Return for each instruction of a code object whether to report it."""
-    table = bytearray(len(code.co_code) >> 1)
+def _report(frame: FrameType, observer: Observer, pending: bytearray, parts: tuple[Any, ...]) -> Callable[[int], bool]:
+    """Have the extension report the instructions of a frame. Return the callback."""
+    table, heights, counts, cached = parts
+    found, stack = instructions(frame.f_code), Stack(frame)
+
+    def at(offset: int) -> bool:
+        if offset < 0:
+            observer.leave(stack)
+            stack.end()
+            return False
+        instruction = found[offset]
+        if instruction.height is not None:
+            stack.height = instruction.height
+            again = observer.look(stack, instruction)
+            if again is True:
+                table[offset >> 1] = _NOTHING
+            elif again is not None and stack.pending is None:
+                cached[offset >> 1] = again
+        return stack.pending is not None
+
+    frame.f_trace = table, pending, at, heights, counts, cached  # type: ignore[assignment]
+    return at
+
+
+def _inside(frame: FrameType, observer: Observer) -> Any:
+    """Return the trace function of a frame whose instructions ``sys.settrace`` reports."""
+    found, stack = instructions(frame.f_code), Stack(frame)
+
+    def inside(frame: FrameType, event: str, arg: object) -> Any:
+        if event == "opcode":
+            instruction = found[frame.f_lasti]
+            if instruction.height is not None:
+                stack.height = instruction.height
+                observer.look(stack, instruction)
+        elif event == "return":
+            observer.leave(stack)
+            stack.end()
+        return inside
+
+    return inside
+
+
+#: whether an instruction is reported: the enum in ``native/frame_tracing.c``
+_NOTHING, _ALWAYS, _UNLESS_PLAIN, _UNLESS_PLAIN_SUBSCRIPT, _UNLESS_CACHED_CALL, _UNLESS_CACHED_OBJECT = range(6)
+_KINDS = {
+    "BINARY_OP": (_UNLESS_PLAIN, 2), "COMPARE_OP": (_UNLESS_PLAIN, 2), "UNARY_NEGATIVE": (_UNLESS_PLAIN, 1),
+    "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_OBJECT, 1),
+    "LOAD_METHOD": (_UNLESS_CACHED_OBJECT, 1),
+}  # fmt: skip
+
+
+def _watch_table(
+    code: CodeType, is_watched_name: Callable[[str], bool]
+) -> tuple[bytearray, bytes, bytes, list[object]]:
+    """Return which instructions of a code object are reported, as ``native/frame_tracing.c`` reads it.
+
+    Operators and subscripts are reported unless all operands have plain types. ``Observer.look`` may return an object for a
+    call or an attribute. The instruction is not reported again for the same function or owner of the attribute. A tuple of one
+    function means: for the same function and operands of plain types.
+    """
+    count = len(code.co_code) >> 1
+    table, counts, heights = bytearray(count), bytearray(count), [0] * count
     for offset, instruction in instructions(code).items():
-        table[offset >> 1] = instruction.height is not None and is_watched_name(instruction.name)
-    return table
+        if instruction.height is not None and is_watched_name(instruction.name):
+            kind, operands = _KINDS.get(instruction.name, (_ALWAYS, 0))
+            if instruction.name == "BUILD_SLICE":
+                kind, operands = _UNLESS_PLAIN, instruction.arg
+            elif instruction.name == "PRECALL" and not instruction.keywords and instruction.arg < 256:
+                kind, operands = _UNLESS_CACHED_CALL, instruction.arg
+            table[offset >> 1], counts[offset >> 1], heights[offset >> 1] = kind, operands, instruction.height
+    words = array.array("h", [_count_locals(code), *heights])
+    return table, words.tobytes(), bytes(counts), [None] * count
 
 
-def _monitored(
-    call: Callable[[], object], enter: Callable[[FrameType], bool | None], look: Look, leave: Callable[[Stack], None]
-) -> object:
+def _monitored(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
     monitoring: Any = vars(sys)["monitoring"]
     events = monitoring.events
     tool = next((n for n in (4, 3, 5) if monitoring.get_tool(n) is None), None)
@@ -293,7 +363,7 @@ def _monitored(
         if threading.get_ident() != thread:
             return None
         frame = sys._getframe(1 if code is sys._getframe(1).f_code else 2)
-        watch_frame = enter(frame)
+        watch_frame = observer.enter(frame)
         if watch_frame is None:
             return monitoring.DISABLE
         if watch_frame:
@@ -315,14 +385,14 @@ def _monitored(
             instruction = instructions(code)[offset]
             if instruction.height is not None:
                 entry[1].height = instruction.height
-                look(entry[1], instruction)
+                observer.look(entry[1], instruction)
         return None
 
     def end(code: CodeType, offset: int, *_: object) -> None:
         if threading.get_ident() == thread:
             entry = stacks.pop(id(sys._getframe(1)), None)
             if entry is not None and entry[1] is not None:
-                leave(entry[1])
+                observer.leave(entry[1])
                 entry[1].end()
         return None
 
@@ -363,6 +433,40 @@ def _sample(things: Any, key: SupportsIndex) -> object:
         return dict(a=things[key])
 
 
+class _SelfTest:
+    """An observer that notes the operands of subscripts and attributes."""
+
+    ignored_frame: object = None
+    failed = False
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, Any]] = []
+        self.functions: list[Any] = []
+        self.python_floats: set[int] = set()
+
+    def enter(self, frame: FrameType) -> bool:
+        self.functions.append(function_of(frame))
+        return frame.f_code.co_name in ("_sample", "<listcomp>")
+
+    def repeats(self, frame: FrameType) -> None:
+        return None
+
+    def count_frame(self) -> None:
+        return None
+
+    def look(self, stack: Stack, i: Instruction) -> None:
+        if i.name == "BINARY_SUBSCR" or (i.name, i.arg) == ("BINARY_OP", 26):
+            self.seen.append((stack.top(2), stack.top()))
+        elif i.name == "LOAD_ATTR":
+            self.seen.append((stack.top(), i.value))
+
+    def leave(self, stack: Stack) -> None:
+        return None
+
+    def is_watched_name(self, name: str) -> bool:
+        return True
+
+
 @functools.cache
 def why_not() -> str:
     """Return the reason why instructions cannot be watched on this interpreter, or ""."""
@@ -372,21 +476,10 @@ def why_not() -> str:
         return f"the frame layout of Python {sys.version_info[0]}.{sys.version_info[1]} is not known"
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return "Python runs without the GIL"
-    things, seen, functions = ([[3, 4]], object()), [], []
-
-    def enter(frame: FrameType) -> bool:
-        functions.append(function_of(frame))
-        return frame.f_code.co_name in ("_sample", "<listcomp>")
-
-    def look(stack: Stack, i: Instruction) -> None:
-        if i.name == "BINARY_SUBSCR" or (i.name, i.arg) == ("BINARY_OP", 26):
-            seen.append((stack.top(2), stack.top()))
-        elif i.name == "LOAD_ATTR":
-            seen.append((stack.top(), i.value))
-
-    watched(lambda: _sample(things, 1), enter, look, lambda stack: None)
+    things, test = ([[3, 4]], object()), _SelfTest()
+    watched(lambda: _sample(things, 1), test, frozenset())
     expected = [(things, 0), (things, 1), (Stack, "top")]
-    found = [pair for pair in seen if pair[0] is things or pair[0] is Stack]
-    if [(id(a), b) for a, b in found[:3]] != [(id(a), b) for a, b in expected] or _sample not in functions:
+    found = [pair for pair in test.seen if pair[0] is things or pair[0] is Stack]
+    if [(id(a), b) for a, b in found[:3]] != [(id(a), b) for a, b in expected] or _sample not in test.functions:
         return f"instructions of Python {sys.version.split()[0]} have other operands than expected"
     return ""

@@ -21,7 +21,9 @@ from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType
 ndarray = np.ndarray
 #: the value of a read that finds nothing
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
-IMMUTABLE = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range})
+IMMUTABLE: frozenset[type] = frozenset(
+    {bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range}
+)
 _MOST = 8  # the most sets of guards of one trace
 
 

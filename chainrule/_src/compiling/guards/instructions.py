@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.guards.calls import Calls
+from chainrule._src.compiling.guards.calls import Calls, changes_or_shares
 from chainrule._src.compiling.guards.frames import Instruction, Stack
 from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
 from chainrule._src.compiling.guards.implicit import is_watched
@@ -22,20 +22,33 @@ from chainrule._src.compiling.guards.known import (
     BUFFERS,
     CONSTANT,
     CONTAINERS,
+    called_by,
     is_constant_module,
     is_library,
     is_lock,
     module_of_code,
 )
 from chainrule._src.compiling.guards.method_calls import text_method
-from chainrule._src.compiling.guards.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
+from chainrule._src.compiling.guards.objects import (
+    OURS,
+    VALUES,
+    are_plain,
+    array_value,
+    is_iterator,
+    is_python,
+    isa,
+    module_of,
+)
+from chainrule._src.compiling.guards.settings import is_special
 
 ndarray = np.ndarray
-#: handles an instruction; returns whether it reads the same state whenever the same function runs it, so that once is enough
+#: Handles an instruction. Returns True if it reads the same state whenever the same function runs it, so that once is enough.
+#: Returns an object if that holds while the called function or the owner of the attribute is this object: see ``frames.watched``.
 Handler = Callable[[Calls, Stack, Instruction], Any]
 _ELEMENTS = 64  # maximum number of elements of an array that are guarded one by one; then the whole array is
 
 
+_GENERATOR = 0x20  # a flag of code objects
 _SUBSCRIPT = 26  # the argument of BINARY_OP for a subscript, since Python 3.14
 _COLLECTIONS = 1 << 5 | 1 << 6  # class flags of sequences and mappings for pattern matching
 _IN_PLACE = 13  # the first argument of BINARY_OP for in-place operators
@@ -78,8 +91,10 @@ def _load_deref(log: Calls, stack: Stack, i: Instruction) -> bool:
     return True
 
 
-def _load_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
-    log.guard_attribute(stack.top(), i.value)
+def _load_attribute(log: Calls, stack: Stack, i: Instruction) -> object:
+    x = stack.top()
+    log.guard_attribute(x, i.value)
+    return x if type(x) is types.ModuleType else None
 
 
 def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
@@ -231,9 +246,9 @@ def _store_free(log: Calls, stack: Stack, i: Instruction) -> None:
         log.note_cell_change(cell)
 
 
-def _call(log: Calls, stack: Stack, i: Instruction) -> None:
+def _call(log: Calls, stack: Stack, i: Instruction) -> object:
     if i.name == "CALL" and CALLS_TWICE:
-        return
+        return None
     extra = i.name == "CALL_KW"
     count = i.arg + extra
     names = stack.top() if extra else i.keywords
@@ -247,6 +262,20 @@ def _call(log: Calls, stack: Stack, i: Instruction) -> None:
         args = [receiver, *args]
     positional = args[: len(args) - len(names)]
     log.note_call(stack, function, positional, dict(zip(names, args[len(positional) :], strict=True)))
+    return None if names else _repeated_call(function, args)
+
+
+def _repeated_call(function: Any, args: list[Any]) -> object:
+    """Return an object for ``Observer.look`` if further calls of the function need not be noted; else None."""
+    kind = type(function)
+    if kind is types.FunctionType and not is_library(module_of_code(function.__code__, function.__globals__)):
+        return None if function.__code__.co_flags & _GENERATOR else function  # its own instructions are watched
+    if kind is np.ufunc:
+        repeats = not called_by(function) and not is_special(function)
+    else:
+        repeats = kind.__name__ == "_ArrayFunctionDispatcher" and module_of(function).startswith("numpy")
+        repeats = repeats and not changes_or_shares(function)
+    return (function,) if repeats and are_plain(args) else None
 
 
 def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:

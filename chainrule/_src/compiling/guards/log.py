@@ -98,6 +98,7 @@ class Log:
         recorder: the recorder of array operations.
 
     Attributes:
+        failed: whether the watch ended before the function.
         reason: why the function cannot be traced, or None. later: a later call may be traced; by_value: it may be traced with
             the floats among its arguments as constants.
         now: the stack of the current instruction.
@@ -113,7 +114,7 @@ class Log:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.reason: str | None = None
-        self.later = self.by_value = self.unwatched = False
+        self.later = self.by_value = self.unwatched = self.failed = False
         self._things: dict[int, Thing] = {}
         self.made: dict[int, Any] = {}
         self._order: list[Thing] = []  # changed objects, in order
@@ -194,6 +195,8 @@ class Log:
 
     def check(self) -> None:
         """Raise if the trace was refused, even if the function caught ``Refused``."""
+        if self.reason is None and self.failed:
+            self.reason, self.later = "watching it failed in a deep recursion", False
         if self.reason is not None:
             refusal = (ByValue if self.by_value else Unrecordable)(self.reason)
             refusal.perhaps_later = self.later

@@ -31,7 +31,7 @@ from chainrule._src.compiling.guards.frames import Instruction, Stack
 from chainrule._src.compiling.guards.guards import GuardKind, function_parts
 from chainrule._src.compiling.guards.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
 from chainrule._src.compiling.guards.known import has_fixed_attributes, is_constant_module, is_library, module_of_code
-from chainrule._src.compiling.guards.objects import containers_in, isa
+from chainrule._src.compiling.guards.objects import PLAIN, containers_in, isa
 from chainrule._src.compiling.guards.settings import PRINTERS
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import RowCallable
@@ -45,7 +45,8 @@ _IGNORED_CODE = frozenset(
 )
 
 
-_DEEP = 32  # a depth of frames above which the recursion limit is guarded
+#: a depth of frames above which the recursion limit is guarded; the extension may begin 16 more without ``count_frame``
+_DEEP = 16
 #: code that a plan runs in each call
 _STEPS = frozenset({RowCallable.__call__.__code__})
 
@@ -77,28 +78,53 @@ class StateWatch(Calls):
         #: by id of a class and code that has run: the class, and the names of its attributes with this code
         self._methods: dict[tuple[int, types.CodeType], tuple[type, list[str]]] = {}
         #: the id and the code of the ignored frame; a reference to the frame would keep its operands alive
-        self._ignored_frame: tuple[int, types.CodeType] | None = None
+        self.ignored_frame: tuple[int, types.CodeType] | None = None
 
     def call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function under watch."""
         self.handled = sys.exc_info()[1]
         self.given = {id(x) for x in containers_in((*args, kwargs))}
         call = functools.partial(function, *args, **kwargs)
-        result = frames.watched(call, self._enter, self._look, self._leave, self._looks_at)
+        result = frames.watched(call, self, PLAIN)
         if self._deepest > _DEEP:
             self.guard_check(sys.getrecursionlimit, operator.call, "setting")
         return result
 
     @staticmethod
-    def _looks_at(name: str) -> bool:
+    def is_watched_name(name: str) -> bool:
         return name not in _SKIPPED and HANDLERS.get(name, unknown) is not None
 
-    def _enter(self, frame: FrameType) -> bool | None:
+    @property
+    def python_floats(self) -> set[int]:
+        return self.recorder.weak
+
+    def enter(self, frame: FrameType) -> bool | None:
         watch_frame = self._wants(frame)
         if watch_frame:
-            self._depth += 1
-            self._deepest = max(self._depth, self._deepest)
+            self.count_frame()
         return watch_frame
+
+    def count_frame(self) -> None:
+        self._depth += 1
+        self._deepest = max(self._depth, self._deepest)
+
+    def repeats(self, frame: FrameType) -> tuple[object, object] | None:
+        code = frame.f_code
+        if is_constant_module(module_of_code(code, frame.f_globals)):
+            return None  # it may be called by a library another time
+        if code.co_name in frames.COMPREHENSIONS:
+            return None, None
+        function = frames.function_of(frame)
+        if type(function) is not FunctionType or function.__kwdefaults__ or (code.co_name == "wrapper"):
+            return None
+        if not code.co_argcount:
+            return function, None
+        if code.co_varnames[0] in code.co_cellvars:
+            return None
+        receiver: Any = frame.f_locals.get(code.co_varnames[0])
+        cls = type(receiver)
+        simple = has_fixed_attributes(cls) or ((id(cls), code) in self._methods and not self._methods[id(cls), code][1])
+        return (function, cls) if simple and not isa(receiver, type) else None
 
     def _wants(self, frame: FrameType) -> bool | None:
         code = frame.f_code
@@ -109,7 +135,7 @@ class StateWatch(Calls):
         if self._is_in_ignored_code(frame):
             return False
         if aside:
-            self._ignored_frame = id(frame), code
+            self.ignored_frame = id(frame), code
             return False
         if code.co_name == "wrapper" and module in ("dataclasses", "reprlib"):
             return False  # recursion guards of ``repr``
@@ -153,11 +179,11 @@ class StateWatch(Calls):
 
     def _is_in_ignored_code(self, frame: FrameType | None) -> bool:
         """Return whether a frame runs within ignored code: warnings, imports, callbacks of the collector, steps of plans."""
-        while self._ignored_frame is not None and frame is not None:
-            if (id(frame), frame.f_code) == self._ignored_frame:
+        while self.ignored_frame is not None and frame is not None:
+            if (id(frame), frame.f_code) == self.ignored_frame:
                 return True
             frame = frame.f_back
-        self._ignored_frame = None
+        self.ignored_frame = None
         return False
 
     @staticmethod
@@ -171,12 +197,12 @@ class StateWatch(Calls):
             outer = outer.f_back
         return False
 
-    def _leave(self, stack: Stack) -> None:
+    def leave(self, stack: Stack) -> None:
         self._depth -= 1
         self.finish_instruction(stack, None)
         self.now = None
 
-    def _look(self, stack: Stack, i: Instruction) -> Any:
+    def look(self, stack: Stack, i: Instruction) -> Any:
         self.now = stack
         if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
             self.finish_instruction(stack, stack.top() if i.height else None)
@@ -212,7 +238,7 @@ class StateWatch(Calls):
 class TypeWatch(StateWatch):
     """Watches only queries of the types of traced values, which ``pure=True`` must not get wrong."""
 
-    def _enter(self, frame: FrameType) -> bool | None:
+    def enter(self, frame: FrameType) -> bool | None:
         module = module_of_code(frame.f_code, frame.f_globals)
         if is_library(module):
             needed = module in PRINTERS or _is_ignored_code(frame.f_code, module)  # by other traces
@@ -220,10 +246,10 @@ class TypeWatch(StateWatch):
         return not is_constant_module(module) and self.reason is None
 
     @staticmethod
-    def _looks_at(name: str) -> bool:
+    def is_watched_name(name: str) -> bool:
         return name in _TYPE_QUERIES and name not in _SKIPPED
 
-    def _look(self, stack: Stack, i: Instruction) -> Any:
+    def look(self, stack: Stack, i: Instruction) -> Any:
         if self.reason is None and i.name in _TYPE_QUERIES:
             self.now = stack
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
