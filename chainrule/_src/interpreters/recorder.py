@@ -115,6 +115,7 @@ class Recorder(KnownArrays):
 
     def __exit__(self, *exc: object) -> None:
         LOCAL.recorder = None
+        clear_templates()  # their keys and results would take more memory than most plans
         leave_watched()
         for entry in self.lifted.values():
             tensor = entry.ref()
