@@ -35,7 +35,7 @@ _VIEWS_OF_SCALARS = frozenset(
 )  # fmt: skip
 
 
-class Item:
+class TemplateItem:
     """A reference, in a template, to an input or to a result of an earlier call.
 
     Attributes:
@@ -52,7 +52,7 @@ class Step:
     """One NumPy call of a template.
 
     Attributes:
-        fields: the call, with an Item for each Var: see ``native/templates.c``.
+        fields: the call, with an TemplateItem for each Var: see ``native/templates.c``.
         form: an object that is the same for steps that call the same function, so that equal operands give equal results.
         structure: the part of a fingerprint that does not depend on the numbers of the Vars; None until it is computed.
         may_raise: whether the call may raise an error for other values; None until it is computed.
@@ -119,7 +119,7 @@ def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
 
 
 def _step(call: TracedCall, indices: dict[Var, int]) -> Step:
-    """Return a call with an Item for each Var, as ``native/templates.c`` reads it."""
+    """Return a call with an TemplateItem for each Var, as ``native/templates.c`` reads it."""
     function = call.function
     if function is lying_at or type(function) is Rebuilt:
         raise _NoTemplate
@@ -159,13 +159,13 @@ def _frozen(x: Any) -> Any:
 
 
 def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:
-    """Return an argument with an Item for each Var of ``indices``, and an array for each constant. Append the indices to ``used``."""
+    """Return an argument with an TemplateItem for each Var of ``indices``, and an array for each constant. Append the indices to ``used``."""
     kind = type(x)
     if kind is Var:
         index = indices.get(x)
         if index is not None:
             used.append(index)
-            return Item(index)
+            return TemplateItem(index)
         if x.array.nbytes > _MAX_CONSTANT:
             raise _NoTemplate
         return x.array
@@ -178,7 +178,7 @@ def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:
 
 def _output(x: Any, indices: dict[Var, int]) -> Any:
     if type(x) is Traced and x.var in indices:
-        return Item(indices[x.var])
+        return TemplateItem(indices[x.var])
     if type(x) is tuple:
         return tuple([_output(part, indices) for part in x])
     if x is None:
