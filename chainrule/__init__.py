@@ -121,10 +121,9 @@ with _collector_at_rest(staying=True):
     _trial.start()
 # Imports make submodules attributes of this module; only the modules named here are public.
 __all__ = sorted(
-    {"autograd", "linalg", "random", "special", "tree", *_LAZY}
+    {"autograd", "linalg", "random", "return_types", "special", "tree", *_LAZY}
     | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)} - _PRIVATE
 )
-_show(globals())
 
 
 def _graph(self: Tensor, **options: object) -> object:
@@ -179,13 +178,10 @@ def __getattr__(name: str) -> object:
     if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):
         return getattr(Tensor, name)  # in-place methods are functions, too
     if name not in _LAZY:
-        raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
+        raise errors.unknown_name(name, __all__, __name__)
     module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")
     return _shown(getattr(module, name), __name__) if _LAZY[name] else module
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
-
-
+_show(globals())
 errors.LATER.append("chainrule._src.explaining.diagnosis")  # messages that read the tape

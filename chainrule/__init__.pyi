@@ -22,6 +22,7 @@ from chainrule import nn as nn
 from chainrule import optim as optim
 from chainrule import primitive as primitive
 from chainrule import random as random
+from chainrule import return_types as return_types
 from chainrule import scipy as scipy
 from chainrule import serialization as serialization
 from chainrule import signal as signal

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction, DTypeLike
-from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import warn
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "is_autocast_enabled"]
@@ -72,5 +72,4 @@ def custom_bwd(bwd: T | None = None, *, device_type: str) -> AnyFunction:
     return bwd if bwd is not None else lambda function: function
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -13,7 +13,6 @@ from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
 from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- needed for pickling
-from chainrule._src.messages import errors
 
 __all__ = [
     "allow_in_graph",
@@ -26,7 +25,6 @@ __all__ = [
     "reset",
 ]
 
-show(globals())
 
 T = TypeVar("T")
 
@@ -64,5 +62,4 @@ def cudagraph_mark_step_begin() -> None:
     """Do nothing; PyTorch programs mark the start of a step with it."""
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

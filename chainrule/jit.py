@@ -7,8 +7,8 @@ from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
-from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
 __all__ = [
@@ -114,5 +114,4 @@ def is_tracing() -> bool:
     return _TRACING.get()
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pickle
+import pkgutil
 import subprocess
 import sys
 import types
@@ -40,16 +41,51 @@ def test_functions_are_pickled_by_name(name):
             assert pickle.loads(pickle.dumps(value)) is value, public
 
 
-FACES = [
-    "chainrule", *(f"chainrule.{m}" for m in (
-        "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.functional", "autograd.grad_mode",
-        "autograd.gradcheck", "autograd.graph", "autograd.profiler", "compiler", "explaining", "fft", "func", "implicit", "jacobians",
-        "linalg", "nn", "nn.functional", "optim", "random", "special", "sparse", "stats", "testing", "tree",
-    ))
-]  # fmt: skip
+def public_modules(name="chainrule"):
+    """Return the names of a public module and of all modules in its ``__all__``, and so on."""
+    module = importlib.import_module(name)
+    found = [name]
+    for public in module.__all__:
+        value = getattr(module, public)
+        if isinstance(value, types.ModuleType) and value.__name__ == f"{name}.{public}" and value.__spec__ is not None:
+            found += public_modules(value.__name__)
+    return found
 
 
-@pytest.mark.parametrize("name", FACES)
+PUBLIC = public_modules()
+#: Modules that also have the names of a module of NumPy or SciPy.
+DELEGATING = {"chainrule.array_api", "chainrule.scipy.special"}
+
+
+def test_modules_at_the_top_are_public():
+    at_the_top = {module.name for module in pkgutil.iter_modules(cr.__path__) if not module.name.startswith("_")}
+    assert at_the_top == {name.split(".")[1] for name in PUBLIC if "." in name}
+    assert {"chainrule.nn.utils.rnn", "chainrule.scipy.sparse.linalg", "chainrule.autograd.graph"} < set(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_dir_lists_the_public_names_only(name):
+    module = importlib.import_module(name)
+    special = [public for public in dir(module) if public.startswith("__")]
+    assert sorted({*module.__all__, *special}) == dir(module)
+    assert {"__all__", "__doc__", "__name__"} <= set(special)
+    for public in module.__all__:
+        value = getattr(module, public)
+        if name in DELEGATING or not isinstance(value, (type, types.FunctionType, types.ModuleType)):
+            assert type(value).__module__ not in ("typing", "__future__"), public
+            continue
+        home = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+        assert home.split(".")[0] == "chainrule", f"{public} is imported from {home}"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_unknown_names_are_errors_that_name_the_module(name):
+    module = importlib.import_module(name)
+    with pytest.raises(AttributeError, match=f"(?s){name}.*not_a_name|not_a_name.*{name}|special.*not_a_name"):
+        module.not_a_name
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_what_is_public_says_where_users_find_it(name):
     module = importlib.import_module(name)
     for public in module.__all__:

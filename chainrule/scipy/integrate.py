@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, unfaced
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.jacobians.forms import Arguments
 from chainrule._src.jacobians.solution import solved
@@ -239,3 +240,6 @@ def _sample_points(x: Any, axis: int) -> AnyArray | None:
     if x is not None and np.ndim(x) != 1:
         raise NotImplementedError(f"the sample points x must be a vector, but x has the shape {np.shape(x)}")
     return x
+
+
+show(globals())

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import implicit
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.jacobians.forms import as_tensor
 from chainrule._src.transforms.jacrev import jacfwd
@@ -131,3 +132,6 @@ def curve_fit(
         residual = residuals(p, *data)
         covariance = covariance * (np.sum(residual**2) / (len(residual) - len(p0)))
     return p, covariance
+
+
+show(globals())

@@ -16,6 +16,7 @@ from typing import Any
 
 from chainrule._src.api.array import Array, array_of, holds, of_arrays
 from chainrule._src.api.grad_mode import enable_grad, is_grad_enabled, no_grad
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import CheckpointError
@@ -321,3 +322,6 @@ def _chain(functions: Sequence[AnyFunction]) -> Callable[[Any], Any]:
         return x
 
     return run
+
+
+show(globals())

@@ -31,6 +31,7 @@ MODULES = [
     "optim",
     "primitive",
     "random",
+    "return_types",
     "scipy",
     "serialization",
     "signal",
