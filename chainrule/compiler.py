@@ -12,9 +12,10 @@ from typing import TypeVar
 from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
-from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- needed for pickling
+from chainrule._src.compiling.compiled import Compiled
 
 __all__ = [
+    "Compiled",
     "allow_in_graph",
     "compile",
     "cudagraph_mark_step_begin",

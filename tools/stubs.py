@@ -171,7 +171,11 @@ def namespace_stub(module: types.ModuleType) -> str:
     stub = Stub(set(module.__all__))
     for name in module.__all__:
         value = getattr(module, name)
-        (stub.function if _is_function(value) else stub.value)(name, value)
+        home = home_of(value) if isinstance(value, types.FunctionType) else ""
+        if home not in ("", module.__name__) and vars(sys.modules[home]).get(name) is value:
+            stub.imports.add(f"from {home} import {name} as {name}")  # with its overloads and type variables
+        else:
+            (stub.function if _is_function(value) else stub.value)(name, value)
     if module.__name__ == "chainrule":
         stub.lines.append("__version__: str")
     return stub.text()

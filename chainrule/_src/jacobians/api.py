@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, Never
+from typing import Any, Never, TypeVar, overload
+
+import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, P, TensorLike
 from chainrule._src.jacobians.checking import check as check_terms
 from chainrule._src.jacobians.compute_terms import TermGrid, dense_jacobian, plan_of, terms_by_colours, terms_of
 from chainrule._src.jacobians.layouts import SPARSE, blocks, check_dense, matrix
@@ -25,9 +28,29 @@ from chainrule._src.transforms.dense import MEMORY
 from chainrule._src.transforms.grad import gradient_function
 from chainrule._src.transforms.jacrev import hessian as hessian_function
 
+T = TypeVar("T")
+
 LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 
 
+@overload
+def jacobian(
+    y: np.ufunc, x: None = None, *, layout: str = "dense", strategy: str | None = None, create_graph: bool | None = None,
+    hstack: bool = False, mode: str = "auto", chunk_size: int | None = None, sparsity: object = None, check: bool = False,
+    memory: int = MEMORY,
+) -> AnyFunction: ...  # fmt: skip
+@overload
+def jacobian(
+    y: Callable[[T], Any], x: None = None, *, layout: str = "dense", strategy: str | None = None, create_graph: bool | None = None,
+    hstack: bool = False, mode: str = "auto", chunk_size: int | None = None, sparsity: object = None, check: bool = False,
+    memory: int = MEMORY,
+) -> Callable[[T], Any]: ...  # fmt: skip
+@overload
+def jacobian(
+    y: object, x: object = None, *more: Never, layout: str = "dense", strategy: str | None = None, create_graph: bool | None = None,
+    hstack: bool = False, mode: str = "auto", chunk_size: int | None = None, sparsity: object = None, check: bool = False,
+    memory: int = MEMORY,
+) -> Any: ...  # fmt: skip
 @names_keywords
 def jacobian(
     y: object,
@@ -196,6 +219,19 @@ def _with_recipes(
     return made
 
 
+@overload
+def hessian(
+    func: np.ufunc, x: int | tuple[int, ...] = 0, *, argnums: int | tuple[int, ...] | None = None
+) -> AnyFunction: ...
+@overload
+def hessian(
+    func: Callable[P, Any], x: int | tuple[int, ...] = 0, *, argnums: int | tuple[int, ...] | None = None
+) -> Callable[P, Any]: ...
+@overload
+def hessian(
+    func: AnyFunction, x: Any, *more: Never, layout: str = "dense", strategy: str | None = None,
+    create_graph: bool | None = None, hstack: bool = False, sparsity: object = None, check: bool = False, memory: int = MEMORY,
+) -> Any: ...  # fmt: skip
 @names_keywords
 def hessian(
     func: AnyFunction,
