@@ -1,4 +1,4 @@
-"""Differentiable integrals, with the names of ``scipy.integrate``.
+"""Differentiable integrals and solvers of differential equations, with the names of ``scipy.integrate``.
 
 ``quad`` calls SciPy's, which subdivides the interval adaptively. Derivatives are those of a quadrature sum over the same
 intervals: with respect to the limits and to all values that the integrand uses. Rules for samples are linear in them.
@@ -30,8 +30,10 @@ from chainrule._src.transforms.arguments import data_of
 from chainrule._src.transforms.vmap import vmap
 from chainrule.scipy.along import record_call
 from chainrule.scipy.derivatives import scipy_module
+from chainrule.scipy.solve_bvp import solve_bvp
+from chainrule.scipy.solve_ivp import solve_ivp
 
-__all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson"]
+__all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson", "solve_bvp", "solve_ivp"]
 
 ndarray = np.ndarray
 
