@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
 from contextvars import ContextVar
-from types import FunctionType, MethodType
-from typing import Any, TypeVar
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Never, TypeVar
 
 from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
 __all__ = [
@@ -25,6 +27,16 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+
+class _Uncallable(ModuleType):
+    """The class of this module, whose call names the function to use: ``jax.jit`` is a function."""
+
+    def __call__(self, *args: object, **options: object) -> Never:
+        raise errors.jit_called()
+
+
+sys.modules[__name__].__class__ = _Uncallable
 
 
 class ScriptFunction:
