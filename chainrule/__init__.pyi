@@ -471,9 +471,9 @@ def floor(input: Any, *, out: Any = ...) -> Any:
 def floor_divide(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the floor of the quotient."""
 def fmax(input: Any, other: Any, *, out: Any = ...) -> Any:
-    """Return the larger of two elements; where one is NaN, return the other."""
+    """Return the larger of two elements, ignoring a NaN in one of them."""
 def fmin(input: Any, other: Any, *, out: Any = ...) -> Any:
-    """Return the smaller of two elements; where one is NaN, return the other."""
+    """Return the smaller of two elements, ignoring a NaN in one of them."""
 def fmod(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the remainder of truncated division; it has the sign of the dividend."""
 def frac(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
