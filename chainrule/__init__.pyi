@@ -35,10 +35,9 @@ from chainrule import utils as utils
 from chainrule._src.api.array import Array as Array
 from chainrule._src.api.grad_mode import enable_grad as enable_grad
 from chainrule._src.api.grad_mode import inference_mode as inference_mode
-from chainrule._src.api.grad_mode import is_grad_enabled as is_grad_enabled
-from chainrule._src.api.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from chainrule._src.api.grad_mode import no_grad as no_grad
 from chainrule._src.api.grad_mode import set_grad_enabled as set_grad_enabled
+from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.device import device as device
 from chainrule._src.arrays.device import layout as _layout
 from chainrule._src.arrays.device import layout as layout
@@ -47,84 +46,23 @@ from chainrule._src.arrays.device import memory_format as memory_format
 from chainrule._src.arrays.dtype import _Named as __Named
 from chainrule._src.arrays.dtype import dtype as _dtype
 from chainrule._src.arrays.dtype import dtype as dtype
-from chainrule._src.arrays.dtype import get_default_dtype as get_default_dtype
 from chainrule._src.arrays.dtypes import finfo as finfo
 from chainrule._src.arrays.dtypes import iinfo as iinfo
-from chainrule._src.arrays.dtypes import set_default_dtype as set_default_dtype
-from chainrule._src.arrays.printing import get_printoptions as get_printoptions
-from chainrule._src.arrays.printing import printoptions as printoptions
-from chainrule._src.arrays.printing import set_printoptions as set_printoptions
-from chainrule._src.arrays.promotion import can_cast as can_cast
-from chainrule._src.arrays.promotion import promote_types as promote_types
-from chainrule._src.arrays.promotion import result_type as result_type
-from chainrule._src.arrays.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from chainrule._src.arrays.settings import get_default_device as get_default_device
-from chainrule._src.arrays.settings import get_float32_matmul_precision as get_float32_matmul_precision
-from chainrule._src.arrays.settings import get_num_threads as get_num_threads
-from chainrule._src.arrays.settings import set_default_device as set_default_device
-from chainrule._src.arrays.settings import set_default_tensor_type as set_default_tensor_type
-from chainrule._src.arrays.settings import set_float32_matmul_precision as set_float32_matmul_precision
-from chainrule._src.arrays.settings import set_num_threads as set_num_threads
-from chainrule._src.arrays.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from chainrule._src.arrays.size import Size as Size
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.arrays.types import Dims
+from chainrule._src.arrays.types import Params
 from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.compiling.compiled import compile as compile
-from chainrule._src.compiling.control_flow import fori_loop as fori_loop
-from chainrule._src.compiling.control_flow import scan as scan
-from chainrule._src.compiling.control_flow import while_loop as while_loop
-from chainrule._src.explaining.entry import explain as explain
 from chainrule._src.jacobians.api import hessian as hessian
 from chainrule._src.jacobians.api import jacobian as jacobian
-from chainrule._src.jacobians.api import jacobian_plan as jacobian_plan
-from chainrule._src.jacobians.prepared import prepare_jacobian as prepare_jacobian
-from chainrule._src.ops.creation import BoolTensor as BoolTensor
-from chainrule._src.ops.creation import ByteTensor as ByteTensor
-from chainrule._src.ops.creation import CharTensor as CharTensor
-from chainrule._src.ops.creation import DoubleTensor as DoubleTensor
-from chainrule._src.ops.creation import FloatTensor as FloatTensor
-from chainrule._src.ops.creation import HalfTensor as HalfTensor
-from chainrule._src.ops.creation import IntTensor as IntTensor
-from chainrule._src.ops.creation import LongTensor as LongTensor
-from chainrule._src.ops.creation import ShortTensor as ShortTensor
-from chainrule._src.ops.creation import Variable as Variable
-from chainrule._src.ops.creation import arange as arange
-from chainrule._src.ops.creation import as_tensor as as_tensor
-from chainrule._src.ops.creation import asarray as asarray
-from chainrule._src.ops.creation import empty as empty
-from chainrule._src.ops.creation import eye as eye
-from chainrule._src.ops.creation import from_numpy as from_numpy
-from chainrule._src.ops.creation import frombuffer as frombuffer
-from chainrule._src.ops.creation import full as full
-from chainrule._src.ops.creation import linspace as linspace
-from chainrule._src.ops.creation import logspace as logspace
-from chainrule._src.ops.creation import ones as ones
-from chainrule._src.ops.creation import scalar_tensor as scalar_tensor
-from chainrule._src.ops.creation import tensor as tensor
-from chainrule._src.ops.creation import tril_indices as tril_indices
-from chainrule._src.ops.creation import triu_indices as triu_indices
-from chainrule._src.ops.creation import zeros as zeros
-from chainrule._src.ops.dlpack import from_dlpack as from_dlpack
-from chainrule._src.ops.queries import is_tensor as is_tensor
+from chainrule._src.jacobians.prepared import PreparedJacobian
+from chainrule._src.jacobians.strategy import Plan
 from chainrule._src.ops.random import Generator as Generator
 from chainrule._src.ops.random import Generator as _Generator
-from chainrule._src.ops.random import binomial as binomial
-from chainrule._src.ops.random import get_rng_state as get_rng_state
-from chainrule._src.ops.random import initial_seed as initial_seed
-from chainrule._src.ops.random import manual_seed as manual_seed
-from chainrule._src.ops.random import normal as normal
-from chainrule._src.ops.random import rand as rand
-from chainrule._src.ops.random import randint as randint
-from chainrule._src.ops.random import randn as randn
-from chainrule._src.ops.random import randperm as randperm
-from chainrule._src.ops.random import seed as seed
-from chainrule._src.ops.random import set_rng_state as set_rng_state
 from chainrule._src.tape.tensor import Tensor as Tensor
-from chainrule._src.transforms.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from chainrule._src.transforms.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
-from chainrule._src.transforms.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from chainrule._src.transforms.grad import grad as grad
 from chainrule._src.transforms.grad import grad_and_value as grad_and_value
 from chainrule._src.transforms.grad import value_and_grad as value_and_grad
@@ -135,35 +73,30 @@ from chainrule._src.transforms.jacrev import jacrev as jacrev
 from chainrule._src.transforms.jvp import jvp as jvp
 from chainrule._src.transforms.vmap import vmap as vmap
 from chainrule.amp import autocast as autocast
-from chainrule.amp import is_autocast_enabled as is_autocast_enabled
-from chainrule.nn.functional import celu_ as celu_
-from chainrule.nn.functional import rrelu_ as rrelu_
-from chainrule.nn.functional import selu_ as selu_
-from chainrule.nn.functional import threshold_ as threshold_
-from chainrule.nn.top_level import adaptive_max_pool1d as adaptive_max_pool1d
-from chainrule.nn.top_level import batch_norm as batch_norm
-from chainrule.nn.top_level import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from chainrule.nn.top_level import convolution as convolution
-from chainrule.nn.top_level import cosine_embedding_loss as cosine_embedding_loss
-from chainrule.nn.top_level import embedding as embedding
-from chainrule.nn.top_level import hinge_embedding_loss as hinge_embedding_loss
-from chainrule.nn.top_level import instance_norm as instance_norm
-from chainrule.nn.top_level import kl_div as kl_div
-from chainrule.nn.top_level import margin_ranking_loss as margin_ranking_loss
-from chainrule.nn.top_level import poisson_nll_loss as poisson_nll_loss
-from chainrule.nn.top_level import triplet_margin_loss as triplet_margin_loss
-from chainrule.serialization import load as load
-from chainrule.serialization import save as save
-from chainrule.signal.transforms import istft as istft
-from chainrule.signal.transforms import stft as stft
-from chainrule.signal.windows import bartlett_window as bartlett_window
-from chainrule.signal.windows import blackman_window as blackman_window
-from chainrule.signal.windows import hamming_window as hamming_window
-from chainrule.signal.windows import hann_window as hann_window
-from chainrule.signal.windows import kaiser_window as kaiser_window
+from collections.abc import Callable
 from collections.abc import Sequence
 from typing import SupportsIndex
 import builtins
+def BoolTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype bool from data, or zeros of given sizes (an old constructor)."""
+def ByteTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype uint8 from data, or zeros of given sizes (an old constructor)."""
+def CharTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype int8 from data, or zeros of given sizes (an old constructor)."""
+def DoubleTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype float64 from data, or zeros of given sizes (an old constructor)."""
+def FloatTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype float32 from data, or zeros of given sizes (an old constructor)."""
+def HalfTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype float16 from data, or zeros of given sizes (an old constructor)."""
+def IntTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype int32 from data, or zeros of given sizes (an old constructor)."""
+def LongTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype int64 from data, or zeros of given sizes (an old constructor)."""
+def ShortTensor(*args: object) -> Tensor:
+    """Return a tensor of dtype int16 from data, or zeros of given sizes (an old constructor)."""
+def Variable(data: object, requires_grad: builtins.bool = ..., volatile: object = ...) -> Tensor:
+    """Return a leaf that shares a tensor's memory (PyTorch's old constructor of tensors that may require grad)."""
 def abs(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """Return the absolute value of every element. The gradient at 0 is 0."""
 def absolute(input: Any, *, out: Tensor | None = ...) -> Tensor:
@@ -174,6 +107,8 @@ def acosh(input: Any, *, out: Any = ...) -> Any:
     """Return the inverse hyperbolic cosine."""
 def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """Return the means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
+def adaptive_max_pool1d(input: Tensor, output_size: ShapeLike) -> tuple[Tensor, Tensor]:
+    """Like :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
 def add(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
     """Return input + alpha·other."""
 def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
@@ -208,6 +143,8 @@ def angle(input: Any, *, out: Any = ...) -> Any:
     """Return the argument of every complex number (0 or π for reals)."""
 def any(input: TensorLike, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return whether any element is nonzero."""
+def arange(start: Any = ..., end: Any = ..., step: Any = ..., *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the numbers from ``start`` (0) up to but excluding ``end``. Integers give int64, floats the default dtype."""
 def arccos(input: Any, *, out: Any = ...) -> Any:
     """Return the inverse cosine, in radians."""
 def arccosh(input: Any, *, out: Any = ...) -> Any:
@@ -222,6 +159,8 @@ def arctan2(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the angle of the point (y, x), in radians. The gradient at the origin is 0."""
 def arctanh(input: Any, *, out: Any = ...) -> Any:
     """Return the inverse hyperbolic tangent."""
+def are_deterministic_algorithms_enabled() -> builtins.bool:
+    """Return True: the same program always computes the same numbers."""
 def argmax(input: TensorLike, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Tensor:
     """Return the index of the maximum of all elements (flattened) or along ``dim``. It has no gradient."""
 def argmin(input: TensorLike, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Tensor:
@@ -236,6 +175,10 @@ def as_strided_copy(input: TensorLike, size: Any, stride: Any, storage_offset: b
     """Return a copy of :func:`as_strided`'s result, which shares no memory with the tensor."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
     """Return a copy in which the elements of :func:`as_strided`'s view are replaced by ``src``."""
+def as_tensor(data: Any, dtype: DTypeLike = ..., device: DeviceLike = ...) -> Tensor:
+    """Return a tensor that shares the data's memory where possible; a tensor is returned unchanged (with its graph)."""
+def asarray(obj: Any, *, dtype: DTypeLike = ..., device: DeviceLike = ..., copy: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a tensor from data, as :func:`as_tensor` with NumPy's arguments."""
 def asin(input: Any, *, out: Any = ...) -> Any:
     """Return the inverse sine, in radians."""
 def asinh(input: Any, *, out: Any = ...) -> Any:
@@ -256,13 +199,21 @@ def avg_pool1d(input: Tensor, kernel_size: object, stride: object = ..., padding
     """Return the mean of every window along the last axis."""
 def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta·input + alpha·(batch1 @ batch2)."""
+def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
+    """Like :func:`signal.windows.bartlett`; periodic by default."""
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: builtins.bool, momentum: builtins.float, eps: builtins.float, cudnn_enabled: builtins.bool = ...) -> Tensor:
+    """Like :func:`nn.functional.batch_norm`, with the weight and bias before the running statistics."""
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return 1 with the probability given by each element (or with probability ``p`` for all), else 0."""
 bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Return Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1), (..., in2) and a weight (out, in1, in2)."""
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., pos_weight: Tensor | None = ..., reduction: object = ...) -> Tensor:
+    """Like :func:`nn.functional.binary_cross_entropy_with_logits`."""
 def bincount(input: Tensor, weights: object = ..., minlength: builtins.int = ...) -> Tensor:
     """Return how often every non-negative integer occurs; with weights, the sum of their weights."""
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = ...) -> Tensor:
+    """Return how many of ``count`` trials succeed, each with probability ``prob``."""
 def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the bits set in both elements."""
 def bitwise_left_shift(input: Any, other: Any, *, out: Any = ...) -> Any:
@@ -275,6 +226,8 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Shift the bits of x right by y."""
 def bitwise_xor(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the bits set in exactly one of two elements."""
+def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
+    """Like :func:`signal.windows.blackman`; periodic by default."""
 def block_diag(*tensors: Tensor) -> Tensor:
     """Return a block diagonal matrix of the given matrices."""
 def bmm(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
@@ -288,6 +241,8 @@ def broadcast_to(input: TensorLike, size: Any) -> Tensor:
     """Broadcast to a shape, without copying."""
 def bucketize(input: TensorLike, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return the index of the bucket (between sorted boundaries) of every value."""
+def can_cast(from_: object, to: object) -> builtins.bool:
+    """Return whether PyTorch would cast one dtype to another inside an operation."""
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Return all combinations of one element of each vector, as rows."""
 def cat(tensors: object, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
@@ -301,6 +256,8 @@ def ceil(input: Any, *, out: Any = ...) -> Any:
     """Return the smallest integer that is not below each element."""
 def celu(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor:
     """Return x where it is positive, else alpha·(exp(x/alpha) − 1)."""
+def celu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`celu`."""
 cfloat: _dtype
 def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor:
     """Return the product of several matrices, in the cheapest order."""
@@ -357,6 +314,8 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
     """As :func:`conv_transpose1d`, over the last two axes."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: object = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last three axes."""
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: object, padding: object, dilation: object, transposed: builtins.bool, output_padding: object, groups: builtins.int) -> Tensor:
+    """Call ``conv1d`` … ``conv3d`` of :mod:`nn.functional`, or ``conv_transpose1d`` … ``3d``, by the axes of ``weight``."""
 def copysign(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the magnitude of x with the sign of y."""
 def corrcoef(input: TensorLike) -> Tensor:
@@ -365,6 +324,8 @@ def cos(input: Any, *, out: Any = ...) -> Any:
     """Return the cosine of angles in radians."""
 def cosh(input: Any, *, out: Any = ...) -> Any:
     """Return the hyperbolic cosine."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
+    """Like :func:`nn.functional.cosine_embedding_loss`."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
     """Return the cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
 def count_nonzero(input: TensorLike, dim: Dims = ...) -> Tensor:
@@ -426,6 +387,10 @@ def dstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
 e: builtins.float
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Compute an Einstein summation. It is recorded as the primitives it consists of: permute, reshape and bmm."""
+def embedding(weight: Tensor, indices: Tensor, padding_idx: builtins.int = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
+    """Like :func:`nn.functional.embedding` of ``indices`` and ``weight``; a negative ``padding_idx`` means no padding."""
+def empty(*size: ShapeLike, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
+    """Return uninitialized memory of a shape."""
 def empty_like(input: Tensor, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
     """Return uninitialized memory with another tensor's shape and dtype."""
 def eq(input: Any, other: Any, *, out: Any = ...) -> Any:
@@ -444,8 +409,12 @@ def exp2(input: Any, *, out: Any = ...) -> Any:
     """Return 2 to the power of every element."""
 def expand_copy(input: TensorLike, *sizes: ShapeLike, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return a copy of :func:`expand`'s result, which shares no memory with the tensor."""
+def explain(Y: object, grad: object = ..., wrt: object = ..., *, by: str | None = ...) -> Any:
+    """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers."""
 def expm1(input: Any, *, out: Any = ...) -> Any:
     """Return exp(x) − 1, accurate near 0."""
+def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the identity matrix (n rows, m columns)."""
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Like :func:`alpha_dropout`, for whole channels (axis 1)."""
 def fill(input: Tensor, value: TensorLike) -> Tensor:
@@ -476,10 +445,20 @@ def fmin(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the smaller of two elements, ignoring a NaN in one of them."""
 def fmod(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the remainder of truncated division; it has the sign of the dividend."""
+def fori_loop(lower: TensorLike, upper: object, body_fun: Callable[[Any, Any], Any], init_val: TensorLike, *, unroll: builtins.int | builtins.bool | None = ...) -> Any:
+    """Repeat ``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that returns the last value."""
 def frac(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the fractional part: input − trunc(input)."""
 def frexp(input: TensorLike) -> Any:
     """Return mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike = ..., copy: object = ...) -> Tensor:
+    """Return a tensor that shares the memory of another library's array."""
+def from_numpy(array: Any) -> Tensor:
+    """Return a tensor that shares the memory of a NumPy array."""
+def frombuffer(buffer: object, *, dtype: DTypeLike, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a vector that shares the memory of an object with a buffer; read-only buffers such as bytes are copied."""
+def full(size: Any, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a tensor filled with one value. The value's kind determines the dtype: any float gives the default dtype."""
 def full_like(input: Tensor, fill_value: object, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a tensor filled with one value, with another tensor's shape and dtype."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -490,8 +469,20 @@ def ge(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return whether x is at least y."""
 def ger(input: TensorLike, vec2: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the outer product of two vectors, of shape (n, m)."""
+def get_default_device() -> device:
+    """Return the device of new tensors: the CPU by default."""
+def get_default_dtype() -> dtype:
+    """Return the dtype that Python floats become; float32 unless it was changed."""
 def get_device(input: Tensor) -> builtins.int:
     """Return the number of the tensor's GPU; −1 on the CPU."""
+def get_float32_matmul_precision() -> str:
+    """Return the precision of float32 matrix products: "highest"."""
+def get_num_threads() -> builtins.int:
+    """Return how many threads share a large step of a compiled function; by default, as many as this process may use."""
+def get_printoptions() -> dict[str, Any]:
+    """Return the current options, as keyword arguments for ``set_printoptions``."""
+def get_rng_state() -> Params:
+    """Return the state of the default generator."""
 def gradient(input: TensorLike, *, spacing: Any = ..., dim: Any = ..., edge_order: builtins.int = ...) -> tuple[Tensor, ...]:
     """Return the derivative of a sampled function along each of ``dim`` (all axes by default), by second-order differences."""
 def greater(input: Any, other: Any, *, out: Any = ...) -> Any:
@@ -503,10 +494,16 @@ def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = 
 def gt(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return whether x is greater than y."""
 half: _dtype
+def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
+    """Like :func:`signal.windows.hamming`; periodic by default."""
+def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
+    """Like :func:`signal.windows.hann`; periodic by default."""
 def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """Return x where |x| is over lambd, else 0."""
 def heaviside(input: TensorLike, values: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return 0 where input is negative, ``values`` where it is 0, else 1."""
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
+    """Like :func:`nn.functional.hinge_embedding_loss`."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return how many elements are in each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: the data's range)."""
 def histogram(input: Tensor, bins: Any, *, range: Any = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
@@ -540,8 +537,12 @@ def index_reduce(input: Tensor, dim: builtins.int, index: Any, source: Tensor, r
 def index_select(input: TensorLike, dim: builtins.int, index: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the entries at indices along ``dim`` (a copy; indices may repeat)."""
 inf: builtins.float
+def initial_seed() -> builtins.int:
+    """Return the seed of the default generator."""
 def inner(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the sums of products over the last axes of both tensors."""
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: builtins.bool, momentum: builtins.float, eps: builtins.float, cudnn_enabled: builtins.bool = ...) -> Tensor:
+    """Like :func:`nn.functional.instance_norm`, with the weight and bias before the running statistics."""
 int: _dtype
 int16: _dtype
 int32: _dtype
@@ -549,14 +550,24 @@ int64: _dtype
 int8: _dtype
 def inverse(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse of square matrices."""
+def is_anomaly_check_nan_enabled() -> builtins.bool:
+    """Return whether anomaly mode, in this thread, checks for NaN (and does not only record lines)."""
+def is_anomaly_enabled() -> builtins.bool:
+    """Return whether this thread is in anomaly mode."""
+def is_autocast_enabled(device_type: str | None = ...) -> builtins.bool:
+    """Return whether operations cast their operands: always False."""
 def is_complex(input: TensorLike) -> builtins.bool:
     """Return whether a tensor (or dtype) is complex."""
 def is_conj(input: Tensor) -> builtins.bool:
     """Return whether conjugation is pending: always False, because ``conj`` (like ``neg``) computes at once."""
 def is_floating_point(input: TensorLike) -> builtins.bool:
     """Return whether a tensor (or dtype) is real floating-point."""
+def is_grad_enabled() -> builtins.bool:
+    """Return whether gradient mode is on in this thread."""
 def is_inference(input: Tensor) -> builtins.bool:
     """Return whether the tensor was made in ``inference_mode``."""
+def is_inference_mode_enabled() -> builtins.bool:
+    """Return whether this thread is inside :class:`inference_mode`."""
 def is_neg(input: Tensor) -> builtins.bool:
     """Return whether conjugation is pending: always False, because ``conj`` (like ``neg``) computes at once."""
 def is_nonzero(input: Tensor) -> builtins.bool:
@@ -565,6 +576,8 @@ def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
     """Return whether two tensors have the same shape."""
 def is_signed(input: Tensor) -> builtins.bool:
     """Return whether the dtype has negative numbers."""
+def is_tensor(obj: object) -> builtins.bool:
+    """Return whether the object is a tensor."""
 def isclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
     """Return whether |input − other| ≤ atol + rtol·|other|, element by element."""
 def isfinite(input: Any, *, out: Any = ...) -> Any:
@@ -581,6 +594,14 @@ def isposinf(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return whether an element is +∞."""
 def isreal(input: TensorLike) -> Tensor:
     """Return whether an element has no imaginary part."""
+def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
+    """Return the inverse short-time Fourier transform: the least-squares estimate of the signal from all frames."""
+def jacobian_plan(function: AnyFunction, x: object, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
+    """Return the plan of ``jacobian(function, x, layout=..., strategy=...)`` and the costs of other strategies; print it."""
+def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
+    """Like :func:`signal.windows.kaiser`; periodic by default."""
+def kl_div(input: Tensor, target: Tensor, reduction: object = ..., *, log_target: builtins.bool = ...) -> Tensor:
+    """Like :func:`nn.functional.kl_div`, without ``"batchmean"``."""
 def kron(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the Kronecker product."""
 def kthvalue(input: TensorLike, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -601,6 +622,10 @@ def less_equal(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return whether x is at most y."""
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log |Γ(x)|; infinite at 0 and the negative integers."""
+def linspace(start: TensorLike, end: TensorLike, steps: builtins.int, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return ``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
+def load(f: Any, map_location: DeviceLike = ..., *, weights_only: builtins.bool = ..., format: str | None = ...) -> Any:
+    """Load a file written by ``save``, ``numpy.savez`` or any safetensors writer, without running code from it."""
 def log(input: Any, *, out: Any = ...) -> Any:
     """Return the natural logarithm."""
 def log10(input: Any, *, out: Any = ...) -> Any:
@@ -629,6 +654,8 @@ def logical_xor(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return whether exactly one of two elements is nonzero."""
 def logit(input: TensorLike, eps: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
+def logspace(start: TensorLike, end: TensorLike, steps: builtins.int, base: builtins.float = ..., *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return ``steps`` numbers from base**start to base**end, evenly spaced in the exponent."""
 def logsumexp(input: Any, dim: Any, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return log Σ exp(x) over ``dim``, computed without overflow."""
 long: _dtype
@@ -640,6 +667,10 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | Non
     """Solve as :func:`linalg.lu_solve` does, with the right-hand side as the first argument."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Unpack the result of :func:`lu_factor` to ``(P, L, U)``; parts that are not requested are empty."""
+def manual_seed(seed: builtins.int) -> Generator:
+    """Seed the default generator."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
+    """Like :func:`nn.functional.margin_ranking_loss`."""
 def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
     """Return a copy with a value (a number or 0-d tensor) where the mask is True."""
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -722,10 +753,14 @@ def nonzero_static(input: Tensor, *, size: builtins.int, fill_value: builtins.in
     """Return the indices as :func:`nonzero` does, truncated or padded with ``fill_value`` to ``size`` rows."""
 def norm(input: TensorLike, p: Any = ..., dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
     """Return the p-norm over ``dim`` (all axes by default). Its gradient is 0 where it is 0."""
+def normal(mean: Any = ..., std: Any = ..., size: ShapeLike | None = ..., *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return normal numbers with given mean and standard deviation (numbers with a size, or tensors)."""
 def not_equal(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return whether two elements differ."""
 def numel(input: Tensor) -> builtins.int:
     """Return the number of elements."""
+def ones(*size: ShapeLike, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
+    """Return ones of a shape."""
 def ones_like(input: Tensor, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
     """Return ones with another tensor's shape and dtype."""
 def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -749,6 +784,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Return the inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
 def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
     """Return Poisson numbers with the rate given by each element."""
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool, full: builtins.bool, eps: builtins.float, reduction: object) -> Tensor:
+    """Like :func:`nn.functional.poisson_nll_loss`."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the complex tensor with an absolute value and an angle."""
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -759,9 +796,15 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: Tensor | None = ...) ->
     """Return ``input`` to the power ``exponent``."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
+def prepare_jacobian(function: AnyFunction, x: object, layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
+    """Compute the sparsity pattern of a function's Jacobian, to compute the Jacobian faster at further points."""
 preserve_format: _memory_format
+def printoptions(**options: Any) -> Any[None]:
+    """Set print options within a ``with`` block."""
 def prod(input: TensorLike, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
     """Return the product of all elements, or along ``dim``. The gradient is correct for elements that are zero, too."""
+def promote_types(type1: object, type2: object) -> dtype:
+    """Return the smallest dtype, in PyTorch's order, that both dtypes convert to."""
 def put(input: Tensor, index: Any, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
     """Return a copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
 def qr(input: Tensor, some: builtins.bool = ...) -> Any:
@@ -770,12 +813,20 @@ def quantile(input: TensorLike, q: object, dim: builtins.int | None = ..., keepd
     """Return the q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); NaN if an element is NaN."""
 def rad2deg(input: Any, *, out: Any = ...) -> Any:
     """Convert radians to degrees."""
+def rand(*size: ShapeLike, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return uniform numbers in [0, 1); for complex dtypes, both parts are uniform."""
 def rand_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Return uniform numbers with another tensor's shape and dtype."""
+def randint(low: Any = ..., high: Any = ..., size: ShapeLike | None = ..., *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return random integers from ``low`` (0) up to but excluding ``high``."""
 def randint_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Return random integers from ``low`` (0) up to but excluding ``high``, with another tensor's shape and dtype."""
+def randn(*size: ShapeLike, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return standard normal numbers (complex ones have a total variance of 1)."""
 def randn_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Return standard normal numbers with another tensor's shape and dtype."""
+def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the integers below n in random order."""
 def ravel(input: TensorLike) -> Tensor:
     """Return all elements along one axis, contiguous: a view if the tensor is contiguous, else a copy."""
 def real(input: TensorLike) -> Tensor:
@@ -796,6 +847,8 @@ def resolve_conj(input: Tensor) -> Tensor:
     """Return the tensor itself, because no operation is ever pending."""
 def resolve_neg(input: Tensor) -> Tensor:
     """Return the tensor itself, because no operation is ever pending."""
+def result_type(*operands: TensorLike) -> dtype:
+    """Return the dtype PyTorch would compute an operation on these operands in."""
 def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """Return x / √(mean(x²) + eps) over the last axes, times weight. ``eps`` is by default the dtype's."""
 def roll(input: Any, shifts: object, dims: Dims = ...) -> Tensor:
@@ -808,10 +861,18 @@ def row_stack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Stack vertically: concatenate along the first axis (vectors become rows)."""
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Return x where it is positive, else x times a random slope between the bounds (their mean if not ``training``)."""
+def rrelu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`rrelu`."""
 def rsqrt(input: Any, *, out: Any = ...) -> Any:
     """Return one over the square root."""
 def rsub(input: TensorLike, other: TensorLike, *, alpha: TensorLike = ...) -> Tensor:
     """Return other − alpha·input."""
+def save(obj: object, f: Any, *, format: str | None = ...) -> None:
+    """Save nested dictionaries, lists and tuples of tensors, arrays, numbers and text."""
+def scalar_tensor(s: Any, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a 0-d tensor of the default dtype."""
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: object, xs: object = ..., length: builtins.int | None = ..., reverse: builtins.bool = ..., unroll: builtins.int | builtins.bool = ..., *, checkpoint: builtins.bool = ...) -> tuple[Any, Any]:
+    """Loop over the first axis of arrays with a carry: ``carry, y = f(carry, x)`` for each ``x`` of ``xs``."""
 def scatter(input: Tensor, dim: builtins.int, index: Any, src: TensorLike | None = ..., *, value: TensorLike | None = ..., reduce: str | None = ...) -> Tensor:
     """Return a copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``."""
 def scatter_add(input: Tensor, dim: builtins.int, index: Any, src: Any) -> Tensor:
@@ -820,6 +881,8 @@ def scatter_reduce(input: Tensor, dim: builtins.int, index: Any, src: Any, reduc
     """Return a copy in which every element that is indexed along ``dim`` is combined with the values scattered to it."""
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return the indices along the last axis at which values must be inserted to keep it sorted."""
+def seed(*args: object) -> builtins.int:
+    """Seed the default generator from the system's entropy; return the seed."""
 def select(input: TensorLike, dim: builtins.int, index: builtins.int) -> Tensor:
     """Return the entry at ``index`` along ``dim`` as a view without that axis."""
 def select_copy(input: TensorLike, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
@@ -828,6 +891,24 @@ def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtin
     """Return a copy with the entry at ``index`` along ``dim`` (see ``select``) replaced by ``src``."""
 def selu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """Return the scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
+def selu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`selu`."""
+def set_anomaly_enabled(mode: builtins.bool, check_nan: builtins.bool = ...) -> None:
+    """Switch this thread's anomaly mode on or off."""
+def set_default_device(device: DeviceLike) -> None:
+    """Set this thread's device for new tensors, such as "cuda"; ``device=`` and ``with device(...)`` have precedence."""
+def set_default_dtype(d: object) -> None:
+    """Set the dtype that Python floats become, and that ``repr`` omits."""
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default dtype like PyTorch's older function: by ``FloatTensor``, ``DoubleTensor`` or a name of one."""
+def set_float32_matmul_precision(precision: str) -> None:
+    """Do nothing: float32 matrix products always have full float32 precision, which "high" and "medium" allow, too."""
+def set_num_threads(count: builtins.int) -> None:
+    """Set how many threads share a large step of a compiled function; the default is ``CHAINRULE_THREADS`` in the environment."""
+def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
+    """Set how tensors print; omitted options stay unchanged, except ``sci_mode``."""
+def set_rng_state(state: Params) -> None:
+    """Restore a state of the default generator."""
 def sgn(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the sign; for complex numbers the direction z/|z| (0 at 0)."""
 short: _dtype
@@ -875,6 +956,8 @@ def std(input: TensorLike, dim: Dims = ..., unbiased: Any = ..., keepdim: builti
     """Return the standard deviation over ``dim``, the square root of :func:`var`. Its gradient is 0 where it is 0."""
 def std_mean(input: TensorLike, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Tensor | None = ...) -> tuple[Tensor, Tensor]:
     """Return the standard deviation and the mean."""
+def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
+    """Return the Fourier transforms of windowed frames of ``n_fft`` points, one every ``hop_length`` points."""
 strided: _layout
 def sub(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
     """Return input − alpha·other."""
@@ -900,12 +983,16 @@ def tan(input: Any, *, out: Any = ...) -> Any:
     """Return the tangent of angles in radians."""
 def tanh(input: Any, *, out: Any = ...) -> Any:
     """Return the hyperbolic tangent."""
+def tensor(data: Any, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., pin_memory: builtins.bool = ...) -> Tensor:
+    """Return a tensor with a copy of the data."""
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """Split as ``np.array_split`` does: into a number of nearly equal parts, or at indices."""
 def tensordot(a: Tensor, b: Tensor, dims: Any = ...) -> Tensor:
     """Sum products over pairs of axes: the last ``dims`` axes of a and the first of b, or two lists of axes."""
 def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = ...) -> Tensor:
     """Return x where it is over the threshold, else ``value``."""
+def threshold_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`threshold`."""
 def tile(input: Tensor, *times: Any, dims: Dims = ...) -> Tensor:
     """Repeat the tensor as :func:`repeat` does, with missing repeats counted as 1."""
 def topk(input: TensorLike, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -924,8 +1011,14 @@ def triangular_solve(b: Tensor, A: Tensor, upper: builtins.bool = ..., transpose
     """Solve as :func:`linalg.solve_triangular` does, with the right-hand side first; return A, too."""
 def tril(input: TensorLike, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the lower triangle of matrices, up to a diagonal, with zeros elsewhere."""
+def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: DTypeLike = ..., device: DeviceLike = ...) -> Tensor:
+    """Return the row and column indices of the lower triangle."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., reduction: object = ...) -> Tensor:
+    """Like :func:`nn.functional.triplet_margin_loss`."""
 def triu(input: TensorLike, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the upper triangle of matrices, from a diagonal on, with zeros elsewhere."""
+def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: DTypeLike = ..., device: DeviceLike = ...) -> Tensor:
+    """Return the row and column indices of the upper triangle."""
 def true_divide(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the quotient x / y, element by element. Integers are divided as floats of the default dtype."""
 def trunc(input: Any, *, out: Any = ...) -> Any:
@@ -960,6 +1053,8 @@ def unsqueeze(input: TensorLike, dim: builtins.int) -> Tensor:
     """Insert an axis of length 1 at ``dim``."""
 def unsqueeze_copy(input: TensorLike, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of :func:`unsqueeze`'s result, which shares no memory with the tensor."""
+def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
+    """Do nothing: the same program always computes the same numbers."""
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
     """Return the powers of a vector's elements as columns."""
 def var(input: TensorLike, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
@@ -984,8 +1079,12 @@ def vstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Stack vertically: concatenate along the first axis (vectors become rows)."""
 def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Tensor | None = ...) -> Any:
     """Return ``input`` where the condition holds, else ``other``; with the condition only, return the indices where it holds."""
+def while_loop(cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init_val: TensorLike) -> Any:
+    """Repeat ``val = body_fun(val)`` while ``cond_fun(val)`` is true."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return x·log(y), and 0 where x is 0 (unless y is NaN)."""
+def zeros(*size: ShapeLike, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
+    """Return zeros of a shape."""
 def zeros_like(input: Tensor, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
     """Return zeros with another tensor's shape and dtype."""
 __version__: str

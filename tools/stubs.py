@@ -12,6 +12,7 @@ import keyword
 import re
 import sys
 import types
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,21 @@ _ALIASES = {
 def _is_function(value: Any) -> bool:
     """Return whether the value is a function, or an Operation, whose fast path is in C."""
     return inspect.isfunction(inspect.unwrap(value) if type(value).__name__ == "Operation" else value)
+
+
+def _is_generic(value: Any) -> bool:
+    """Return whether the value is a function with overloads, or with type variables in its annotations."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    function = inspect.unwrap(value)
+    words = _WORD.findall(" ".join(map(str, function.__annotations__.values())))
+    names = {word.partition(".")[0] for word in words}
+    variables = [function.__globals__.get(name) for name in names]
+    # overloads are registered by the module that defines them, not by the public module
+    original: Any = types.SimpleNamespace(__module__=home_of(value), __qualname__=function.__qualname__)
+    return bool(typing.get_overloads(original)) or any(
+        isinstance(x, (typing.TypeVar, typing.ParamSpec)) for x in variables
+    )
 
 
 class Stub:
@@ -171,9 +187,8 @@ def namespace_stub(module: types.ModuleType) -> str:
     stub = Stub(set(module.__all__))
     for name in module.__all__:
         value = getattr(module, name)
-        home = home_of(value) if isinstance(value, types.FunctionType) else ""
-        if home not in ("", module.__name__) and vars(sys.modules[home]).get(name) is value:
-            stub.imports.add(f"from {home} import {name} as {name}")  # with its overloads and type variables
+        if _is_generic(value):  # a signature as text has neither overloads nor type variables
+            stub.imports.add(f"from {home_of(value)} import {name} as {name}")
         else:
             (stub.function if _is_function(value) else stub.value)(name, value)
     if module.__name__ == "chainrule":

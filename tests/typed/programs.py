@@ -87,7 +87,12 @@ def right() -> None:
     assert_type(constant(x), Vector)
     assert_type(inferred(x), Vector)
 
+    assert_type(cr.ones(2) + 1, cr.Tensor)
+    assert_type(cr.tensor([1.0]).sum(), cr.Tensor)
+    assert_type(cr.randn(2, dtype=cr.float64), cr.Tensor)
     layer = cr.nn.Linear(3, 2)
+    assert_type(layer.forward(cr.ones(3)), cr.Tensor)
+    cr.func.functional_call(layer, dict(layer.named_parameters()), cr.ones(3))
     assert_type(layer, cr.nn.Linear)
     assert_type(cr.compile(layer), cr.nn.Linear)
     assert_type(cr.nn.ReLU(inplace=True), cr.nn.ReLU)
