@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, Never, TypeVar
+from typing import Any, Never, TypeVar, overload
 
 from chainrule._src.api.public_modules import show
-from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
@@ -101,7 +101,11 @@ def trace(
     return traced if isinstance(func, (FunctionType, MethodType)) else func
 
 
-def ignore(drop: T = None, **options: object) -> AnyFunction:  # type: ignore[assignment]
+@overload
+def ignore(drop: bool = False, **options: object) -> Callable[[T], T]: ...
+@overload
+def ignore(drop: T, **options: object) -> T: ...
+def ignore(drop: Any = False, **options: object) -> Any:
     """Return the function unchanged, or with options only a decorator that does."""
     return drop if callable(drop) else lambda function: function
 

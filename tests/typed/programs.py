@@ -39,6 +39,21 @@ def inferred(x: Vector) -> Vector:
     return x
 
 
+@cr.implicit.custom_root(lambda x, a: x**2 - a)
+def root(x: Vector, a: float) -> Vector:
+    return np.sqrt(a * np.ones_like(x))
+
+
+@cr.compiler.disable
+def eager(x: Vector) -> Vector:
+    return x
+
+
+@cr.compiler.disable(recursive=False)
+def also_eager(x: Vector) -> Vector:
+    return x
+
+
 class Model:
     """A class with a compiled method."""
 
@@ -85,6 +100,9 @@ def right() -> None:
     cr.compile(np.sin)(x)
     assert_type(cr.compile(np.sin), Compiled[..., Any])
     assert_type(constant(x), Vector)
+    assert_type(root(x, 4.0), Vector)
+    assert_type(eager(x), Vector)
+    assert_type(also_eager(x), Vector)
     assert_type(inferred(x), Vector)
 
     assert_type(cr.ones(2) + 1, cr.Tensor)
