@@ -24,7 +24,7 @@ TYPES = {
         f"chainrule._src.jacobians.{name}" for name in ("result", "solve")
     ): "a method of Jacobian is defined in another module",
     frozenset(
-        f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "traced")
+        f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "templates", "traced")
     ): "a Traced refers to its Recorder",
 } | {
     frozenset(
