@@ -53,6 +53,16 @@ def public_modules(name="chainrule"):
 
 
 PUBLIC = public_modules()
+#: The modules of HIPS autograd, which programs import by these names.
+HIPS = [
+    f"chainrule.compat.autograd{name and '.'}{name}"
+    for name in (
+        "", "builtins", "core", "differential_operators", "extend", "misc", "misc.fixed_points", "misc.flatten", "misc.optimizers",
+        "misc.tracers", "numpy", "numpy.fft", "numpy.linalg", "numpy.numpy_boxes", "numpy.numpy_vjps", "numpy.numpy_vspaces",
+        "numpy.random", "scipy", "scipy.integrate", "scipy.linalg", "scipy.signal", "scipy.special", "scipy.stats", "test_util",
+        "tracer", "util", "wrap_util",
+    )
+]  # fmt: skip
 #: Modules that also have the names of a module of NumPy or SciPy.
 DELEGATING = {"chainrule.array_api", "chainrule.scipy.special"}
 
@@ -76,6 +86,15 @@ def test_dir_lists_the_public_names_only(name):
             continue
         home = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
         assert home.split(".")[0] == "chainrule", f"{public} is imported from {home}"
+
+
+@pytest.mark.parametrize("name", HIPS)
+def test_dir_of_the_modules_for_hips_programs(name):
+    module = importlib.import_module(name)
+    special = [public for public in dir(module) if public.startswith("__")]
+    assert sorted({*module.__all__, *special}) == dir(module) and module.__name__ == name
+    assert not {"annotations", "Any", "Callable", "show", "np"} & set(dir(module))
+    assert [public for public in module.__all__ if not hasattr(module, public)] == []
 
 
 @pytest.mark.parametrize("name", PUBLIC)
