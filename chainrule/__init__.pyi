@@ -32,6 +32,7 @@ from chainrule import stats as stats
 from chainrule import testing as testing
 from chainrule import tree as tree
 from chainrule import utils as utils
+from chainrule._src import config as config
 from chainrule._src.api.array import Array as Array
 from chainrule._src.api.grad_mode import enable_grad as enable_grad
 from chainrule._src.api.grad_mode import inference_mode as inference_mode

@@ -203,7 +203,9 @@ def test_transformations_are_at_the_top():
 
 def test_type_checkers_see_what_loads_later():
     tree = ast.parse(inspect.getsource(cr))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    (block,) = [
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "_typing.TYPE_CHECKING"
+    ]
     seen = {name.name: getattr(node, "module", "") for node in block.body for name in node.names}
     assert seen == {name: f"chainrule.{module}".removesuffix(".") for name, module in cr._LAZY.items()}
 
