@@ -5,19 +5,17 @@ This module re-exports the public names, under PyTorch's names. Names in ``_LAZY
 
 # ruff: noqa: F401, I001 -- the allocator must be set up before the other imports allocate
 # fmt: off
-from __future__ import annotations
-
-import importlib
+import importlib as _importlib
+import typing as _typing
 from math import e, inf, nan, pi
 from types import ModuleType as _Module
-from typing import TYPE_CHECKING
 
 from chainrule._src import config
-from chainrule._src.messages import errors
-from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest, keep_freed_memory
+from chainrule._src.messages import errors as _errors
+from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest, keep_freed_memory as _keep_freed_memory
 
 if config.KEEP_MEMORY:
-    keep_freed_memory()
+    _keep_freed_memory()
 
 with _collector_at_rest(staying=True):
     from chainrule._src.arrays.device import (
@@ -50,7 +48,7 @@ with _collector_at_rest(staying=True):
 
 newaxis = None
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from chainrule import (
         accelerator, amp, array_api, backends, compat, compiler, cuda, distributions, explaining, fft, func, implicit, jacobians,
         jit, masked, nn, optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
@@ -83,7 +81,6 @@ if TYPE_CHECKING:
     from chainrule.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 
 __version__ = "0.1.0"
-_PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 
 #: Names that load on first use, and the modules that hold them: submodules and functions.
 _LAZY = {
@@ -121,10 +118,9 @@ with _collector_at_rest(staying=True):
     _trial.start()
 # Imports make submodules attributes of this module; only the modules named here are public.
 __all__ = sorted(
-    {"autograd", "linalg", "random", "special", "tree", *_LAZY}
-    | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)} - _PRIVATE
+    {"autograd", "config", "linalg", "random", "return_types", "special", "tree", *_LAZY}
+    | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)}
 )
-_show(globals())
 
 
 def _graph(self: Tensor, **options: object) -> object:
@@ -132,27 +128,27 @@ def _graph(self: Tensor, **options: object) -> object:
 
     Large graphs are folded to at most ``limit`` nodes (default 60; None draws all). ``names`` labels tensors.
     """
-    return importlib.import_module("chainrule._src.explaining.graph").graph_of(self, **options)
+    return _importlib.import_module("chainrule._src.explaining.graph").graph_of(self, **options)
 
 
 def _why(self: Tensor) -> object:
     """Explain how this tensor's ``.grad`` was computed, or why it is None."""
-    return importlib.import_module("chainrule._src.explaining.why").why(self)
+    return _importlib.import_module("chainrule._src.explaining.why").why(self)
 
 
 def _html(self: Tensor | Array) -> object:
     """Return the HTML that a notebook displays."""
-    return importlib.import_module("chainrule._src.explaining.notebooks").array_html(self)
+    return _importlib.import_module("chainrule._src.explaining.notebooks").array_html(self)
 
 
 def load_ipython_extension(shell: object) -> None:
     """Register the ``%%explain`` magic; ``%load_ext chainrule`` calls this function in IPython."""
-    importlib.import_module("chainrule._src.explaining.notebooks").load_ipython_extension(shell)
+    _importlib.import_module("chainrule._src.explaining.notebooks").load_ipython_extension(shell)
 
 
 def _compile_region(region: object) -> object:
     """Compile a region of a backward pass to native loops; the compiler loads with the first large region."""
-    return importlib.import_module("chainrule._src.compiling.regions").program(region)
+    return _importlib.import_module("chainrule._src.compiling.regions").program(region)
 
 
 _regions.COMPILE = _compile_region  # type: ignore[assignment]
@@ -160,7 +156,7 @@ _regions.COMPILE = _compile_region  # type: ignore[assignment]
 
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> object:
     """Return the Array API namespace, ``chainrule.array_api``: its functions take tensors and return Arrays."""
-    return importlib.import_module("chainrule.array_api").namespace(api_version)
+    return _importlib.import_module("chainrule.array_api").namespace(api_version)
 
 
 def _lazy_method(name: str) -> object:
@@ -175,17 +171,14 @@ _attach(**{name: _lazy_method(name) for name in ("hardshrink", "istft", "prelu",
 
 def __getattr__(name: str) -> object:
     if name == "__array_namespace_info__":
-        return importlib.import_module("chainrule.array_api").__array_namespace_info__
+        return _importlib.import_module("chainrule.array_api").__array_namespace_info__
     if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):
         return getattr(Tensor, name)  # in-place methods are functions, too
     if name not in _LAZY:
-        raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
-    module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")
+        raise _errors.unknown_name(name, __all__, __name__)
+    module = _importlib.import_module(f"chainrule.{_LAZY[name] or name}")
     return _shown(getattr(module, name), __name__) if _LAZY[name] else module
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
-
-
-errors.LATER.append("chainrule._src.explaining.diagnosis")  # messages that read the tape
+_show(globals())
+_errors.LATER.append("chainrule._src.explaining.diagnosis")  # messages that read the tape

@@ -22,6 +22,7 @@ from chainrule import nn as nn
 from chainrule import optim as optim
 from chainrule import primitive as primitive
 from chainrule import random as random
+from chainrule import return_types as return_types
 from chainrule import scipy as scipy
 from chainrule import serialization as serialization
 from chainrule import signal as signal
@@ -31,6 +32,7 @@ from chainrule import stats as stats
 from chainrule import testing as testing
 from chainrule import tree as tree
 from chainrule import utils as utils
+from chainrule._src import config as config
 from chainrule._src.api.array import Array as Array
 from chainrule._src.api.grad_mode import enable_grad as enable_grad
 from chainrule._src.api.grad_mode import inference_mode as inference_mode
@@ -54,11 +56,23 @@ from chainrule._src.arrays.types import Dims
 from chainrule._src.arrays.types import Params
 from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.arrays.types import TensorLike
+from chainrule._src.compiling.compiled import compile as compile
+from chainrule._src.jacobians.api import hessian as hessian
+from chainrule._src.jacobians.api import jacobian as jacobian
 from chainrule._src.jacobians.prepared import PreparedJacobian
 from chainrule._src.jacobians.strategy import Plan
 from chainrule._src.ops.random import Generator as Generator
 from chainrule._src.ops.random import Generator as _Generator
 from chainrule._src.tape.tensor import Tensor as Tensor
+from chainrule._src.transforms.grad import grad as grad
+from chainrule._src.transforms.grad import grad_and_value as grad_and_value
+from chainrule._src.transforms.grad import value_and_grad as value_and_grad
+from chainrule._src.transforms.grad import vjp as vjp
+from chainrule._src.transforms.jacrev import hvp as hvp
+from chainrule._src.transforms.jacrev import jacfwd as jacfwd
+from chainrule._src.transforms.jacrev import jacrev as jacrev
+from chainrule._src.transforms.jvp import jvp as jvp
+from chainrule._src.transforms.vmap import vmap as vmap
 from chainrule.amp import autocast as autocast
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -272,8 +286,6 @@ def column_stack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Stack vectors as columns of a matrix; concatenate matrices along the second axis."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """Return all combinations of r elements of a vector, as rows."""
-def compile(function: Any = ..., *, pure: builtins.bool = ..., max_slowdown: builtins.float | None = ..., max_bytes: builtins.int = ..., **options: object) -> Any:
-    """Return a faster function with the same results: the first call is traced, and later calls replay the trace."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the complex tensor real + i·imag."""
 complex128: _dtype
@@ -429,9 +441,9 @@ def floor(input: Any, *, out: Any = ...) -> Any:
 def floor_divide(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the floor of the quotient."""
 def fmax(input: Any, other: Any, *, out: Any = ...) -> Any:
-    """Return the larger of two elements; where one is NaN, return the other."""
+    """Return the larger of two elements, ignoring a NaN in one of them."""
 def fmin(input: Any, other: Any, *, out: Any = ...) -> Any:
-    """Return the smaller of two elements; where one is NaN, return the other."""
+    """Return the smaller of two elements, ignoring a NaN in one of them."""
 def fmod(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the remainder of truncated division; it has the sign of the dividend."""
 def fori_loop(lower: TensorLike, upper: object, body_fun: Callable[[Any, Any], Any], init_val: TensorLike, *, unroll: builtins.int | builtins.bool | None = ...) -> Any:
@@ -472,10 +484,6 @@ def get_printoptions() -> dict[str, Any]:
     """Return the current options, as keyword arguments for ``set_printoptions``."""
 def get_rng_state() -> Params:
     """Return the state of the default generator."""
-def grad(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
-    """Return the function that computes the gradient of ``func``, which must return a scalar."""
-def grad_and_value(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
-    """Return a function like that of :func:`grad` that returns ``(gradient, value)`` (with ``has_aux``: ``(gradient, (value, aux))``)."""
 def gradient(input: TensorLike, *, spacing: Any = ..., dim: Any = ..., edge_order: builtins.int = ...) -> tuple[Tensor, ...]:
     """Return the derivative of a sampled function along each of ``dim`` (all axes by default), by second-order differences."""
 def greater(input: Any, other: Any, *, out: Any = ...) -> Any:
@@ -495,8 +503,6 @@ def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """Return x where |x| is over lambd, else 0."""
 def heaviside(input: TensorLike, values: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return 0 where input is negative, ``values`` where it is 0, else 1."""
-def hessian(func: AnyFunction, x: Any = ..., *more: Any, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
-    """Compute the Hessian of a scalar function at a point; without a point, return the function that computes it."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
     """Like :func:`nn.functional.hinge_embedding_loss`."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -509,8 +515,6 @@ def hsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]
     """Split between columns (a vector between elements)."""
 def hstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Stack horizontally: concatenate along the second axis (vectors along the first)."""
-def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
-    """Compute the product of the Hessian of a scalar function and a vector, at the cost of a few gradients."""
 def hypot(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return √(x² + y²), computed without overflow."""
 def i0(input: Any, *, out: Any = ...) -> Any:
@@ -593,16 +597,8 @@ def isreal(input: TensorLike) -> Tensor:
     """Return whether an element has no imaginary part."""
 def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
     """Return the inverse short-time Fourier transform: the least-squares estimate of the signal from all frames."""
-def jacfwd(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ..., *, randomness: str = ...) -> AnyFunction:
-    """Return a function that computes the Jacobian of ``func`` by forward mode: best for few inputs."""
-def jacobian(y: object, x: object = ..., *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
-    """Compute the generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``, of a function or of computed tensors."""
 def jacobian_plan(function: AnyFunction, x: object, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
     """Return the plan of ``jacobian(function, x, layout=..., strategy=...)`` and the costs of other strategies; print it."""
-def jacrev(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., *, has_aux: builtins.bool = ..., chunk_size: builtins.int | None = ..., _preallocate_and_copy: builtins.bool = ...) -> AnyFunction:
-    """Return a function that computes the Jacobian of ``func`` by reverse mode: best for few outputs."""
-def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: builtins.bool = ..., has_aux: builtins.bool = ...) -> Any:
-    """Compute ``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass."""
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
     """Like :func:`signal.windows.kaiser`; periodic by default."""
 def kl_div(input: Tensor, target: Tensor, reduction: object = ..., *, log_target: builtins.bool = ...) -> Tensor:
@@ -1060,8 +1056,6 @@ def unsqueeze_copy(input: TensorLike, dim: builtins.int, *, out: Tensor | None =
     """Return a copy of :func:`unsqueeze`'s result, which shares no memory with the tensor."""
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
     """Do nothing: the same program always computes the same numbers."""
-def value_and_grad(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
-    """Return a function like that of :func:`grad` that returns ``(value, gradient)``, as ``scipy.optimize.minimize(..., jac=True)`` needs."""
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
     """Return the powers of a vector's elements as columns."""
 def var(input: TensorLike, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
@@ -1080,10 +1074,6 @@ def view_as_real_copy(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of :func:`view_as_real`'s result, which shares no memory with the tensor."""
 def view_copy(input: TensorLike, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return a copy of :func:`view`'s result, which shares no memory with the tensor."""
-def vjp(func: AnyFunction, *primals: object, has_aux: builtins.bool = ...) -> Any:
-    """Return ``func(*primals)`` and the function that pulls a cotangent of its output back to the primals."""
-def vmap(func: AnyFunction, in_dims: object = ..., out_dims: object = ..., randomness: str = ..., *, chunk_size: builtins.int | None = ...) -> AnyFunction:
-    """Return a function that applies ``func`` to all entries along an axis of its arguments at once."""
 def vsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Split between rows."""
 def vstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:

@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import device
-from chainrule._src.messages import errors
 
 __all__ = ["current_accelerator", "device_count", "is_available"]
 
@@ -29,5 +29,4 @@ def current_accelerator(check_available: bool = False) -> device | None:
     return device("cuda") if is_available() else None
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
-from chainrule._src.arrays.types import AnyFunction, DTypeLike
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
+from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.messages.source_locations import warn
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "is_autocast_enabled"]
@@ -62,15 +62,22 @@ def is_autocast_available(device_type: str) -> bool:
     return False
 
 
-def custom_fwd(fwd: T | None = None, *, device_type: str, cast_inputs: object = None) -> AnyFunction:
+@overload
+def custom_fwd(fwd: None = None, *, device_type: str, cast_inputs: object = None) -> Callable[[T], T]: ...
+@overload
+def custom_fwd(fwd: T, *, device_type: str, cast_inputs: object = None) -> T: ...
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: object = None) -> Any:
     """Return the ``forward`` of a Function unchanged, or with options only a decorator that does."""
     return fwd if fwd is not None else lambda function: function
 
 
-def custom_bwd(bwd: T | None = None, *, device_type: str) -> AnyFunction:
+@overload
+def custom_bwd(bwd: None = None, *, device_type: str) -> Callable[[T], T]: ...
+@overload
+def custom_bwd(bwd: T, *, device_type: str) -> T: ...
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Return the ``backward`` of a Function unchanged, or with options only a decorator that does."""
     return bwd if bwd is not None else lambda function: function
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

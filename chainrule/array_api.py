@@ -26,6 +26,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of, holds, is_plain
 from chainrule._src.api.declare import OPERATIONS
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import DeviceLike, check_device
 from chainrule._src.arrays.dtype import dtype as Dtype
@@ -273,5 +274,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__() -> list[str]:
-    return sorted({"asarray", "fft", "linalg", "__array_api_version__", "__array_namespace_info__", *_NUMPY})
+__all__ = sorted({"asarray", "fft", "linalg", *_NUMPY})
+
+show(globals())

@@ -1,8 +1,12 @@
 """The settings of the allocator, and placeholders for PyTorch's backends, whose settings have no effect."""
 
-from contextlib import nullcontext as _nullcontext
-from types import SimpleNamespace as _Switches
-from typing import Any as _Any
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+from chainrule._src.api.public_modules import show
+
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 
 
 def _absent() -> bool:
@@ -10,14 +14,16 @@ def _absent() -> bool:
     return False
 
 
-def _flags(**_options: _Any) -> _Any:
+def _flags(**_options: Any) -> Any:
     """Return a context manager for backend settings; it has no effect."""
-    return _nullcontext()
+    return nullcontext()
 
 
-cudnn = _Switches(
+cudnn = SimpleNamespace(
     is_available=_absent, enabled=False, benchmark=False, deterministic=True, allow_tf32=False, flags=_flags
 )
-cuda = _Switches(is_built=_absent, matmul=_Switches(allow_tf32=False))
-mps = _Switches(is_available=_absent, is_built=_absent)
-mkl = mkldnn = openmp = _Switches(is_available=_absent)
+cuda = SimpleNamespace(is_built=_absent, matmul=SimpleNamespace(allow_tf32=False))
+mps = SimpleNamespace(is_available=_absent, is_built=_absent)
+mkl = mkldnn = openmp = SimpleNamespace(is_available=_absent)
+
+show(globals())

@@ -7,15 +7,15 @@ tensor([1.])
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 from chainrule._src.api.public_modules import show
-from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
-from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- needed for pickling
-from chainrule._src.messages import errors
+from chainrule._src.compiling.compiled import Compiled
 
 __all__ = [
+    "Compiled",
     "allow_in_graph",
     "compile",
     "cudagraph_mark_step_begin",
@@ -26,7 +26,6 @@ __all__ = [
     "reset",
 ]
 
-show(globals())
 
 T = TypeVar("T")
 
@@ -46,7 +45,11 @@ def is_exporting() -> bool:
     return False
 
 
-def disable(fn: T = None, recursive: bool = True, *, reason: str | None = None) -> AnyFunction:  # type: ignore[assignment]
+@overload
+def disable(fn: None = None, recursive: bool = True, *, reason: str | None = None) -> Callable[[T], T]: ...
+@overload
+def disable(fn: T, recursive: bool = True, *, reason: str | None = None) -> T: ...
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """Return the function unchanged, or with options only a decorator that does: compiled functions may call it."""
     return fn if callable(fn) else lambda function: function
 
@@ -64,5 +67,4 @@ def cudagraph_mark_step_begin() -> None:
     """Do nothing; PyTorch programs mark the start of a step with it."""
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

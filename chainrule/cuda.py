@@ -9,10 +9,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.device import device as Device
-from chainrule._src.messages import errors
+
+__all__ = [
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "init",
+    "is_available",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "set_device",
+    "synchronize",
+]
 
 
 def is_available() -> bool:
@@ -125,5 +143,4 @@ def manual_seed_all(seed: int) -> None:
     gpu.seed(seed, range(gpu.count()))
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, ["is_available", "device_count"], __name__)
+show(globals())

@@ -10,12 +10,10 @@ Gradients of complex tensors follow PyTorch's convention, ∂L/∂Re + i·∂L/�
 from __future__ import annotations
 
 from chainrule._src.api.declare import namespace
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule._src.ops.fft import transforms  # noqa: F401 -- declares the functions
 
 globals().update(_public := namespace("fft.", __name__))
 __all__ = sorted(_public)
 
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

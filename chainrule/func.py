@@ -1,7 +1,6 @@
 """Function transformations, like ``torch.func``."""
 
 from chainrule._src.api.public_modules import show
-from chainrule._src.messages import errors
 from chainrule._src.transforms.debug import debug_unwrap
 from chainrule._src.transforms.functional_call import functional_call, stack_module_state
 from chainrule._src.transforms.grad import grad, grad_and_value, value_and_grad, vjp
@@ -31,7 +30,3 @@ __all__ = [
 ]
 
 show(globals())
-
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)

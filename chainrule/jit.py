@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import sys
+from collections.abc import Callable
 from contextvars import ContextVar
-from types import FunctionType, MethodType
-from typing import Any, TypeVar
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Never, TypeVar, overload
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.api.public_modules import show
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
@@ -25,6 +27,16 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+
+class _Uncallable(ModuleType):
+    """The class of this module, whose call names the function to use: ``jax.jit`` is a function."""
+
+    def __call__(self, *args: object, **options: object) -> Never:
+        raise errors.jit_called()
+
+
+sys.modules[__name__].__class__ = _Uncallable
 
 
 class ScriptFunction:
@@ -89,7 +101,11 @@ def trace(
     return traced if isinstance(func, (FunctionType, MethodType)) else func
 
 
-def ignore(drop: T = None, **options: object) -> AnyFunction:  # type: ignore[assignment]
+@overload
+def ignore(drop: bool = False, **options: object) -> Callable[[T], T]: ...
+@overload
+def ignore(drop: T, **options: object) -> T: ...
+def ignore(drop: Any = False, **options: object) -> Any:
     """Return the function unchanged, or with options only a decorator that does."""
     return drop if callable(drop) else lambda function: function
 
@@ -114,5 +130,4 @@ def is_tracing() -> bool:
     return _TRACING.get()
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, TensorLike
 from chainrule._src.ops import elementwise as ew
@@ -168,3 +169,6 @@ def logaddexp(
     """Return log(exp(input) + exp(other)) without masked elements."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
     return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))
+
+
+show(globals())

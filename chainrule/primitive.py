@@ -43,11 +43,11 @@ from chainrule._src import config
 from chainrule._src.api import functions as public_modules
 from chainrule._src.api.array import takes_arrays
 from chainrule._src.api.operands import operand
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
-from chainrule._src.rules.batching import batch_leading as leading_axes
-from chainrule._src.rules.batching import each_example
+from chainrule._src.rules.batching import each_example, leading_axes
 from chainrule._src.rules.primitive import Primitive, TableError, unsupported
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import UFUNCS, ArrayLike
@@ -242,3 +242,6 @@ def discrete(
         batch: the batching rule, as for :func:`opaque`.
     """
     return _decorator(kinds.discrete, value=value, batch=batch, **options)
+
+
+show(globals())

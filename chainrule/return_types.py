@@ -8,6 +8,7 @@ indices=tensor(1))
 >>> values, indices = cr.tensor([1., 3., 2.]).max(0)
 """
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.return_types import (
     aminmax,
     cummax,
@@ -77,3 +78,5 @@ __all__ = [
     "topk",
     "triangular_solve",
 ]
+
+show(globals())

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from chainrule._src.api.making import make_tensor
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays import safetensors
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.safetensors import BadFile, NamedArrays
@@ -30,6 +31,8 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import TorchFile  # noqa: F401 -- load raises it
 from chainrule._src.ops.arguments import placed
 from chainrule._src.tape.tensor import Tensor
+
+__all__ = ["load", "save"]
 
 _STRUCTURE = "__chainrule__"
 
@@ -327,3 +330,6 @@ def _leaf(kind: str, array: NumpyArray, requires_grad: bool) -> TensorLike:
     if kind == "tensor":
         return make_tensor(array, None, requires_grad, False)
     return array[()] if kind == "scalar" else array
+
+
+show(globals())

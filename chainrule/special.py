@@ -7,12 +7,10 @@ call of one of them; without SciPy they raise an ImportError with the package to
 from __future__ import annotations
 
 from chainrule._src.api.declare import namespace
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule._src.ops import polynomials, special  # noqa: F401 -- declare the functions
 
 globals().update(_public := namespace("special.", __name__))
 __all__ = sorted(_public)
 
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

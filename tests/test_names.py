@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pickle
+import pkgutil
 import subprocess
 import sys
 import types
@@ -40,16 +41,70 @@ def test_functions_are_pickled_by_name(name):
             assert pickle.loads(pickle.dumps(value)) is value, public
 
 
-FACES = [
-    "chainrule", *(f"chainrule.{m}" for m in (
-        "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.functional", "autograd.grad_mode",
-        "autograd.gradcheck", "autograd.graph", "autograd.profiler", "compiler", "explaining", "fft", "func", "implicit", "jacobians",
-        "linalg", "nn", "nn.functional", "optim", "random", "special", "sparse", "stats", "testing", "tree",
-    ))
+def public_modules(name="chainrule"):
+    """Return the names of a public module and of all modules in its ``__all__``, and so on."""
+    module = importlib.import_module(name)
+    found = [name]
+    for public in module.__all__:
+        value = getattr(module, public)
+        if isinstance(value, types.ModuleType) and value.__name__ == f"{name}.{public}" and value.__spec__ is not None:
+            found += public_modules(value.__name__)
+    return found
+
+
+PUBLIC = public_modules()
+#: The modules of HIPS autograd, which programs import by these names.
+HIPS = [
+    f"chainrule.compat.autograd{name and '.'}{name}"
+    for name in (
+        "", "builtins", "core", "differential_operators", "extend", "misc", "misc.fixed_points", "misc.flatten", "misc.optimizers",
+        "misc.tracers", "numpy", "numpy.fft", "numpy.linalg", "numpy.numpy_boxes", "numpy.numpy_vjps", "numpy.numpy_vspaces",
+        "numpy.random", "scipy", "scipy.integrate", "scipy.linalg", "scipy.signal", "scipy.special", "scipy.stats", "test_util",
+        "tracer", "util", "wrap_util",
+    )
 ]  # fmt: skip
+#: Modules that also have the names of a module of NumPy or SciPy.
+DELEGATING = {"chainrule.array_api", "chainrule.scipy.special"}
 
 
-@pytest.mark.parametrize("name", FACES)
+def test_modules_at_the_top_are_public():
+    at_the_top = {module.name for module in pkgutil.iter_modules(cr.__path__) if not module.name.startswith("_")}
+    assert at_the_top == {name.split(".")[1] for name in PUBLIC if "." in name}
+    assert {"chainrule.nn.utils.rnn", "chainrule.scipy.sparse.linalg", "chainrule.autograd.graph"} < set(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_dir_lists_the_public_names_only(name):
+    module = importlib.import_module(name)
+    special = [public for public in dir(module) if public.startswith("__")]
+    assert sorted({*module.__all__, *special}) == dir(module)
+    assert {"__all__", "__doc__", "__name__"} <= set(special)
+    for public in module.__all__:
+        value = getattr(module, public)
+        if name in DELEGATING or not isinstance(value, (type, types.FunctionType, types.ModuleType)):
+            assert type(value).__module__ not in ("typing", "__future__"), public
+            continue
+        home = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+        assert home.split(".")[0] == "chainrule", f"{public} is imported from {home}"
+
+
+@pytest.mark.parametrize("name", HIPS)
+def test_dir_of_the_modules_for_hips_programs(name):
+    module = importlib.import_module(name)
+    special = [public for public in dir(module) if public.startswith("__")]
+    assert sorted({*module.__all__, *special}) == dir(module) and module.__name__ == name
+    assert not {"annotations", "Any", "Callable", "show", "np"} & set(dir(module))
+    assert [public for public in module.__all__ if not hasattr(module, public)] == []
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_unknown_names_are_errors_that_name_the_module(name):
+    module = importlib.import_module(name)
+    with pytest.raises(AttributeError, match=f"(?s){name}.*not_a_name|not_a_name.*{name}|special.*not_a_name"):
+        module.not_a_name
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_what_is_public_says_where_users_find_it(name):
     module = importlib.import_module(name)
     for public in module.__all__:
@@ -148,7 +203,9 @@ def test_transformations_are_at_the_top():
 
 def test_type_checkers_see_what_loads_later():
     tree = ast.parse(inspect.getsource(cr))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    (block,) = [
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "_typing.TYPE_CHECKING"
+    ]
     seen = {name.name: getattr(node, "module", "") for node in block.body for name in node.names}
     assert seen == {name: f"chainrule.{module}".removesuffix(".") for name, module in cr._LAZY.items()}
 

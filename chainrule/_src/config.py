@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+__all__ = ["CHECK_ROWS", "KEEP_MEMORY", "NATIVE", "STRICT_ARRAYS"]
+
 
 def _is_on(name: str, default: str = "0") -> bool:
     return (os.environ.get(name) or default) not in ("0", "no", "false", "off")

@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
@@ -143,3 +144,6 @@ def run(name: str, argv: list[str]) -> None:
         sys.argv = argv
         sys.path.insert(0, os.path.dirname(os.path.abspath(argv[0])))
         runpy.run_path(argv[0], run_name="__main__")
+
+
+show(globals())

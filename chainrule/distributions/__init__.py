@@ -8,7 +8,7 @@
 tensor(-0.6931)
 """
 
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule.distributions import constraints
 from chainrule.distributions.bernoulli import Bernoulli
 from chainrule.distributions.categorical import Categorical
@@ -27,6 +27,4 @@ __all__ = [
     "Poisson", "Uniform", "constraints", "kl_divergence", "register_kl",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -5,7 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import linalg
+from chainrule._src.api.public_modules import show
 from chainrule._src.tape.tensor import Tensor
+
+__all__ = [
+    "Constraint",
+    "boolean",
+    "greater_than",
+    "greater_than_eq",
+    "integer_interval",
+    "interval",
+    "lower_cholesky",
+    "nonnegative",
+    "nonnegative_integer",
+    "positive",
+    "positive_definite",
+    "real",
+    "real_vector",
+    "simplex",
+    "unit_interval",
+]
 
 
 class Constraint:
@@ -117,3 +136,5 @@ unit_interval, simplex = _Interval(0.0, 1.0), _Simplex()
 nonnegative_integer = _NonnegativeInteger()
 lower_cholesky, positive_definite = _LowerCholesky(), _PositiveDefinite()
 greater_than, greater_than_eq, interval, integer_interval = _GreaterThan, _GreaterThanEq, _Interval, _IntegerInterval
+
+show(globals())

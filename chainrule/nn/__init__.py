@@ -1,27 +1,146 @@
 """Neural networks, with the names of ``torch.nn``: functions in :mod:`chainrule.nn.functional`, and :class:`Module`."""
 
-from typing import Any
-
-from chainrule._src.messages import errors
-from chainrule.nn import functional, init, recurrent, stateful, stateless, utils
+from chainrule._src.api.public_modules import show
+from chainrule.nn import functional, init, utils
 from chainrule.nn.containers import DataParallel, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 
-_LAYERS = {
-    name: layer
-    for module in (stateful, stateless, recurrent)
-    for name, layer in vars(module).items()
-    if isinstance(layer, type) and issubclass(layer, Module) and not name.startswith("_") and layer is not Module
-}
-globals().update(_LAYERS)
+# fmt: off
+from chainrule.nn.recurrent import (
+    GRU,
+    LSTM,
+    RNN,
+    GRUCell,
+    LSTMCell,
+    RNNBase,
+    RNNCell,
+    RNNCellBase,
+)
+from chainrule.nn.stateful import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    Embedding,
+    EmbeddingBag,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    PReLU,
+    RMSNorm,
+    SyncBatchNorm,
+)
+from chainrule.nn.stateless import (
+    CELU,
+    ELU,
+    GELU,
+    GLU,
+    SELU,
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AlphaDropout,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    BCELoss,
+    BCEWithLogitsLoss,
+    ChannelShuffle,
+    CosineEmbeddingLoss,
+    CosineSimilarity,
+    CrossEntropyLoss,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+    Flatten,
+    Fold,
+    GaussianNLLLoss,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    HingeEmbeddingLoss,
+    HuberLoss,
+    Identity,
+    KLDivLoss,
+    L1Loss,
+    LeakyReLU,
+    LocalResponseNorm,
+    LogSigmoid,
+    LogSoftmax,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
+    MarginRankingLoss,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
+    Mish,
+    MSELoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
+    NLLLoss,
+    PairwiseDistance,
+    PixelShuffle,
+    PixelUnshuffle,
+    PoissonNLLLoss,
+    ReLU,
+    ReLU6,
+    RReLU,
+    Sigmoid,
+    SiLU,
+    SmoothL1Loss,
+    SoftMarginLoss,
+    Softmax,
+    Softmin,
+    Softplus,
+    Softshrink,
+    Softsign,
+    Tanh,
+    Tanhshrink,
+    Threshold,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+    Unflatten,
+    Unfold,
+    Upsample,
+)
 
 __all__ = [
-    "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential",
-    "functional", "init", "utils",
-    *sorted(_LAYERS),
-]  # fmt: skip
+    "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList",
+    "Sequential", "functional", "init", "utils",
+    "GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose2d", "ConvTranspose3d", "Embedding", "EmbeddingBag", "GroupNorm", "LayerNorm", "Linear",
+    "PReLU", "RMSNorm", "SyncBatchNorm",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AlphaDropout", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss",
+    "CELU", "ChannelShuffle", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "Dropout",
+    "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "FeatureAlphaDropout", "Flatten", "Fold", "GELU", "GLU",
+    "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss",
+    "Identity", "KLDivLoss", "L1Loss", "LPPool1d", "LPPool2d", "LPPool3d", "LeakyReLU", "LocalResponseNorm",
+    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "Mish", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss", "NLLLoss", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "PoissonNLLLoss", "RReLU",
+    "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmin",
+    "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample",
+]
+# fmt: on
 
-
-def __getattr__(name: str) -> Any:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

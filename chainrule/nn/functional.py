@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chainrule._src.api.declare import namespace
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import (  # noqa: F401 -- importing them declares the functions
     activation,
@@ -21,9 +21,6 @@ from chainrule.nn import (  # noqa: F401 -- importing them declares the function
     sampling,
 )
 
-globals().update(_public := namespace("nn.functional.", __name__))
-__all__ = sorted(_public)
-
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def call(input: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -34,13 +31,12 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-globals().update(
-    {
-        f"{name}_": _in_place(_public[name])
-        for name in ["celu", "elu", "hardtanh", "leaky_relu", "relu", "rrelu", "selu", "threshold"]
-    }
-)
+_public = namespace("nn.functional.", __name__)
+_public |= {
+    f"{name}_": _in_place(_public[name])
+    for name in ["celu", "elu", "hardtanh", "leaky_relu", "relu", "rrelu", "selu", "threshold"]
+}
+globals().update(_public)
+__all__ = sorted(_public)
 
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

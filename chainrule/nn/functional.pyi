@@ -38,6 +38,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     """Return the binary cross entropy of sigmoid(input), without overflow; ``pos_weight`` weights the positive term."""
 def celu(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor:
     """Return x where it is positive, else alpha·(exp(x/alpha) − 1)."""
+def celu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`celu`."""
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Interleave the channels (axis 1) of the groups: the first of each group, then the second of each, and so on."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., dilation: object = ..., groups: int = ...) -> Tensor:
@@ -68,6 +70,8 @@ def dropout3d(input: Tensor, p: float = ..., training: bool = ..., inplace: bool
     """Set each channel of (n, channels, depth, height, width) to 0 with probability p; divide the others by 1 − p."""
 def elu(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor:
     """Return x where it is positive, else alpha·(exp(x) − 1)."""
+def elu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`elu`."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = ..., max_norm: float | None = ..., norm_type: float = ..., scale_grad_by_freq: bool = ..., sparse: bool = ...) -> Tensor:
     """Return the rows of ``weight`` (n, width) at the indices, of shape (*input.shape, width)."""
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: float | None = ..., norm_type: float = ..., scale_grad_by_freq: bool = ..., mode: str = ..., sparse: bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: bool = ..., padding_idx: int | None = ...) -> Tensor:
@@ -96,6 +100,8 @@ def hardswish(input: Tensor, inplace: bool = ...) -> Tensor:
     """Return x·hardsigmoid(x)."""
 def hardtanh(input: Tensor, min_val: float = ..., max_val: float = ..., inplace: bool = ...) -> Tensor:
     """Return x limited to [min_val, max_val]. At a bound the derivative is 0."""
+def hardtanh_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`hardtanh`."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """Return the mean of the input where the target is 1, and of max(0, margin − input) where it is −1."""
 def huber_loss(input: Tensor, target: Tensor, reduction: str = ..., delta: float = ..., weight: Tensor | None = ...) -> Tensor:
@@ -112,6 +118,8 @@ def layer_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = 
     """Return (x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``, times weight plus bias."""
 def leaky_relu(input: Tensor, negative_slope: float = ..., inplace: bool = ...) -> Tensor:
     """Return x where it is positive, else negative_slope·x."""
+def leaky_relu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`leaky_relu`."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Return input @ weightᵀ + bias."""
 def local_response_norm(input: Tensor, size: int, alpha: float = ..., beta: float = ..., k: float = ...) -> Tensor:
@@ -174,14 +182,20 @@ def relu(input: Tensor, inplace: bool = ...) -> Tensor:
     """Return max(x, 0). The derivative at 0 is 0."""
 def relu6(input: Tensor, inplace: bool = ...) -> Tensor:
     """Return x limited to [0, 6]."""
+def relu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`relu`."""
 def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., eps: float | None = ...) -> Tensor:
     """Return x / √(mean(x²) + eps) over the last axes, times weight. ``eps`` is by default the dtype's."""
 def rrelu(input: Tensor, lower: float = ..., upper: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor:
     """Return x where it is positive, else x times a random slope between the bounds (their mean if not ``training``)."""
+def rrelu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`rrelu`."""
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: float = ..., is_causal: bool = ..., scale: float | None = ..., enable_gqa: bool = ...) -> Tensor:
     """Return softmax(query @ keyᵀ·scale + mask) @ value."""
 def selu(input: Tensor, inplace: bool = ...) -> Tensor:
     """Return the scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
+def selu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`selu`."""
 def sigmoid(input: Any, *, out: Any = ...) -> Any:
     """Return the logistic function 1 / (1 + exp(−x)), computed without overflow."""
 def silu(input: Tensor, inplace: bool = ...) -> Tensor:
@@ -206,6 +220,8 @@ def tanhshrink(input: Tensor) -> Tensor:
     """Return x − tanh(x)."""
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = ...) -> Tensor:
     """Return x where it is over the threshold, else ``value``."""
+def threshold_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+    """In-place form of :func:`threshold`."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = ..., p: float = ..., eps: float = ..., swap: bool = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """Return the mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with the p-norm distance d."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = ..., margin: float = ..., swap: bool = ..., reduction: str = ...) -> Tensor:

@@ -10,12 +10,29 @@ import math
 from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.api.public_modules import show
 from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import warn
 from chainrule._src.ops import creation
 from chainrule._src.ops.linalg.decompositions import qr
 from chainrule._src.ops.random import Generator, rand
 from chainrule._src.tape.tensor import Tensor
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
 
 _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
@@ -151,10 +168,10 @@ def _deprecated_alias(name: str) -> Any:
     return call
 
 
-__all__ = [name for name in globals() if name.endswith("_") and not name.startswith("_")] + ["calculate_gain"]
-
-
 def __getattr__(name: str) -> Any:
     if f"{name}_" in __all__:
         return _deprecated_alias(name)
     raise errors.unknown_name(name, __all__, __name__)
+
+
+show(globals())

@@ -397,22 +397,58 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-def _layer_class(base: type[Module], name: str, doc: str, **members: object) -> type[Module]:
-    return type(name, (base,), {**members, "__doc__": doc, "__module__": "chainrule.nn"})
+class Conv1d(_Conv):
+    """A convolution over one axis, with a bias for each output channel."""
+
+    axes = 1
 
 
-for _n, _over in ((1, "one axis"), (2, "two axes"), (3, "three axes")):
-    _conv = _layer_class(
-        _Conv, f"Conv{_n}d", f"A convolution over {_over}, with a bias for each output channel.", axes=_n
-    )
-    _back = _layer_class(_ConvTranspose, f"ConvTranspose{_n}d", f"The transposed convolution over {_over}.", axes=_n)
-    _norm = _layer_class(
-        _BatchNorm,
-        f"BatchNorm{_n}d",
-        f"Batch normalization of (batch, channels) and {_over} more.",
-        ranks=(2, 3) if _n == 1 else (_n + 2,),
-    )
-    globals().update({_class.__name__: _class for _class in (_conv, _back, _norm)})
+class Conv2d(_Conv):
+    """A convolution over two axes, with a bias for each output channel."""
+
+    axes = 2
+
+
+class Conv3d(_Conv):
+    """A convolution over three axes, with a bias for each output channel."""
+
+    axes = 3
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The transposed convolution over one axis."""
+
+    axes = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The transposed convolution over two axes."""
+
+    axes = 2
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The transposed convolution over three axes."""
+
+    axes = 3
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization of (batch, channels) and one axis more."""
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization of (batch, channels) and two axes more."""
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization of (batch, channels) and three axes more."""
+
+    ranks = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):

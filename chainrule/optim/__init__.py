@@ -1,6 +1,6 @@
 """Optimizers and learning-rate schedulers, with the names and formulas of ``torch.optim``."""
 
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule.optim import lr_scheduler
 from chainrule.optim.adagrad import Adadelta, Adagrad
 from chainrule.optim.adam import Adam, AdamW
@@ -29,6 +29,4 @@ __all__ = [
     "lr_scheduler",
 ]
 
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

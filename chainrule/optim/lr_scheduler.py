@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import Params
-from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer
 
@@ -621,5 +621,4 @@ class ReduceLROnPlateau(LRScheduler):
                 _set_lr(group, new)
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -5,13 +5,17 @@ The unknowns can be an array, a tensor, or a container of them. Gradients, Jacob
 Large matrices of mostly zeros are sparse, if SciPy's method accepts them.
 """
 
-import importlib
+from typing import TYPE_CHECKING
 
+from chainrule._src.api.public_modules import show
 from chainrule.scipy.least_squares import least_squares
 from chainrule.scipy.minimize import minimize
 from chainrule.scipy.root import root
 from chainrule.scipy.solve_bvp import solve_bvp
 from chainrule.scipy.solve_ivp import solve_ivp
+
+if TYPE_CHECKING:
+    from chainrule.scipy import integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special
 
 __all__ = [
     "integrate",
@@ -29,11 +33,6 @@ __all__ = [
     "special",
 ]
 
-# These modules load on first use.
-_MODULES = frozenset({"integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special"})
+_MODULES = ("integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special")
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+show(globals(), {name: f"{__name__}.{name}" for name in _MODULES})

@@ -165,7 +165,7 @@ class HessianFunction(MatrixDerivative):
     """The Hessian of a scalar function of a vector."""
 
     derivative = staticmethod(hessian)
-    vector_function = staticmethod(grad)
+    vector_function = staticmethod(lambda flat: grad(flat))
 
 
 def maybe_compiled(function: AnyFunction, compiled: bool) -> AnyFunction:

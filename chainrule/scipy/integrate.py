@@ -1,4 +1,4 @@
-"""Differentiable integrals, with the names of ``scipy.integrate``.
+"""Differentiable integrals and solvers of differential equations, with the names of ``scipy.integrate``.
 
 ``quad`` calls SciPy's, which subdivides the interval adaptively. Derivatives are those of a quadrature sum over the same
 intervals: with respect to the limits and to all values that the integrand uses. Rules for samples are linear in them.
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, unfaced
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.jacobians.forms import Arguments
 from chainrule._src.jacobians.solution import solved
@@ -29,8 +30,10 @@ from chainrule._src.transforms.arguments import data_of
 from chainrule._src.transforms.vmap import vmap
 from chainrule.scipy.along import record_call
 from chainrule.scipy.derivatives import scipy_module
+from chainrule.scipy.solve_bvp import solve_bvp
+from chainrule.scipy.solve_ivp import solve_ivp
 
-__all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson"]
+__all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson", "solve_bvp", "solve_ivp"]
 
 ndarray = np.ndarray
 
@@ -239,3 +242,6 @@ def _sample_points(x: Any, axis: int) -> AnyArray | None:
     if x is not None and np.ndim(x) != 1:
         raise NotImplementedError(f"the sample points x must be a vector, but x has the shape {np.shape(x)}")
     return x
+
+
+show(globals())

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, NumpyArray
 from chainrule._src.table.curves import curve_at, derivative_at
 from chainrule._src.tape.dispatch import bind
@@ -449,3 +450,6 @@ def interpn(
 ) -> Any:
     """Like a linear ``scipy.interpolate.interpn``, differentiable with respect to the values and the evaluation points."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+
+
+show(globals())

@@ -21,6 +21,7 @@ import numpy as np
 
 from chainrule import linalg
 from chainrule._src.api.array import Array, array_of, as_tensors
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params
 from chainrule._src.ops import matrices
@@ -431,3 +432,6 @@ def solve_continuous_lyapunov(a: object, q: object) -> AnyArray:
 def solve_discrete_lyapunov(a: Any, q: Any) -> AnyArray:
     """Solve ``a @ X @ aᴴ - X + q = 0`` for X, by elimination with n² unknowns."""
     return rows.discrete_lyapunov(a, q)
+
+
+show(globals())

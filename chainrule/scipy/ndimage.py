@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, TensorLike
 from chainrule.scipy.along import linear_along_axis
 from chainrule.scipy.interpolate import multilinear
@@ -132,3 +133,6 @@ def _axes(input: TensorLike, axes: Any) -> list[int]:
 def _each(value: Any, axes: list[int]) -> list[Any]:
     """Return a list with one number for each axis."""
     return [value] * len(axes) if np.ndim(value) == 0 else list(value)
+
+
+show(globals())

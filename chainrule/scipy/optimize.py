@@ -1,7 +1,7 @@
-"""Scalar root finders and curve fitting with the names of ``scipy.optimize``, with differentiable solutions.
+"""Solvers with the names of ``scipy.optimize``: root finders and curve fitting with differentiable solutions.
 
-(``chainrule.scipy.minimize``, ``least_squares`` and ``root`` compute derivatives for the solver. ``chainrule.implicit``
-differentiates solutions of any equation.)
+``minimize``, ``least_squares`` and ``root`` are those of ``chainrule.scipy``. They compute derivatives for the solver;
+``chainrule.implicit`` differentiates solutions of any equation.
 
 >>> import numpy as np
 >>> import chainrule as cr
@@ -19,14 +19,28 @@ from typing import Any
 import numpy as np
 
 from chainrule import implicit
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.jacobians.forms import as_tensor
 from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import scipy_module
 from chainrule.scipy.least_squares import least_squares
+from chainrule.scipy.minimize import minimize
+from chainrule.scipy.root import root
 from chainrule.scipy.vectors import arguments, plain_value
 
-__all__ = ["bisect", "brenth", "brentq", "curve_fit", "newton", "ridder", "toms748"]
+__all__ = [
+    "bisect",
+    "brenth",
+    "brentq",
+    "curve_fit",
+    "least_squares",
+    "minimize",
+    "newton",
+    "ridder",
+    "root",
+    "toms748",
+]
 
 
 def _scipy_solver(name: str) -> AnyFunction:
@@ -131,3 +145,6 @@ def curve_fit(
         residual = residuals(p, *data)
         covariance = covariance * (np.sum(residual**2) / (len(residual) - len(p0)))
     return p, covariance
+
+
+show(globals())

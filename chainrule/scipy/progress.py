@@ -1,8 +1,13 @@
-"""Show the progress of a solver in a tqdm bar; tqdm loads on first use."""
+"""Show the progress of a solver in a tqdm bar; tqdm loads on first use.
+
+A terminal and a notebook show a bar. A file or a pipe gets one line when the solver ends.
+"""
 
 from __future__ import annotations
 
 import importlib
+import io
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -32,12 +37,14 @@ def progress_bar(
             f"chainrule.scipy.{caller}(progress=True) shows a tqdm bar, and tqdm is not installed: pip install tqdm",
             name="tqdm",
         ) from error
-    bar_options = (
-        {"unit": " calls"}
-        if total is None
-        else {"bar_format": "{l_bar}{bar}| {n:.4g}/{total:.4g} [{elapsed}<{remaining}]"}
-    )
-    with tqdm(desc=caller, total=total, **bar_options) as bar:
+    is_live = sys.stderr.isatty() or any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
+    if total is None:
+        bar_options = {"unit": " calls"}
+    elif is_live:
+        bar_options = {"bar_format": "{l_bar}{bar}| {n:.4g}/{total:.4g} [{elapsed}<{remaining}]"}
+    else:
+        bar_options = {"bar_format": "{l_bar} {n:.4g}/{total:.4g} [{elapsed}]"}
+    with tqdm(desc=caller, total=total, file=None if is_live else io.StringIO(), **bar_options) as bar:
 
         def tracked(function: AnyFunction) -> AnyFunction:
             def call(*args: object) -> object:
@@ -49,4 +56,8 @@ def progress_bar(
 
             return call
 
-        yield tracked
+        try:
+            yield tracked
+        finally:
+            if not is_live:
+                print(bar, file=sys.stderr)

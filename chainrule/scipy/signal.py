@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, IntoArray
 from chainrule._src.table.filters import filtered
 from chainrule.scipy.along import is_differentiated, linear_along_axis, record_call
@@ -78,3 +79,6 @@ def resample(x: IntoArray, num: int, axis: int = 0, **options: Any) -> AnyArray:
 def hilbert(x: object, N: int | None = None, axis: int = -1) -> AnyArray:
     """Return the complex analytic signal, as ``scipy.signal.hilbert``; differentiable with respect to the signal x."""
     return linear_along_axis("signal", "hilbert", x, axis, N)
+
+
+show(globals())

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import special
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, IntoArray
 from chainrule.scipy.along import is_differentiated, record_call
 from chainrule.scipy.derivatives import scipy_module
 
 _scipy_special = scipy_module("scipy.special", "special")
-__all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]
+__all__ = sorted({"log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax", *_scipy_special.__all__})
 
 
 def _dispatch_scipy(name: str, rule: AnyFunction, *args: object, **options: object) -> Any:
@@ -89,12 +90,11 @@ def multigammaln(a: IntoArray, d: int) -> AnyArray:
     return _dispatch_scipy("multigammaln", special.multigammaln, a, d)
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     """Return SciPy's function for any other name."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_scipy_special, name)
 
 
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_scipy_special.__all__})
+show(globals())

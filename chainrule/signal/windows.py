@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.device import DeviceLike, check_device
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray
@@ -163,3 +164,5 @@ kaiser_window = _deprecated_window("kaiser_window", lambda n, beta=12.0, **optio
 hamming_window = _deprecated_window(
     "hamming_window", lambda n, alpha=0.54, beta=0.46, **options: general_cosine(n, a=[alpha, beta], **options)
 )
+
+show(globals())

@@ -16,6 +16,7 @@ array([1., 3., 4., 3., 9.])
 array([-0.184, -0.061, -0.111, -0.061, -0.02 ])
 """
 
+from chainrule._src.api.public_modules import show
 from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like
 from chainrule.sparse.constructors import (
     coo_array,
@@ -45,3 +46,5 @@ __all__ = [
     "eye_array",
     "like",
 ]
+
+show(globals())

@@ -14,6 +14,7 @@ Methods are differentiable with respect to the point, loc, scale and the shape p
 
 from importlib.util import find_spec as _find
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.messages import errors as _errors
 
 if _find("scipy") is None:
@@ -62,3 +63,5 @@ __all__ = [
     "multivariate_t", "nbinom", "norm",
     "pareto", "poisson", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min", "wishart",
 ]  # fmt: skip
+
+show(globals())

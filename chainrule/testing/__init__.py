@@ -1,5 +1,6 @@
 """Test utilities: check derivatives (gradcheck), op definitions (rulecheck), and closeness (assert_close)."""
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from chainrule.testing.close import assert_allclose, assert_close
 from chainrule.testing.rulecheck import CHECKS, rulecheck
@@ -16,3 +17,5 @@ __all__ = [
     "rulecheck",
     "samples_of",
 ]
+
+show(globals())

@@ -1,14 +1,14 @@
 """Utilities: gradient checkpointing (:mod:`~chainrule.utils.checkpoint`), data loaders, and a benchmark timer."""
 
-import importlib
+from typing import TYPE_CHECKING
 
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule.utils import checkpoint
+
+if TYPE_CHECKING:
+    from chainrule.utils import benchmark, data
 
 __all__ = ["benchmark", "checkpoint", "data"]
 
 
-def __getattr__(name: str) -> object:
-    if name in ("benchmark", "data"):
-        return importlib.import_module(f"chainrule.utils.{name}")
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals(), {"benchmark": "chainrule.utils.benchmark", "data": "chainrule.utils.data"})

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import Params
 
 __all__ = ["Measurement", "Timer"]
@@ -84,3 +85,6 @@ class Timer:
         while not times or sum(times) < min_run_time:
             times.append(self._timer.timeit(number))
         return Measurement(number, times, self.title)
+
+
+show(globals())

@@ -16,7 +16,8 @@ from typing import Any
 
 from chainrule._src.api.array import Array, array_of, holds, of_arrays
 from chainrule._src.api.grad_mode import enable_grad, is_grad_enabled, no_grad
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
+from chainrule._src.api.public_modules import show
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, R, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.tape import saved
@@ -87,7 +88,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 def checkpoint(
-    function: AnyFunction,
+    function: Callable[..., R],
     *args: object,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], Contexts] = noop_context_fn,
@@ -97,7 +98,7 @@ def checkpoint(
     preserve_rng_state: bool = True,
     budget: int | None = None,
     **kwargs: object,
-) -> Any:
+) -> R:
     """Call ``function(*args, **kwargs)`` without keeping its saved values; the backward pass recomputes them.
 
     Args:
@@ -321,3 +322,6 @@ def _chain(functions: Sequence[AnyFunction]) -> Callable[[Any], Any]:
         return x
 
     return run
+
+
+show(globals())

@@ -14,6 +14,7 @@ from chainrule._src.cli.demo import TOUR
 def test_the_tour(run) -> None:
     ran = run("demo")
     assert ran.code == 0 and ran.err == ""
+    assert "import chainrule as cr" in ran.out and "as torch" not in ran.out
     assert "[229369.6302, 729282.0770, 222789.8313]" in ran.out  # a gradient
     assert "✓" in ran.out and "yˉ" not in ran.out  # an explanation
     assert "tensor([0., 0., 0., 0.], dtype=torch.float64)" in ran.out  # a second derivative

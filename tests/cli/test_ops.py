@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chainrule._src.cli.operations import names_of, numpy_names, operations, parts_of, primitive_named
+from chainrule._src.rules.descriptions import description
 from chainrule._src.rules.primitive import TABLE
 
 COMPOSITES = [name for name in operations() if primitive_named(name) is None]
@@ -99,3 +100,28 @@ def test_every_composite_has_a_sample(name) -> None:
 def test_several_at_once(run) -> None:
     out = run("ops", "exp", "einsum").out
     assert "exp  (elementwise)" in out and "einsum  (composite)" in out
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_descriptions_are_no_docstrings(name) -> None:
+    text = description(TABLE[name].doc)
+    first = text.split()[0]
+    assert first != "Return" and "``" not in text and ":func:" not in text
+    assert first[0].isupper() or not first.isalpha() or first in ("x", "y", "log")  # a formula
+
+
+@pytest.mark.parametrize(
+    ("doc", "text"),
+    [
+        ("Return the QR decomposition.", "The QR decomposition."),
+        ("Return a copy (``+x``).\n\n    The memory is new.", "A copy (`+x`).\n\nThe memory is new."),
+        ("Return whether x is in :class:`set`.", "Whether x is in `set`."),
+        ("Return x·log(y), and 0 where x is 0.", "x·log(y), and 0 where x is 0."),
+        ("Return log Σ exp(x).", "log Σ exp(x)."),
+        ("Permute the axes; return a view.", "Permute the axes; return a view."),
+        ("Returns 1.", "Returns 1."),
+        ("", ""),
+    ],
+)
+def test_a_description_says_what_is_returned(doc, text) -> None:
+    assert description(doc, "`") == text

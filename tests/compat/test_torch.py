@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import chainrule as cr
@@ -106,6 +108,16 @@ def test_decorators_of_scripts_leave_functions_as_they_are():
     assert issubclass(jit.TracerWarning, Warning)
     with pytest.raises(AttributeError, match=r"has no attribute 'freeze': use chainrule.compile"):
         jit.freeze(double)
+
+
+def test_the_call_of_jit_names_compile():
+    with pytest.raises(TypeError, match=r"'module' object is not callable: use chainrule\.compile\(f\)"):
+        cr.jit(np.sin)
+    with pytest.raises(TypeError, match=r"needs no static_argnums="):
+
+        @functools.partial(cr.jit, static_argnums=1)
+        def double(x, n):
+            return 2 * x
 
 
 def test_a_function_is_traced_on_its_example_inputs():

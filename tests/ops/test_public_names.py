@@ -15,6 +15,7 @@ MODULES = [
     "backends",
     "compat",
     "compiler",
+    "config",
     "distributions",
     "autograd",
     "cuda",
@@ -31,6 +32,7 @@ MODULES = [
     "optim",
     "primitive",
     "random",
+    "return_types",
     "scipy",
     "serialization",
     "signal",
@@ -57,7 +59,7 @@ def test_all_lists_what_is_there() -> None:
     assert public - set(cr.__all__) == set()
 
 
-_INTERNAL = {"annotations", "TYPE_CHECKING", "keep_freed_memory", "load_ipython_extension"}
+_INTERNAL = {"load_ipython_extension"}
 
 
 def test_every_function_has_a_docstring() -> None:

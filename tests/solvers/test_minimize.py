@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,16 @@ import chainrule as cr
 optimize = pytest.importorskip("scipy.optimize")
 
 START = np.array([-1.2, 1.0, 0.5, 2.0])
+
+
+def test_solvers_are_also_where_scipy_has_them() -> None:
+    solvers = [name for name in cr.scipy.__all__ if not isinstance(getattr(cr.scipy, name), ModuleType)]
+    assert len(solvers) == 5
+    for name in solvers:
+        module = "integrate" if name.startswith("solve_") else "optimize"
+        assert hasattr(importlib.import_module(f"scipy.{module}"), name)
+        assert getattr(getattr(cr.scipy, module), name) is getattr(cr.scipy, name)
+        assert name in getattr(cr.scipy, module).__all__
 
 
 def rosenbrock(x: Any) -> Any:

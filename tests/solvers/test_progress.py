@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -50,17 +51,46 @@ SOLVERS: dict[str, tuple[Callable[..., Any], str]] = {
 BESIDE = {"minimize": "fun=", "least_squares": "cost=", "root": "largest="}
 
 
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_bar_shows_how_far_a_solver_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bar_shows_how_far_a_solver_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tqdm")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
     solve, said = SOLVERS[name]
     plain = solve()
-    assert not any(capsys.readouterr())
+    assert terminal.getvalue() == ""
     found = solve(progress=True)
-    out, bar = capsys.readouterr()
-    assert out == "" and said.format(nfev=found.nfev) in bar and BESIDE.get(name.split(",")[0], "") in bar
+    bar = terminal.getvalue()
+    assert said.format(nfev=found.nfev) in bar and BESIDE.get(name.split(",")[0], "") in bar and "\r" in bar
     for part in ("x", "y", "nfev"):
         np.testing.assert_array_equal(found.get(part), plain.get(part))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_file_gets_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    solve, said = SOLVERS[name]
+    found = solve(progress=True)
+    out, log = capsys.readouterr()
+    assert out == "" and log.count("\n") == 1 and "\r" not in log and "█" not in log
+    assert said.format(nfev=found.nfev).removeprefix("|") in log and BESIDE.get(name.split(",")[0], "") in log
+
+
+def test_a_solver_that_fails_writes_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+
+    def f(x: Any) -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        cr.scipy.minimize(f, START, progress=True)
+    assert capsys.readouterr().err.startswith("minimize: 0 calls [")
 
 
 def test_without_tqdm_the_bar_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

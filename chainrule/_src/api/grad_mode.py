@@ -164,7 +164,11 @@ class inference_mode(ModeContext):
     mode: bool
     previous: Mode
 
-    def __new__(cls, mode: bool = True) -> Any:
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
+    def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)
         if callable(mode):
             self.mode = True

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import EllipsisType
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias
+from typing import Any, Literal, ParamSpec, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
+
+#: the parameters and the result of a function that a transformation takes
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class AnyArray(Protocol):

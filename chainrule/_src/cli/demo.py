@@ -17,12 +17,12 @@ TOUR = (
         "A gradient of a NumPy program: X.grad, as in PyTorch",
         """\
 import numpy as np
-import chainrule as torch
+import chainrule as cr
 
-X = torch.tensor(np.array([[2., 1, -3], [-3, 4, 2]]), requires_grad=True)
-W = torch.tensor(np.array([[3., 2, 1, -1], [2, 1, 3, 2], [3, 2, 1, -2]]))
+X = cr.tensor(np.array([[2., 1, -3], [-3, 4, 2]]), requires_grad=True)
+W = cr.tensor(np.array([[3., 2, 1, -1], [2, 1, 3, 2], [3, 2, 1, -2]]))
 Y = np.exp(X @ W)
-G = torch.tensor([[2, 3, -3, 9], [-8, 1, 4, 6]])
+G = cr.tensor([[2, 3, -3, 9], [-8, 1, 4, 6]])
 Y.backward(G, retain_graph=True)
 X.grad
 """,
@@ -30,14 +30,14 @@ X.grad
     (
         "The same gradient, explained step by step",
         """\
-torch.explain(Y, grad=G, wrt=X)
+cr.explain(Y, grad=G, wrt=X)
 """,
     ),
     (
         "A second derivative: sin'' is -sin",
         """\
-t = torch.tensor(np.linspace(0, 3, 4))
-torch.vmap(torch.func.grad(torch.func.grad(torch.sin)))(t) + torch.sin(t)
+t = cr.tensor(np.linspace(0, 3, 4))
+cr.vmap(cr.func.grad(cr.func.grad(cr.sin)))(t) + cr.sin(t)
 """,
     ),
     (
@@ -49,10 +49,10 @@ data = 2.5 * np.exp(-1.3 * t)
 def residuals(p):
     return p[0] * np.exp(-p[1] * t) - data
 
-p = torch.tensor(np.array([1., 0.5]))
+p = cr.tensor(np.array([1., 0.5]))
 for step in range(8):
-    J = torch.func.jacrev(residuals)(p)
-    p = p - torch.linalg.solve(J.T @ J, J.T @ residuals(p))
+    J = cr.func.jacrev(residuals)(p)
+    p = p - cr.linalg.solve(J.T @ J, J.T @ residuals(p))
 p
 """,
     ),

@@ -23,6 +23,7 @@ from chainrule._src.cli.operations import (
 )
 from chainrule._src.cli.outcome import OK, BadUsage, did_you_mean
 from chainrule._src.cli.show import Console
+from chainrule._src.rules.descriptions import description
 from chainrule._src.rules.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.case import Case, as_tuple
 from chainrule.testing.samples import samples_of
@@ -98,7 +99,7 @@ def _matches(like: str | None, names: list[str], doc: str) -> bool:
 
 
 def _first_line(doc: str) -> str:
-    return doc.strip().splitlines()[0].replace("``", "`") if doc.strip() else ""
+    return description(doc, "`").split("\n")[0]
 
 
 # -- one operation --------------------------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def _describe_composite(show: Console, names: list[str], operation: Operation) -
 def _describe_primitive(show: Console, prim: Primitive) -> None:
     names = names_of(prim.name)
     show.heading(f"{prim.name}  ({prim.kind})")
-    show.text(inspect.cleandoc(prim.doc).replace("``", "`"))
+    show.text(description(prim.doc, "`"))
     show.line()
     public = "no public function: used by indexing, methods and other operations"
     facts = [

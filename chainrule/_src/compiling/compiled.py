@@ -16,14 +16,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.memory import collector_at_rest
 from chainrule._src.arrays.tree import tree_flatten, tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, P, R, TensorLike
 from chainrule._src.compiling import causes
 from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
@@ -54,6 +54,11 @@ TREES = 64  # the most trees of one signature: one per state of .grad, requires_
 REPEATED = 64  # a line with this many steps in one call is taken to be in a loop
 
 
+S = TypeVar("S")
+T = TypeVar("T")
+Q = ParamSpec("Q")
+
+
 class CompiledCall:
     """The arguments and the signature of one call.
 
@@ -74,7 +79,7 @@ class CompiledCall:
         self.arrays: list[Any] = []
 
 
-class Compiled:
+class Compiled(Generic[P, R]):
     """A function that is traced when it is first called and replayed as a plan afterwards. ``chainrule.compile`` makes it.
 
     Attributes:
@@ -87,13 +92,13 @@ class Compiled:
 
     def __init__(
         self,
-        function: AnyFunction,
+        function: Callable[P, R],
         name: str,
         pure: bool = False,
         max_slowdown: float | None = 2.0,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self.function = function
+        self.function: AnyFunction = function
         self.name = name
         self.pure = pure
         self.max_bytes = max_bytes
@@ -117,7 +122,7 @@ class Compiled:
     def _options(self) -> tuple[object, ...]:
         return self.name, self.pure, self.budget.max_slowdown, self.max_bytes
 
-    def renewed(self) -> Compiled:
+    def renewed(self) -> Compiled[P, R]:
         """Return the function without its traces. The budget still counts what they cost."""
         other = copy.copy(self)
         other.budget = self.budget
@@ -138,16 +143,21 @@ class Compiled:
             raise errors.compile_not_pickled(self.name)
         return Compiled, (self.function, *self._options())
 
-    def __copy__(self) -> Compiled:
+    def __copy__(self) -> Compiled[P, R]:
         return Compiled(self.function, *self._options())  # type: ignore[arg-type]
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Compiled:
+    def __deepcopy__(self, memo: dict[int, object]) -> Compiled[P, R]:
         return Compiled(copy.deepcopy(self.function, memo), *self._options())  # type: ignore[arg-type]
 
-    def __get__(self, instance: object, owner: object = None) -> AnyFunction | Compiled:
-        return self if instance is None else functools.partial(self, instance)
+    @overload
+    def __get__(self, instance: None, owner: object = None) -> Compiled[P, R]: ...
+    @overload
+    def __get__(self: Compiled[Concatenate[S, Q], R], instance: S, owner: object = None) -> Callable[Q, R]: ...
+    def __get__(self, instance: object, owner: object = None) -> Any:
+        call: AnyFunction = self
+        return call if instance is None else functools.partial(call, instance)
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         shortcut = self._shortcut
         if (shortcut is not None or self._shortcuts) and not kwargs and not SPECIAL and not STACK.levels:
             try:
@@ -530,7 +540,7 @@ class Compiled:
     def _clear_shortcuts(self) -> None:
         self._shortcut, self._last_by_layout, self._shortcuts = None, None, {}
 
-    def into(self, out: object, *args: AnyArray, **kwargs: object) -> Any:
+    def into(self, out: T, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the function and write the results into the caller's arrays.
 
         Args:
@@ -606,7 +616,7 @@ class Compiled:
 
     # -- inspection --------------------------------------------------------------------------------------------------
 
-    def plan(self, *args: AnyArray, **kwargs: object) -> PlanOfCall:
+    def plan(self, *args: P.args, **kwargs: P.kwargs) -> PlanOfCall:
         """Return the plan for these arguments, to print: one line per step, with its buffer and its source line.
 
         If there is no trace for such arguments, one is recorded. This changes nothing outside of the function.
@@ -661,7 +671,7 @@ class Timed:
 
     __slots__ = ("_compiled", "_recording", "inner", "spec")
 
-    def __init__(self, inner: Direct, compiled: Compiled, recording: Recording) -> None:
+    def __init__(self, inner: Direct, compiled: Compiled[..., Any], recording: Recording) -> None:
         self.inner, self.spec = inner, inner.spec
         self._compiled, self._recording = compiled, recording
 
@@ -829,6 +839,50 @@ def _record_call(
 _TORCH_OPTIONS = ("mode", "fullgraph", "dynamic", "backend", "options")
 
 
+class _Module(Protocol):
+    """A module (``nn.Module``), which ``compile`` wraps in a module."""
+
+    _of_compiled: ClassVar[Any]
+
+
+M = TypeVar("M", bound=_Module)
+
+
+class CompileDecorator(Protocol):
+    """The type of ``compile(**options)``, a decorator."""
+
+    @overload
+    def __call__(self, function: M, /) -> M: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Compiled[P, R]: ...
+
+
+@overload
+def compile(
+    function: None = None,
+    *,
+    pure: bool = ...,
+    max_slowdown: float | None = ...,
+    max_bytes: int = ...,
+    **options: object,
+) -> CompileDecorator: ...
+@overload
+def compile(
+    function: M, *, pure: bool = ..., max_slowdown: float | None = ..., max_bytes: int = ..., **options: object
+) -> M: ...
+@overload
+def compile(
+    function: np.ufunc, *, pure: bool = ..., max_slowdown: float | None = ..., max_bytes: int = ..., **options: object
+) -> Compiled[..., Any]: ...
+@overload
+def compile(
+    function: Callable[P, R],
+    *,
+    pure: bool = ...,
+    max_slowdown: float | None = ...,
+    max_bytes: int = ...,
+    **options: object,
+) -> Compiled[P, R]: ...
 def compile(
     function: Any = None,
     *,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from typing import Any
 
 from chainrule._src.arrays.types import AnyArray, NumpyArray, Params, Saved
@@ -12,9 +11,8 @@ from chainrule._src.explaining import rules, structure
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.explaining.values import Value, Values
+from chainrule._src.rules.descriptions import description
 from chainrule._src.rules.primitive import Primitive
-
-_MARKS = re.compile(r":\w+:`~?([^`]*)`|``?([^`]*)``?")  # reStructuredText markup
 
 
 def _of_rule(attribute: str, doc: str) -> property:
@@ -155,7 +153,7 @@ class Step:
         self.op: str = node.prim.name
         self.node_name: str = node.name()
         self.call = ""
-        self.doc: str = _MARKS.sub(r"\1\2", (node.prim.doc or "").strip().split("\n")[0])
+        self.doc: str = description(node.prim.doc or "").split("\n")[0]
         self.source_line: SourceLine | None = None
         self.outputs: list[Value] = []
         self.upstreams: list[NumpyArray] = []

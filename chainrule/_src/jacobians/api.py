@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, Never
+from typing import Any, Never, TypeVar, overload
+
+import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, P, TensorLike
 from chainrule._src.jacobians.checking import check as check_terms
 from chainrule._src.jacobians.compute_terms import TermGrid, dense_jacobian, plan_of, terms_by_colours, terms_of
 from chainrule._src.jacobians.layouts import SPARSE, blocks, check_dense, matrix
@@ -25,9 +28,29 @@ from chainrule._src.transforms.dense import MEMORY
 from chainrule._src.transforms.grad import gradient_function
 from chainrule._src.transforms.jacrev import hessian as hessian_function
 
+T = TypeVar("T")
+
 LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 
 
+@overload
+def jacobian(
+    y: np.ufunc, x: None = None, *, layout: str = "dense", strategy: str | None = None, create_graph: bool | None = None,
+    hstack: bool = False, mode: str = "auto", chunk_size: int | None = None, sparsity: object = None, check: bool = False,
+    memory: int = MEMORY,
+) -> AnyFunction: ...  # fmt: skip
+@overload
+def jacobian(
+    y: Callable[[T], Any], x: None = None, *, layout: str = "dense", strategy: str | None = None, create_graph: bool | None = None,
+    hstack: bool = False, mode: str = "auto", chunk_size: int | None = None, sparsity: object = None, check: bool = False,
+    memory: int = MEMORY,
+) -> Callable[[T], Any]: ...  # fmt: skip
+@overload
+def jacobian(
+    y: object, x: object = None, *more: Never, layout: str = "dense", strategy: str | None = None, create_graph: bool | None = None,
+    hstack: bool = False, mode: str = "auto", chunk_size: int | None = None, sparsity: object = None, check: bool = False,
+    memory: int = MEMORY,
+) -> Any: ...  # fmt: skip
 @names_keywords
 def jacobian(
     y: object,
@@ -43,17 +66,20 @@ def jacobian(
     check: bool = False,
     memory: int = MEMORY,
 ) -> Any:
-    """Compute the generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``, of a function or of computed tensors.
+    """Compute the generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``, of a function at a point or of computed tensors.
+
+    Without ``x``, return the function of ``x`` that computes the Jacobian of ``y`` with these options.
 
     Args:
-        y: a function of ``x``; or a tensor that was computed from ``x`` (or a tree of them). The tensor's graph is retained, and
+        y: a function; or a tensor, or a tree of tensors, computed from ``x``. The graph of these tensors is retained, and
             ``.grad`` is not written.
-        x: with a function: an array, tensor or number, or a tree of them; a tuple holds several arguments. With tensors: a
-            tensor that requires grad, or a tree of them. Without ``x``, return the function of ``x`` that computes the Jacobian.
-        layout: the type of the result, if ``y`` is a function. "dense": an array or tensor. "csr", "csc", "coo": a SciPy sparse
-            array of shape (elements of y, elements of x), with the entries that the program can make nonzero. "structured": a
+        x: the point, if ``y`` is a function: an array, a tensor, a number, or a tree of them. A tuple holds the arguments of a
+            function of several. If ``y`` was computed: a tensor that requires grad, or a tree of them.
+        layout: the type of the result. "dense": an array or tensor. "csr", "csc", "coo": a SciPy sparse array of shape
+            (elements of y, elements of x), with the entries that the program can make nonzero. "structured": a
             :class:`Jacobian`, which stores its entries as terms and computes with them. "operator": products with vectors,
-            computed on demand. "auto": "csr" if less than 30 % of the elements are entries, else "dense".
+            computed on demand. "auto": "csr" if less than 30 % of the elements are entries, else "dense". Computed tensors
+            have dense Jacobians only.
         strategy: "forward terms" or "reverse terms" (propagate the structure through the program), "jvps" or "vjps" (column by
             column, row by row). Default: the strategy with the lowest estimated cost.
         create_graph: record the result, so that it can be differentiated. Default: a dense Jacobian of a function is recorded
@@ -69,27 +95,27 @@ def jacobian(
             this number.
 
     Returns:
-        The Jacobian in the given layout; arrays if a function was given only arrays, else tensors. With several outputs or
+        The Jacobian in the given layout: arrays if a function was given only arrays, else tensors. With several outputs or
         inputs: the outputs' tree, with the inputs' tree of Jacobians for each output. For complex ``x`` and ``y`` it is the
         complex derivative, which must exist; for complex ``x`` and real ``y`` the gradient of each element, as defined by
         ``backward``.
 
     Raises:
-        RuntimeError: ``y`` does not depend on a tensor that requires grad, or ``x`` does not require grad.
-        TypeError: ``x`` or ``y`` has an integer dtype.
-        ValueError: options that cannot be combined, or a dense result that is too large.
+        RuntimeError: a computed ``y`` does not depend on a tensor that requires grad, or ``x`` does not require grad.
+        TypeError: ``x`` or ``y`` has an integer dtype; several points are not in a tuple; a keyword is unknown.
+        ValueError: an option has an unknown value, options cannot be combined, or a dense result is too large.
 
+    >>> import numpy as np
     >>> import chainrule as cr
+    >>> cr.jacobian(lambda x: np.outer(x, x)[0], np.array([1., 2.]))
+    array([[2., 0.],
+           [2., 1.]])
     >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
     >>> c = cr.tensor([1., 2., 3.]) * b
     >>> cr.jacobian(c, b)
     tensor([[1., 0., 0.],
             [0., 2., 0.],
             [0., 0., 3.]])
-    >>> import numpy as np
-    >>> cr.jacobian(lambda x: np.outer(x, x)[0], np.array([1., 2.]))
-    array([[2., 0.],
-           [2., 1.]])
     >>> J = cr.jacobian(lambda x: np.diff(x) ** 2, np.array([1., 2., 4.]), layout="csr")
     >>> J.nnz, J.toarray()
     (4, array([[-2.,  2.,  0.],
@@ -196,6 +222,19 @@ def _with_recipes(
     return made
 
 
+@overload
+def hessian(
+    func: np.ufunc, x: int | tuple[int, ...] = 0, *, argnums: int | tuple[int, ...] | None = None
+) -> AnyFunction: ...
+@overload
+def hessian(
+    func: Callable[P, Any], x: int | tuple[int, ...] = 0, *, argnums: int | tuple[int, ...] | None = None
+) -> Callable[P, Any]: ...
+@overload
+def hessian(
+    func: AnyFunction, x: Any, *more: Never, layout: str = "dense", strategy: str | None = None,
+    create_graph: bool | None = None, hstack: bool = False, sparsity: object = None, check: bool = False, memory: int = MEMORY,
+) -> Any: ...  # fmt: skip
 @names_keywords
 def hessian(
     func: AnyFunction,

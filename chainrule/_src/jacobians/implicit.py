@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from chainrule._src.jacobians.forms import Form
 from chainrule._src.jacobians.solution import Equation, solution
 from chainrule._src.transforms.grad import grad
 
+F = TypeVar("F", bound=AnyFunction)
 Solver = Callable[[AnyFunction, Any], Any]
 
 __all__ = ["custom_fixed_point", "custom_root", "fixed_point", "least_squares", "linear_solve", "minimum", "root"]
@@ -188,7 +189,7 @@ def linear_solve(matvec: AnyFunction, b: object, *args: object, solver: Solver |
     return solution(form, (b, *args), Equation("linear_solve", form, form.flat(left), np.inf), find)
 
 
-def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFunction], AnyFunction]:
+def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[F], F]:
     """Make a solver of ``f(x, *args) = 0`` differentiable: a decorator for ``solver(x0, *args)``.
 
     The operations of the solver are not recorded. It gets plain arrays, and under ``vmap`` one example at a time.
@@ -208,18 +209,18 @@ def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFuncti
     0.25
     """
 
-    def decorator(solver: AnyFunction) -> AnyFunction:
+    def decorator(solver: F) -> F:
         @functools.wraps(solver)
         def solve(x0: object, *args: object) -> Any:
             form = Form(x0, "x0", "custom_root")
             return solution(form, args, Equation("custom_root", form, form.flat(f), tol), solver)
 
-        return solve
+        return solve  # type: ignore[return-value]
 
     return decorator
 
 
-def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFunction], AnyFunction]:
+def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[F], F]:
     """Make a solver of ``f(x, *args) = x`` differentiable: a decorator, like :func:`custom_root`.
 
     >>> import numpy as np
@@ -234,13 +235,13 @@ def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[An
     True
     """
 
-    def decorator(solver: AnyFunction) -> AnyFunction:
+    def decorator(solver: F) -> F:
         @functools.wraps(solver)
         def solve(x0: object, *args: object) -> Any:
             form = Form(x0, "x0", "custom_fixed_point")
             return solution(form, args, Equation("custom_fixed_point", form, _moved(form.flat(f)), tol), solver)
 
-        return solve
+        return solve  # type: ignore[return-value]
 
     return decorator
 

@@ -107,7 +107,7 @@ class Positions:
         self._runs = -1
         self._known: list[tuple[NumpyArray, NumpyArray]] = []
 
-    def note(self, compiled: Compiled, runs: int) -> None:
+    def note(self, compiled: Compiled[..., Any], runs: int) -> None:
         """Store their content; skip this if ``runs`` shows that there are no new traces."""
         if runs == self._runs:
             return

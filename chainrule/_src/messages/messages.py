@@ -536,6 +536,9 @@ compile_options(option) -> TypeError
     compile() takes only the function, not {option}=. It traces once for each combination of shapes, dtypes and values of
     non-array arguments (static_argnums= is not needed). It runs functions that cannot be traced eagerly, with a warning. It has
     one mode, whose results are bitwise equal to those of the function.
+jit_called() -> TypeError
+    'module' object is not callable: use chainrule.compile(f), which needs no static_argnums=. (chainrule.jit has the decorators
+    of torch.jit, which return functions unchanged.)
 compile_low_level_arguments(name, shapes) -> TypeError
     as_low_level_callable: {name} must take numbers (scipy.integrate) or one 1-D array (scipy.ndimage); the examples have the
     shapes {shapes}

@@ -58,7 +58,7 @@ def apply_primitive(prim: Primitive, operands: Sequence[AnyArray], params: Param
     return prim.value(*operands, **params)
 
 
-def batch_leading(
+def leading_axes(
     prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
 ) -> Any:
     """Apply an operation that treats extra leading axes alike in every operand: give the batch axis to all operands."""

@@ -26,7 +26,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Cotangents, Params, Saved
 from chainrule._src.messages import errors
-from chainrule._src.rules.batching import batch_contraction, batch_leading
+from chainrule._src.rules.batching import batch_contraction, leading_axes
 from chainrule._src.rules.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule._src.rules.elementwise import elementwise
 from chainrule._src.rules.primitive import Primitive, Rule, TableError, call, refuse, register, unsupported
@@ -166,7 +166,7 @@ def linear(
         prim.needs_avals = prim.needs_avals or prim.variadic or not prim.listed
         prim.pullback = _lazy_pullback(prim)
         prim.jvp = jvp or _linear_jvp(prim)
-        prim.batch = batch or batch_leading
+        prim.batch = batch or leading_axes
         cells = {"transpose": rules, "jvp": jvp, "batch": batch, "value": value, "formula": formula}
         prim.declared = (linear, function, {**cells, **options})
         return register(prim)
@@ -259,7 +259,7 @@ def opaque(
             prim.jvp = _opaque_jvp(prim, tangents)
         else:
             raise TableError(f"primitive {prim.name}: VJP and JVP are for different operands")
-        prim.batch = batch or batch_leading
+        prim.batch = batch or leading_axes
         cells = {"vjp": rules, "jvp": tangents, "shared": shared, "batch": batch, "value": value, "formula": formula}
         prim.declared = (opaque, function, {**cells, "multilinear": multilinear, **options})
         return register(prim)
@@ -305,7 +305,7 @@ def discrete(
     def declare(function: AnyFunction) -> Primitive:
         prim = Primitive(function, "discrete", value=value, structure="zero", **options)
         prim.differentiable = False
-        prim.batch = batch or batch_leading
+        prim.batch = batch or leading_axes
         prim.declared = (discrete, function, {"value": value, "batch": batch, **options})
         return register(prim)
 

@@ -95,7 +95,7 @@ def clamp_between(x: object, min: object, max: object) -> AnyArray:
     accepts="biuf",
 )
 def fmax(x: AnyArray, y: AnyArray) -> None:
-    """Return the larger of two elements; where one is NaN, return the other."""
+    """Return the larger of two elements, ignoring a NaN in one of them."""
 
 
 @op(method=True)
@@ -108,7 +108,7 @@ def fmax(x: AnyArray, y: AnyArray) -> None:
     accepts="biuf",
 )
 def fmin(x: AnyArray, y: AnyArray) -> None:
-    """Return the smaller of two elements; where one is NaN, return the other."""
+    """Return the smaller of two elements, ignoring a NaN in one of them."""
 
 
 @elementwise(

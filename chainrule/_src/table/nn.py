@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Params, TensorLike
-from chainrule._src.rules.batching import batch_leading, broadcast_batch, reshape
+from chainrule._src.rules.batching import broadcast_batch, leading_axes, reshape
 from chainrule._src.rules.kinds import call, elementwise, opaque
 from chainrule._src.rules.kinds import linear as linear_row
 from chainrule._src.rules.primitive import Primitive
@@ -365,7 +365,7 @@ def _linear_batch(
         n, k = shape_of(x)[-2:]
         out = prim(reshape(x, (size * n, k)), weight, bias)
         return reshape(out, (size, n, shape_of(out)[-1]))
-    return batch_leading(prim, payloads, batched, size, params)
+    return leading_axes(prim, payloads, batched, size, params)
 
 
 @opaque(

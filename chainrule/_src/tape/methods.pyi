@@ -380,9 +380,9 @@ class Methods:
     def floor_divide_(self, other: TensorLike) -> Tensor:
         """Return the floor of the quotient."""
     def fmax(self, other: Any, *, out: Any = ...) -> Any:
-        """Return the larger of two elements; where one is NaN, return the other."""
+        """Return the larger of two elements, ignoring a NaN in one of them."""
     def fmin(self, other: Any, *, out: Any = ...) -> Any:
-        """Return the smaller of two elements; where one is NaN, return the other."""
+        """Return the smaller of two elements, ignoring a NaN in one of them."""
     def fmod(self, other: TensorLike) -> Tensor:
         """Return the remainder of truncated division; it has the sign of the dividend."""
     def fmod_(self, other: TensorLike) -> Tensor:

@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable
 from sys import _getframe
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, final
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, final
 
 from chainrule._src.arrays.types import AnyFunction, Cotangents, NumpyArray, NumpyDType, Params, Saved
 from chainrule._src.messages import errors
@@ -25,7 +25,6 @@ from chainrule._src.tape.locks import new_lock
 
 if TYPE_CHECKING:
     from chainrule._src.rules.primitive import Primitive
-    from chainrule._src.tape.tensor import Tensor
 
 next_seq: Callable[[], int] = itertools.count(1).__next__
 
@@ -51,7 +50,7 @@ class Hooks:
         self.pre: dict[int, AnyFunction] = {}
         self.post: dict[int, AnyFunction] = {}
         self.post_accumulate: dict[int, AnyFunction] = {}
-        self.retain: weakref.ref[Tensor] | None = None
+        self.retain: weakref.ref[Any] | None = None
 
 
 class RemovableHandle:
@@ -241,6 +240,12 @@ def output_of(node: Node, index: int) -> Output:
     return Output(node, index, node.seq + 1) if output is None else output
 
 
+class HoldsArray(Protocol):
+    """A ``Tensor``, whose module imports this one."""
+
+    _raw: Any
+
+
 @final
 class Leaf:
     """The end of a path, which collects the gradient of a leaf tensor (``AccumulateGrad``).
@@ -255,10 +260,10 @@ class Leaf:
     lasti: int
 
     edges: Edges = ()
-    make_tensor: Callable[[Any, Leaf | None], Tensor]
+    make_tensor: Callable[[Any, Leaf | None], Any]
 
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = weakref.ref(tensor)
+    def __init__(self, tensor: HoldsArray) -> None:
+        self.tensor: weakref.ref[Any] = weakref.ref(tensor)
         self.data = tensor._raw
         self.grad: NumpyArray | None = None  # the array of the tensor's ``.grad``
         self.hooks: Hooks | None = None
@@ -271,7 +276,7 @@ class Leaf:
             note_frame(self, None)
 
     @property
-    def variable(self) -> Tensor:
+    def variable(self) -> Any:
         """The leaf tensor."""
         tensor = self.tensor()
         if tensor is None:  # the user's tensor was freed: the graph still has its data

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from chainrule._src.arrays.types import Params
 from chainrule._src.ops.joining import stack
 from chainrule._src.tape.tensor import Tensor
 
-if TYPE_CHECKING:
-    from chainrule.nn.module import Module
+
+class HasParameters(Protocol):
+    """An ``nn.Module``, which is in a higher layer."""
+
+    training: bool
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def places(self) -> Iterator[tuple[str, Any, dict[str, Any], str]]: ...
+    def named_parameters(self) -> Iterator[tuple[str, Any]]: ...
+    def named_buffers(self) -> Iterator[tuple[str, Any]]: ...
 
 
 def functional_call(
-    module: Module,
+    module: HasParameters,
     parameter_and_buffer_dicts: Mapping[str, object] | Sequence[Mapping[str, object]],
     args: object = None,
     kwargs: Params | None = None,
@@ -71,7 +79,7 @@ def _merged(dicts: object) -> dict[str, Tensor]:
 
 
 @contextmanager
-def _holding(module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
+def _holding(module: HasParameters, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
     """Assign these tensors to the module within the block."""
     places = {dotted: (holder, name) for dotted, _, holder, name in module.places()}
     own = {dotted: holder[name] for dotted, (holder, name) in places.items() if holder[name] is not None}
@@ -99,7 +107,7 @@ def _holding(module: Module, given: dict[str, Tensor], tie_weights: bool, strict
             holder[key] = value
 
 
-def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def stack_module_state(models: Sequence[HasParameters]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Stack the parameters and buffers of several modules of one class along a new first axis, for ``vmap``.
 
     Args:

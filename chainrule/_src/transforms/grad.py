@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_map, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, P, R
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrapped
@@ -17,8 +18,16 @@ from chainrule._src.transforms.arguments import data_of, flatten_like, is_array,
 from chainrule._src.transforms.trace import Trace
 
 
+@overload
+def grad_and_value(func: np.ufunc, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction: ...
+@overload
+def grad_and_value(
+    func: Callable[P, R], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, R]]: ...
 @names_keywords
-def grad_and_value(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
+def grad_and_value(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     """Return a function like that of :func:`grad` that returns ``(gradient, value)`` (with ``has_aux``: ``(gradient, (value, aux))``).
 
     >>> import chainrule as cr
@@ -29,12 +38,12 @@ def grad_and_value(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_au
 
 
 def _with_value(
-    api: str, func: AnyFunction, argnums: int | tuple[int, ...], has_aux: bool, value_first: bool = False
-) -> AnyFunction:
+    api: str, func: Callable[P, Any], argnums: int | tuple[int, ...], has_aux: bool, value_first: bool = False
+) -> Callable[P, Any]:
     errors.check_function(api, func)
 
     @functools.wraps(func)
-    def wrapper(*args: object, **kwargs: object) -> Any:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
         trace = Trace(f"{api}(f)(*args)", func, positions_of(argnums, args), args, kwargs, has_aux)
         trace.scalar()
         value = tree_map(trace.value, trace.result)
@@ -46,8 +55,16 @@ def _with_value(
     return wrapper
 
 
+@overload
+def value_and_grad(func: np.ufunc, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction: ...
+@overload
+def value_and_grad(
+    func: Callable[P, R], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, tuple[R, Any]]: ...
 @names_keywords
-def value_and_grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
+def value_and_grad(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     """Return a function like that of :func:`grad` that returns ``(value, gradient)``, as ``scipy.optimize.minimize(..., jac=True)`` needs.
 
     >>> import numpy as np
@@ -59,8 +76,12 @@ def value_and_grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_au
     return _with_value("value_and_grad", func, argnums, has_aux, value_first=True)
 
 
+@overload
+def grad(func: np.ufunc, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction: ...
+@overload
+def grad(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[P, Any]: ...
 @names_keywords
-def grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
+def grad(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[P, Any]:
     """Return the function that computes the gradient of ``func``, which must return a scalar.
 
     Args:
@@ -86,12 +107,12 @@ def grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = 
 
 
 def gradient_function(
-    api: str, func: AnyFunction, argnums: int | tuple[int, ...], has_aux: bool = False
-) -> AnyFunction:
+    api: str, func: Callable[P, Any], argnums: int | tuple[int, ...], has_aux: bool = False
+) -> Callable[P, Any]:
     """Return the function that :func:`grad` returns; error messages name ``api``."""
 
     @functools.wraps(func)
-    def wrapper(*args: object, **kwargs: object) -> Any:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
         trace = Trace(api, func, positions_of(argnums, args), args, kwargs, has_aux)
         gradient = trace.gradient(isinstance(argnums, int))
         return (gradient, tree_map(trace.value, trace.aux)) if has_aux else gradient
@@ -99,6 +120,10 @@ def gradient_function(
     return wrapper
 
 
+@overload
+def vjp(func: Callable[..., R], *primals: object, has_aux: Literal[False] = False) -> tuple[R, AnyFunction]: ...
+@overload
+def vjp(func: AnyFunction, *primals: object, has_aux: bool) -> Any: ...
 @names_keywords
 def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
     """Return ``func(*primals)`` and the function that pulls a cotangent of its output back to the primals.

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+import numpy as np
 
 from chainrule._src.api.array import faced
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, P
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import ones_of
 from chainrule._src.tape.tensor import Tensor
@@ -37,6 +40,8 @@ from chainrule._src.transforms.dense import columns, rows
 from chainrule._src.transforms.pushforward import write_back_duals
 from chainrule._src.transforms.trace import Trace, unflatten_each
 
+T = TypeVar("T")
+
 
 def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single: bool) -> Any:
     """Return the blocks (one list per output, with one block per input) as a tree of outputs of trees of inputs."""
@@ -44,15 +49,23 @@ def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single:
     return tree_unflatten([row[0] if single else tuple(row) for row in by_output], out_spec)
 
 
+@overload
+def jacrev(
+    func: np.ufunc, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> AnyFunction: ...
+@overload
+def jacrev(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable[P, Any]: ...
 @names_keywords
 def jacrev(
-    func: AnyFunction,
+    func: Callable[P, Any],
     argnums: int | tuple[int, ...] = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> AnyFunction:
+) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of ``func`` by reverse mode: best for few outputs.
 
     Args:
@@ -78,7 +91,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
-    def wrapper(*args: TensorLike, **kwargs: object) -> Any:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
         trace = Trace("jacrev", func, positions_of(argnums, args), args, kwargs, has_aux)
         check_real("jacrev", "inputs", trace.leaves)
         outputs, spec = trace.outputs("f(*args)")
@@ -97,10 +110,18 @@ def jacrev(
     return wrapper
 
 
+@overload
+def jacfwd(
+    func: np.ufunc, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> AnyFunction: ...
+@overload
+def jacfwd(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[P, Any]: ...
 @names_keywords
 def jacfwd(
-    func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> AnyFunction:
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of ``func`` by forward mode: best for few inputs.
 
     Args:
@@ -124,7 +145,7 @@ def jacfwd(
     check_randomness(randomness)
 
     @functools.wraps(func)
-    def wrapper(*args: AnyArray, **kwargs: object) -> Any:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
         positions = positions_of(argnums, args)
         flattened = [tree_flatten(args[i]) for i in positions]
         specs = [spec for _, spec in flattened]
@@ -139,12 +160,13 @@ def jacfwd(
 
         def flat(*duals: Any) -> list[Tensor]:
             nonlocal aux, out_spec
-            inner = list(args)
+            inner: list[Any] = list(args)
             datas = [dual._raw for dual in duals]
             caller_typed = [faced(dual, x) for dual, x in zip(duals, points, strict=True)]
             for i, tree in zip(positions, unflatten_each(caller_typed, specs), strict=True):
                 inner[i] = tree
-            result = func(*inner, **kwargs)
+            call: AnyFunction = func
+            result = call(*inner, **kwargs)
             write_back_duals("jacfwd", points, duals, datas)
             if has_aux:
                 result, aux = split_aux(without_objects(result), "jacfwd")
@@ -165,8 +187,12 @@ def jacfwd(
     return wrapper
 
 
+@overload
+def hessian(func: np.ufunc, argnums: int | tuple[int, ...] = 0) -> AnyFunction: ...
+@overload
+def hessian(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]: ...
 @names_keywords
-def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunction:
+def hessian(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
     """Return a function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse.
 
     If an operation has no forward mode, the Hessian is computed as reverse over reverse.
@@ -190,7 +216,7 @@ def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunctio
     forward, reverse = jacfwd(inner, argnums, randomness="same"), jacrev(inner, argnums)
 
     @functools.wraps(func)
-    def wrapper(*args: AnyArray, **kwargs: object) -> Any:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
         with contextlib.suppress(errors.NoForwardMode):
             return forward(*args, **kwargs)
         return reverse(*args, **kwargs)
@@ -199,7 +225,7 @@ def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunctio
 
 
 @names_keywords
-def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
+def hvp(func: AnyFunction, primals: T, tangents: object) -> T:
     """Compute the product of the Hessian of a scalar function and a vector, at the cost of a few gradients.
 
     Args:
@@ -218,7 +244,8 @@ def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
     tensor([ 6., 12.])
     """
     single = not isinstance(primals, tuple)
-    args, vectors = ((primals,), (tangents,)) if single else (primals, tangents)
+    args: Any = (primals,) if single else primals
+    vectors: Any = (tangents,) if single else tangents
     points, spec = tree_flatten(args)
     api = "hvp(f, primals, tangents)"
     leaves = flatten_like(spec, vectors, f"{api}: Expected primals and tangents to have the same python structure")

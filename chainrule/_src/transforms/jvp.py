@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from chainrule._src.api.array import faced
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, R
 from chainrule._src.messages import errors
 from chainrule._src.transforms.arguments import (
     array_id,
@@ -25,6 +26,12 @@ from chainrule._src.transforms.arguments import (
 from chainrule._src.transforms.pushforward import JvpRun, write_back_duals
 
 
+@overload
+def jvp(
+    func: Callable[..., R], primals: object, tangents: object, *, strict: bool = False, has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = False, has_aux: bool) -> Any: ...
 @names_keywords
 def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = False, has_aux: bool = False) -> Any:
     """Compute ``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.

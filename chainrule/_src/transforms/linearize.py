@@ -7,13 +7,14 @@ the pullback and transposes it again by a second pullback.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, R, TensorLike
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Node, leading_to
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -32,7 +33,7 @@ from chainrule._src.transforms.trace import Trace, fresh_leaf
 ndarray = np.ndarray
 
 
-def linearize(func: AnyFunction, *primals: TensorLike) -> tuple[Any, AnyFunction]:
+def linearize(func: Callable[..., R], *primals: TensorLike) -> tuple[R, AnyFunction]:
     """Compute ``func(*primals)`` and a function that applies its derivative at the primals to any number of tangents.
 
     The function runs once, and the values that its derivative needs are saved. For a single tangent, :func:`jvp` is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -40,17 +40,18 @@ from chainrule._src.transforms.pushforward import exit_level
 from chainrule._src.transforms.writing import write_back
 
 ndarray = np.ndarray
+F = TypeVar("F", bound=AnyFunction)
 
 
 @names_keywords
 def vmap(
-    func: AnyFunction,
+    func: F,
     in_dims: object = 0,
     out_dims: object = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> AnyFunction:
+) -> F:
     """Return a function that applies ``func`` to all entries along an axis of its arguments at once.
 
     Args:
@@ -107,7 +108,7 @@ def vmap(
         ]
         return tree_unflatten(joined, out_spec)
 
-    return wrapper
+    return wrapper  # type: ignore[return-value]
 
 
 @within

@@ -4,6 +4,7 @@
 chainrule.compat.autograd script.py`` runs a script in this way. The guide "From HIPS autograd" lists the differences.
 """
 
+from chainrule._src.api.public_modules import show
 from chainrule.compat.autograd.builtins import dict, isinstance, list, tuple, type
 from chainrule.compat.autograd.differential_operators import (
     checkpoint,
@@ -57,3 +58,5 @@ __all__ = [
     "value_and_grad",
     "vector_jacobian_product",
 ]
+
+show(globals())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval
 
@@ -50,3 +51,5 @@ def isinstance(x: object, classes: Any) -> bool:
 
 
 type = notrace_primitive(builtins.type)
+
+show(globals())

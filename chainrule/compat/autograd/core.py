@@ -1,5 +1,6 @@
 """The names that programs import from ``autograd.core``."""
 
+from chainrule._src.api.public_modules import show
 from chainrule.compat.autograd import extend
 from chainrule.compat.autograd.extend import primitive_jvps, primitive_vjps
 from chainrule.compat.autograd.tracer import JVPNode, VJPNode, backward_pass, getval, isbox, trace
@@ -19,3 +20,5 @@ __all__ = [
     "trace",
     *extend.__all__,
 ]
+
+show(globals())

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.tree import tree_map
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape import engine
@@ -22,6 +23,29 @@ from chainrule.compat.autograd.values import conjugate
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.utils import checkpoint as checkpoints
+
+__all__ = [
+    "checkpoint",
+    "deriv",
+    "elementwise_grad",
+    "grad",
+    "grad_and_aux",
+    "grad_named",
+    "hessian",
+    "hessian_tensor_product",
+    "hessian_vector_product",
+    "holomorphic_grad",
+    "jacobian",
+    "make_ggnvp",
+    "make_hvp",
+    "make_jvp",
+    "make_jvp_reversemode",
+    "make_vjp",
+    "multigrad_dict",
+    "tensor_jacobian_product",
+    "value_and_grad",
+    "vector_jacobian_product",
+]
 
 _make_vjp, _make_jvp = tracing.make_vjp, tracing.make_jvp  # programs import these names, too
 make_vjp = unary_to_nary(tracing.make_vjp)
@@ -248,3 +272,6 @@ def checkpoint(fun: AnyFunction) -> AnyFunction:
         return checkpoints.checkpoint(fun, *args, use_reentrant=False, **kwargs)
 
     return checkpointed
+
+
+show(globals())

@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays, is_plain
 from chainrule._src.api.grad_mode import is_grad_enabled
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.messages.source_locations import warn
@@ -348,3 +349,6 @@ class Box:
     @classmethod
     def register(cls, value_type: type) -> None:
         Box.type_mappings[value_type] = cls
+
+
+show(globals())

@@ -6,10 +6,21 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
 from chainrule.compat.autograd.tracing import make_jvp, make_vjp
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import get_name, unary_to_nary
+
+__all__ = [
+    "check_equivalent",
+    "check_grads",
+    "check_jvp",
+    "check_vjp",
+    "combo_check",
+    "make_numerical_jvp",
+    "scalar_close",
+]
 
 TOL = RTOL = EPS = 1e-6
 
@@ -105,3 +116,6 @@ def combo_check(fun: AnyFunction, *args: object, **kwargs: object) -> AnyFunctio
                 check_grads(lambda *xs, options=options: fun(*xs, **options), *args, **kwargs)(*chosen)
 
     return check
+
+
+show(globals())

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from chainrule._src.api.array import Array, array_of
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.tree import tree_map
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape.engine import reachable, reaches_outside, sweep
@@ -162,3 +163,6 @@ def trace(start_node: object, fun: AnyFunction, x: object) -> tuple[Any, Any]:
     run, recording = record_run("trace(start_node, fun, x)", fun, x)
     pull, value = vjp_from_trace(run, recording, x)
     return value, None if run.is_constant else VJPNode(pull=pull)
+
+
+show(globals())

@@ -6,9 +6,19 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import TensorLike
 from chainrule.compat.autograd.test_util import check_grads
 from chainrule.compat.autograd.wrap_util import subvals
+
+__all__ = [
+    "check_grads",
+    "func",
+    "quick_grad_check",
+    "subval",
+    "subvals",
+    "toposort",
+]
 
 
 def func(f: object) -> Any:
@@ -41,3 +51,6 @@ def toposort(end_node: object, parents: Any = attrgetter("parents")) -> Iterator
 def quick_grad_check(fun: Any, arg0: Any, extra_args: Any = (), kwargs: Any = None, **ignored: object) -> None:
     """Check first derivatives (deprecated name)."""
     check_grads(lambda x: fun(x, *extra_args, **(kwargs or {})), modes=["rev"], order=1)(arg0)
+
+
+show(globals())

@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.tree import is_container, tree_flatten, tree_map, tree_unflatten
 from chainrule._src.arrays.types import NumpyDType, TensorLike
 from chainrule.compat.autograd.kinds import TypeMappings
 from chainrule.compat.autograd.values import getval
+
+__all__ = [
+    "ArrayVSpace",
+    "ComplexArrayVSpace",
+    "VSpace",
+    "vspace",
+]
 
 _SCALARS = (float, complex, np.inexact)
 
@@ -138,3 +146,6 @@ def vspace(value: object) -> VSpace:
     if isinstance(value, _SCALARS) or (hasattr(value, "__array__") and not is_container(value)):
         return ComplexArrayVSpace(value) if np.iscomplexobj(value) else ArrayVSpace(value)
     return VSpace(value)
+
+
+show(globals())

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyFunction
+
+__all__ = [
+    "get_doc",
+    "get_name",
+    "subvals",
+    "unary_to_nary",
+    "wrap_nary_f",
+    "wraps",
+]
 
 
 def subvals(x: Iterable[object], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
@@ -69,3 +79,6 @@ def wrap_nary_f(fun: AnyFunction, op: AnyFunction, argnum: object) -> Callable[[
         op=get_name(op),
         argnum=argnum,
     )
+
+
+show(globals())

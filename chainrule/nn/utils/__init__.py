@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule._src.ops import creation, joining
 from chainrule._src.ops.linalg.norms import vector_norm
 from chainrule._src.tape.tensor import Tensor
@@ -77,5 +76,4 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         at += p.numel()
 
 
-def __getattr__(name: str) -> Any:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule._src.ops import joining
 from chainrule._src.tape.tensor import Tensor
 
@@ -58,5 +58,4 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     return [x[: int(n)] for x, n in zip(each, lengths, strict=True)]
 
 
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

@@ -21,6 +21,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray, NumpyArray, Params
 from chainrule._src.jacobians.forms import Form
 from chainrule._src.jacobians.solution import Equation, solution
@@ -420,3 +421,5 @@ def _iterative_solver(name: str) -> AnyFunction:
 bicgstab, cg, cgs, gmres, lgmres, minres = map(
     _iterative_solver, ["bicgstab", "cg", "cgs", "gmres", "lgmres", "minres"]
 )
+
+show(globals())

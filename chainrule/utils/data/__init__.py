@@ -10,7 +10,7 @@ tensor([2., 3.]) tensor([2, 3])
 tensor([4.]) tensor([4])
 """
 
-from chainrule._src.messages import errors
+from chainrule._src.api.public_modules import show
 from chainrule.utils.data import dataloader, dataset, sampler
 from chainrule.utils.data.collate import default_collate, default_convert
 from chainrule.utils.data.dataloader import DataLoader, get_worker_info
@@ -57,6 +57,4 @@ __all__ = [
     "sampler",
 ]
 
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)
+show(globals())

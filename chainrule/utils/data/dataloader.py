@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.ops.random import Generator
 from chainrule.utils.data.collate import Collate, default_collate, default_convert
 from chainrule.utils.data.dataset import IterableDataset, items_of
@@ -139,3 +140,6 @@ def _check_workers(
 
 def get_worker_info() -> None:
     """Return None: data sets are always loaded in the main process."""
+
+
+show(globals())

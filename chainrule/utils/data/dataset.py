@@ -9,8 +9,20 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import Index
 from chainrule._src.ops.random import Generator, randperm
+
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
 
 T = TypeVar("T", covariant=True)
 
@@ -208,3 +220,6 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
     order = randperm(len(dataset), generator=generator).tolist()
     ends = itertools.accumulate(counts)
     return [Subset(dataset, order[end - count : end]) for end, count in zip(ends, counts, strict=True)]
+
+
+show(globals())

@@ -6,8 +6,18 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.ops.creation import as_tensor
 from chainrule._src.ops.random import Generator, multinomial, randint, randperm
+
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 T = TypeVar("T", covariant=True)
 
@@ -150,3 +160,6 @@ class BatchSampler(Sampler[list[int]]):
     def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
         return whole + (rest > 0 and not self.drop_last)
+
+
+show(globals())

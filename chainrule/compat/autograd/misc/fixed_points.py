@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray
 from chainrule.compat.autograd.extend import defvjp, primitive
 from chainrule.compat.autograd.tracing import make_vjp
 from chainrule.compat.autograd.vspaces import vspace
+
+__all__ = [
+    "fixed_point",
+]
 
 
 @primitive
@@ -36,3 +41,5 @@ def _vjp(
 
 
 defvjp(fixed_point, None, _vjp, None)
+
+show(globals())

@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction
+
+__all__ = [
+    "flatten",
+    "flatten_func",
+]
 
 
 def flatten(value: object) -> tuple[Any, AnyFunction]:
@@ -52,3 +58,6 @@ def flatten_func(func: AnyFunction, example: object) -> tuple[AnyFunction, Calla
     """Convert a function of nested arrays to one of vectors; also return ``unflatten`` and the example's vector."""
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector
+
+
+show(globals())

@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule.compat.autograd.misc.flatten import flatten
 from chainrule.compat.autograd.wrap_util import wraps
+
+__all__ = [
+    "adam",
+    "rmsprop",
+    "sgd",
+    "unflatten_optimizer",
+]
 
 
 def unflatten_optimizer(optimize: AnyFunction) -> AnyFunction:
@@ -80,3 +88,6 @@ def adam(
         mean_square = b2 * mean_square + (1 - b2) * g**2
         x = x - step_size * (mean / (1 - b1**i)) / (np.sqrt(mean_square / (1 - b2**i)) + eps)
     return x
+
+
+show(globals())

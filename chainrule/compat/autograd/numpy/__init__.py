@@ -21,5 +21,8 @@ class _Names(ModuleType):
     def __getattr__(self, name: str) -> Any:
         return getattr(numpy, name)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*__all__, *[name for name in vars(self) if name.startswith("__")]})
+
 
 sys.modules[__name__].__class__ = _Names

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule.compat.autograd.extend import defjvp, defvjp, primitive
 from chainrule.compat.autograd.numpy.wrapping import wrap_names
 
 globals().update(wrap_names(vars(numpy.linalg)))
+__all__ = [*numpy.linalg.__all__, "T"]
 
 
 def T(x: Any) -> Any:
@@ -38,3 +40,6 @@ defjvp(_symmetric, lambda t, ans, a: _symmetrized(t))
 def cholesky(a: TensorLike, **options: Any) -> AnyArray:
     """Like ``numpy.linalg.cholesky``, with a symmetric gradient, although NumPy reads only one triangle."""
     return numpy.linalg.cholesky(_symmetric(a), **options)
+
+
+show(globals())

@@ -3,6 +3,7 @@
 import copyreg
 
 from chainrule._src.api.array import Array, array_of
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.libraries import register_plain
 from chainrule.compat.autograd.runs import depth_of, value_of
 from chainrule.compat.autograd.tracer import VJPNode
@@ -22,3 +23,6 @@ def named_as(module: str) -> None:
     register_plain(ArrayBox)  # regardless of its __module__
     ArrayBox.__module__ = module
     copyreg.pickle(Array, lambda x: (array_of, (x.tensor,)))  # unpickling must not import that module
+
+
+show(globals())

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, TensorLike
+
+__all__ = [
+    "unbroadcast",
+    "unbroadcast_f",
+]
 
 
 def unbroadcast(x: TensorLike, target: TensorLike) -> object:
@@ -20,3 +26,6 @@ def unbroadcast(x: TensorLike, target: TensorLike) -> object:
 
 def unbroadcast_f(target: TensorLike, f: Callable[[AnyArray], AnyArray]) -> Callable[[Any], Any]:
     return lambda g: unbroadcast(f(g), target)
+
+
+show(globals())

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray
 from chainrule.compat.autograd.extend import defvjp_argnums, primitive
 from chainrule.compat.autograd.misc.flatten import flatten
 from chainrule.compat.autograd.tracing import make_vjp
+
+__all__ = [
+    "odeint",
+]
 
 odeint = primitive(scipy.integrate.odeint)
 
@@ -58,3 +63,5 @@ def _vjp(argnums: tuple[int, ...], ys: AnyArray, arguments: Any, options: Any) -
 
 
 defvjp_argnums(odeint, _vjp)
+
+show(globals())

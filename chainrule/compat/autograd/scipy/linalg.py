@@ -11,6 +11,7 @@ import scipy.linalg
 
 from chainrule import linalg as _ours
 from chainrule._src.api.array import Array, holds
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule.compat.autograd.extend import defjvp, defjvp_argnum, defvjp, defvjp_argnums, primitive
 
@@ -21,6 +22,8 @@ globals().update(
         if not name.startswith("_")
     }
 )
+
+__all__ = [*scipy.linalg.__all__]
 
 # -- a x + x b = q -----------------------------------------------------------------------------------------------------
 
@@ -100,3 +103,5 @@ def _banded_vjp(argnums: tuple[int, ...], x: AnyArray, args: Any, kwargs: object
 
 solve_banded = primitive(scipy.linalg.solve_banded)
 defvjp_argnums(solve_banded, _banded_vjp)
+
+show(globals())

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray
+
+__all__ = [
+    "convolve",
+]
 
 #: mode -> the numbers of zeros before and after an array, for a window of size n
 _PADS: dict[str, Callable[[int], tuple[int, int]]] = {
@@ -63,3 +68,6 @@ def _slide(long: Any, short: Any, axes: Any, dot_axes: Any, pads: Any, swapped: 
     result += [of_long[i] for i in axes[0]]
     moved = [of_short[j] for j in axes[1]]  # a window's axes are at the end
     return np.einsum(f"{''.join(of_long + moved)},{''.join(of_short)}->{''.join(result)}", windows, short[tuple(flip)])
+
+
+show(globals())

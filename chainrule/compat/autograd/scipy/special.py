@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from chainrule._src.api.public_modules import show
 from chainrule.scipy import special
 
-globals().update({name: getattr(special, name) for name in dir(special)})
+globals().update({name: getattr(special, name) for name in special.__all__})
+__all__ = [*special.__all__]
+
+show(globals())

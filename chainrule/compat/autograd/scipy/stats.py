@@ -8,6 +8,7 @@ from typing import Any
 import scipy.stats
 
 from chainrule import stats as _ours
+from chainrule._src.api.public_modules import show
 
 
 class _Distribution:
@@ -27,3 +28,6 @@ globals().update({name: _Distribution(name) for name in _names})
 for _name in _names:  # programs import them as modules: `import autograd.scipy.stats.norm as norm`
     sys.modules[f"{__name__}.{_name}"] = globals()[_name]
 __path__: list[str] = []
+__all__ = [*scipy.stats.__all__]
+
+show(globals())
