@@ -74,7 +74,7 @@ FIRST = {
     "func": "grad value_and_grad vmap jacrev jacfwd hessian hvp vjp jvp linearize linear_transpose",
     "compile": "compile Compiled scan fori_loop while_loop",
     "explain": "explain Explanation Contributions Contribution Step Arrow Graph Value JacobianExplanation",
-    "jacobians": "jacobian hessian prepare_jacobian jacobian_plan Jacobian JacobianOperator PreparedJacobian Plan",
+    "jacobians": "jacobian hessian prepare_jacobian prepare_hessian jacobian_plan Jacobian JacobianOperator PreparedJacobian Plan",
     "scipy": "minimize least_squares root solve_ivp solve_bvp",
     "autograd-functional": "jacobian hessian hvp vhp vjp jvp",
     "autograd-forward_ad": "dual_level make_dual unpack_dual",
@@ -119,6 +119,7 @@ CALLED = {
     "jacobians.jacobian": "sparse and structured Jacobians",
     "jacobians.hessian": "sparse Hessians, second derivatives",
     "jacobians.prepare_jacobian": "sparsity pattern, many evaluations",
+    "jacobians.prepare_hessian": "Hessian of a Lagrangian, constrained optimization",
     "jacobians.jacobian_plan": "strategy, cost",
     "scipy.least_squares": "fitting, residuals",
     "scipy.minimize": "optimization",
@@ -166,7 +167,8 @@ MORE = {
         "Arrow", "Contribution", "Contributions", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain",
     ],
     "jacobians": [
-        "Jacobian", "JacobianOperator", "Plan", "PreparedJacobian", "hessian", "jacobian", "jacobian_plan", "prepare_jacobian",
+        "Jacobian", "JacobianOperator", "Plan", "PreparedJacobian", "hessian", "jacobian", "jacobian_plan", "prepare_hessian",
+        "prepare_jacobian",
     ],
     "autograd": ["Function", "detect_anomaly", "gradcheck", "gradgradcheck", "set_detect_anomaly"],
     "random": [
