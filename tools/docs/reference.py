@@ -122,7 +122,7 @@ CALLED = {
     "jacobians.prepare_hessian": "Hessian of a Lagrangian, constrained optimization",
     "jacobians.jacobian_plan": "strategy, cost",
     "scipy.least_squares": "fitting, residuals",
-    "scipy.minimize": "optimization",
+    "scipy.minimize": "optimization, constrained optimization, Ipopt",
     "scipy.root": "nonlinear equations",
     "scipy.solve_ivp": "differential equations",
     "scipy.solve_bvp": "boundary values",

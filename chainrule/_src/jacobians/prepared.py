@@ -238,7 +238,7 @@ def _computed(
         size = (rows[-1], cols[-1])
         all_terms = [term for terms in terms_of_pairs for term in terms]
         grid = [[EntryPattern(every, size).matrix(all_terms, np.result_type(*dtypes))]]
-        shapes = [(size[:1], size[1:])]
+        shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [(size[:1], size[1:])]
     else:
         matrices = [
             EntryPattern.of(terms, y.shape, v.size).matrix(terms, dtype)
