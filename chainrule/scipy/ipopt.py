@@ -17,7 +17,7 @@ import numpy as np
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule.scipy.constraints import FlatConstraint, constraint_list, flat_constraint
 from chainrule.scipy.derivatives import HessianFunction, JacobianFunction, LastCallCache, maybe_compiled
-from chainrule.scipy.ipopt_interfaces import STATUSES, IndexVector, NonlinearProgram, solve
+from chainrule.scipy.ipopt_interfaces import STATUSES, SUCCESSES, IndexVector, NonlinearProgram, solve
 from chainrule.scipy.vectors import FloatVector, Packing, plain_vector
 
 
@@ -40,8 +40,8 @@ class FixedMatrix:
     """A sum of matrices whose entries stay at the positions of the first call, as Ipopt requires.
 
     Args:
-        parts: functions that return matrices (dense or sparse), and for each the first of its rows in the sum.
-        shape: of the sum.
+        parts: functions that return matrices (dense or sparse), and for each the slice of its rows in the sum.
+        width: number of columns of the sum.
         first: the arguments of the first call.
         lower: whether only the lower triangle is stored.
         what: its name in error messages.
@@ -52,16 +52,16 @@ class FixedMatrix:
 
     def __init__(
         self,
-        parts: Sequence[tuple[AnyFunction, int]],
-        shape: tuple[int, int],
+        parts: Sequence[tuple[AnyFunction, slice]],
+        width: int,
         first: tuple[Any, ...],
         lower: bool,
         what: str,
     ) -> None:
-        self.parts, self.width, self.lower, self.what = parts, shape[1], lower, what
+        self.parts, self.width, self.lower, self.what = parts, width, lower, what
         self._sparse = importlib.import_module("scipy.sparse")
         self._patterns: list[Any] = []  # for each part, its first index arrays and the positions of its entries
-        found = [self._entries(function(*first), row) for function, row in parts]
+        found = [self._entries(function(*first), rows) for function, rows in parts]
         every = [keys[self._stored(keys)] for keys, _, _ in found]
         self.keys = np.unique(np.concatenate([np.zeros(0, np.intp), *every]))
         self.rows, self.cols = np.divmod(self.keys, self.width)
@@ -72,17 +72,20 @@ class FixedMatrix:
     def _stored(self, keys: IndexVector) -> Any:
         return keys // self.width >= keys % self.width if self.lower else np.ones(len(keys), bool)
 
-    def _entries(self, matrix: Any, first_row: int) -> tuple[IndexVector, FloatVector, Any]:
+    def _entries(self, matrix: Any, rows: slice) -> tuple[IndexVector, FloatVector, Any]:
         """Return the flat positions of a matrix's entries in the sum, their values, and its index arrays (None if dense)."""
-        if not self._sparse.issparse(matrix):
-            matrix = np.atleast_2d(matrix)
-            return first_row * self.width + np.arange(matrix.size), matrix.reshape(-1), None
-        matrix = self._sparse.csr_array(matrix)
+        dense = not self._sparse.issparse(matrix)
+        matrix = np.atleast_2d(matrix) if dense else self._sparse.csr_array(matrix)
+        if matrix.shape != (rows.stop - rows.start, self.width):
+            expected = f"{rows.stop - rows.start} × {self.width}"
+            raise ValueError(f"{self.what}: a given derivative has the shape {matrix.shape}, expected {expected}")
+        if dense:
+            return rows.start * self.width + np.arange(matrix.size), matrix.reshape(-1), None
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
-        rows = np.repeat(np.arange(first_row, first_row + matrix.shape[0]), np.diff(matrix.indptr))
-        return rows * self.width + matrix.indices, matrix.data, (matrix.indptr, matrix.indices)
+        row_numbers = np.repeat(np.arange(rows.start, rows.stop), np.diff(matrix.indptr))
+        return row_numbers * self.width + matrix.indices, matrix.data, (matrix.indptr, matrix.indices)
 
     def __call__(self, *args: Any) -> FloatVector:
         """Return the entries of the sum, in the order of ``rows`` and ``cols``.
@@ -91,7 +94,7 @@ class FixedMatrix:
             RuntimeError: there is an entry at another position.
         """
         total = np.zeros(len(self.keys))
-        for (function, row), (known, stored, places) in zip(self.parts, self._patterns, strict=True):
+        for (function, rows), (known, stored, places) in zip(self.parts, self._patterns, strict=True):
             matrix = function(*args)
             indices = (matrix.indptr, matrix.indices) if getattr(matrix, "format", "") == "csr" else None
             if known is None and indices is None and not self._sparse.issparse(matrix):
@@ -99,7 +102,7 @@ class FixedMatrix:
             elif known is not None and indices is not None and all(map(_same, known, indices)):
                 total[places] += matrix.data[stored]
             else:
-                keys, values, _ = self._entries(matrix, row)
+                keys, values, _ = self._entries(matrix, rows)
                 keep = self._stored(keys)
                 self._add(total, keys[keep], values[keep])
         return total
@@ -232,48 +235,51 @@ def _derivatives(
         parts += [several[i].value(x) for i in by_user] + [matrices[i] @ x for i in linear]
         return np.concatenate([np.zeros(0), *parts])
 
-    parts: list[tuple[AnyFunction, int]] = []
+    parts: list[tuple[AnyFunction, slice]] = []
     if automatic:
-        parts.append((JacobianFunction(combined, "constraints", compiled, True), 0))
-    parts += [(several[i].jac, rows[i].rows.start) for i in by_user]
-    parts += [(lambda x, i=i: matrices[i], rows[i].rows.start) for i in linear]
-    jacobian = FixedMatrix(parts, (count, packing.size), (first,), False, "the Jacobian of the constraints")
+        together = slice(0, rows[automatic[-1]].rows.stop)
+        parts.append((JacobianFunction(combined, "constraints", compiled, True), together))
+    parts += [(several[i].jac, rows[i].rows) for i in by_user]
+    parts += [(lambda x, i=i: matrices[i], rows[i].rows) for i in linear]
+    jacobian = FixedMatrix(parts, packing.size, (first,), False, "the Jacobian of the constraints")
     hessian = None
     if exact:
-        nonlinear = [i for i in (*automatic, *by_user)]
-        parts = _hessian_parts(
-            flat, given.get("hess"), [several[i] for i in nonlinear], [rows[i].rows for i in nonlinear], compiled
-        )
-        shape = packing.size, packing.size
-        hessian = FixedMatrix(parts, shape, (first, 1.0, np.ones(count)), True, "the Hessian of the Lagrangian")
+        nonlinear = [(several[i], rows[i].rows) for i in (*automatic, *by_user)]
+        added = _hessian_parts(flat, given.get("hess"), nonlinear, compiled)
+        parts = [(function, slice(0, packing.size)) for function in added]
+        at = (first, 1.0, np.ones(count))
+        hessian = FixedMatrix(parts, packing.size, at, True, "the Hessian of the Lagrangian")
     return [rows[i] for i in range(len(several))], value, jacobian, hessian
 
 
 def _hessian_parts(
     flat: AnyFunction,
     user_hessian: AnyFunction | None,
-    constraints: list[FlatConstraint],
-    rows: list[slice],
+    constraints: list[tuple[FlatConstraint, slice]],
     compiled: bool,
-) -> list[tuple[AnyFunction, int]]:
-    """Return functions of x, σ and λ whose sum is the Hessian of the Lagrangian: one for all automatic derivatives."""
-    parts: list[tuple[AnyFunction, int]] = []
-    automatic = [k for k, c in enumerate(constraints) if c.hess is None]
+) -> list[AnyFunction]:
+    """Return functions of x, σ and λ whose sum is the Hessian of the Lagrangian: one for all automatic derivatives.
+
+    Args:
+        constraints: the nonlinear ones, with their rows in c.
+    """
+    parts: list[AnyFunction] = []
+    automatic = [(c, rows) for c, rows in constraints if c.hess is None]
     if user_hessian is None or automatic:
-        combined = _combined([constraints[k] for k in automatic])
+        combined = _combined([c for c, _ in automatic])
 
         def lagrangian(x: Any, sigma: Any, multipliers: Any) -> Any:
             weighted = np.sum(multipliers * combined(x)) if automatic else 0.0
             return weighted if user_hessian is not None else sigma * flat(x) + weighted
 
         second = HessianFunction(lagrangian, "the Lagrangian", compiled, True)
-        at = np.concatenate([np.zeros(0, np.intp), *[np.arange(rows[k].start, rows[k].stop) for k in automatic]])
-        parts.append((lambda x, sigma, multipliers: second(x, float(sigma), multipliers[at]), 0))
+        at = np.concatenate([np.zeros(0, np.intp), *[np.arange(rows.start, rows.stop) for _, rows in automatic]])
+        parts.append(lambda x, sigma, multipliers: second(x, float(sigma), multipliers[at]))
     if user_hessian is not None:
-        parts.append((lambda x, sigma, multipliers: sigma * user_hessian(x), 0))
-    for k, c in enumerate(constraints):
+        parts.append(lambda x, sigma, multipliers: sigma * user_hessian(x))
+    for c, rows in constraints:
         if c.hess is not None:
-            parts.append((lambda x, sigma, multipliers, c=c, k=k: c.hess(x, multipliers[rows[k]]), 0))
+            parts.append(lambda x, sigma, multipliers, hess=c.hess, rows=rows: hess(x, multipliers[rows]))
     return parts
 
 
@@ -370,7 +376,7 @@ def _result(
     maxiter = settings.get("max_iter", 3000)
     message = text.format(maxiter=maxiter, violation=violation, equations=equations, unknowns=len(x))
     return optimize.OptimizeResult(
-        x=x, fun=fun, jac=gradient, success=solution.status in ("Solve_Succeeded", "Solved_To_Acceptable_Level"),
+        x=x, fun=fun, jac=gradient, success=solution.status in SUCCESSES,
         status=code, message=message, constr=[values[row.rows] for row in rows], constr_violation=worst,
         v=[solution.multipliers[row.rows] for row in rows], bound_multipliers=solution.bound_multipliers, **counts,
     )  # fmt: skip

@@ -36,7 +36,7 @@ STATUSES = {
     ),
     "Diverging_Iterates": (4, "The iterates diverge: f may have no minimum under these constraints. Add bounds."),
     "User_Requested_Stop": (5, "`callback` raised `StopIteration`."),
-    "Feasible_Point_Found": (6, "Ipopt found a feasible point of a square system."),
+    "Feasible_Point_Found": (6, "Ipopt solved the equations, which are as many as the unknowns."),
     "Maximum_Iterations_Exceeded": (
         -1,
         "Ipopt reached the maximum of {maxiter} iterations (options['maxiter']). {violation}",
@@ -61,6 +61,9 @@ STATUSES = {
     "Insufficient_Memory": (-102, "Ipopt had not enough memory."),
     "Internal_Error": (-199, "Ipopt failed."),
 }
+
+
+SUCCESSES = ("Solve_Succeeded", "Solved_To_Acceptable_Level", "Feasible_Point_Found")
 
 
 class NonlinearProgram(NamedTuple):

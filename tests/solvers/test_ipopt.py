@@ -163,7 +163,7 @@ def test_another_pattern(programs: list[Any], compiled: bool) -> None:
 
 def test_matrices_with_repeated_entries() -> None:
     twice = sparse.coo_array(([1.0, 2.0, 5.0], ([0, 0, 1], [1, 1, 0])), (2, 2))
-    found = ipopt.FixedMatrix([(lambda: twice, 0), (lambda: np.eye(2), 1)], (3, 2), (), False, "it")
+    found = ipopt.FixedMatrix([(lambda: twice, slice(0, 2)), (lambda: np.eye(2), slice(1, 3))], 2, (), False, "it")
     np.testing.assert_array_equal(dense(found(), (found.rows, found.cols), (3, 2)), [[0, 3], [6, 0], [0, 1]])
 
 
@@ -180,6 +180,11 @@ ERRORS = [
     ({"constraints": optimize.LinearConstraint(np.eye(2), 0, 0)}, "2 columns, but x has 3 elements"),
     ({"constraints": {"type": "equality", "fun": np.sum}}, r"constraints\[0\]\['type'\] is 'equality'"),
     ({"constraints": optimize.NonlinearConstraint(np.sum, 0, 1, keep_feasible=True)}, "has keep_feasible"),
+    (
+        {"constraints": optimize.NonlinearConstraint(lambda x: x[:2], 0, 1, jac=lambda x: np.eye(3, 2))},
+        r"the Jacobian of the constraints: a given derivative has the shape \(3, 2\), expected 2 × 3",
+    ),
+    ({"hess": lambda x: np.ones(9)}, r"the Hessian of the Lagrangian: a given derivative has the shape \(1, 9\)"),
     ({"jac": "2-point"}, "jac is a function, True or None"),
     ({"hess": "2-point"}, "hess is a function, a HessianUpdateStrategy or None"),
     ({"hessp": lambda x, p: p}, "hessp is not used"),
@@ -268,6 +273,12 @@ def test_infeasible_problems(interface: str) -> None:
 def test_more_equations_than_unknowns(interface: str) -> None:
     found = minimize(lambda x: np.sum(x**2), np.ones(2), constraints=lambda x: np.stack([x[0], x[1], x[0] + x[1] - 1]))
     assert not found.success and found.status == -10 and "(3) than unknowns (2)" in found.message
+
+
+def test_as_many_equations_as_unknowns(interface: str) -> None:
+    found = minimize(lambda x: 0 * x[0], np.ones(2), constraints=lambda x: np.stack([x[0] * x[1] - 6, x[0] - x[1] - 1]))
+    assert found.success
+    np.testing.assert_allclose(found.x, [3, 2], rtol=1e-6)
 
 
 def test_the_limit_of_iterations(interface: str) -> None:
