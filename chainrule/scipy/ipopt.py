@@ -181,9 +181,7 @@ def minimize_by_ipopt(
     program = NonlinearProgram(
         packing.start,
         (lower, upper),
-        tuple(
-            [np.concatenate([np.zeros(0), *side]) for side in ([c.low for c in in_order], [c.high for c in in_order])]
-        ),
+        (_joined([c.low for c in in_order]), _joined([c.high for c in in_order])),
         LastCallCache(counted("nfev", given["fun"])),
         LastCallCache(counted("njev", given["jac"])),
         LastCallCache(value),
@@ -233,7 +231,7 @@ def _derivatives(
     def value(x: FloatVector) -> FloatVector:
         parts = [plain_vector(run(np.array(x)), "constraints")] if automatic else []
         parts += [several[i].value(x) for i in by_user] + [matrices[i] @ x for i in linear]
-        return np.concatenate([np.zeros(0), *parts])
+        return _joined(parts)
 
     parts: list[tuple[AnyFunction, slice]] = []
     if automatic:
@@ -281,6 +279,11 @@ def _hessian_parts(
         if c.hess is not None:
             parts.append(lambda x, sigma, multipliers, hess=c.hess, rows=rows: hess(x, multipliers[rows]))
     return parts
+
+
+def _joined(vectors: list[FloatVector]) -> FloatVector:
+    """Concatenate vectors, of which there may be none."""
+    return np.concatenate([np.zeros(0), *vectors])
 
 
 def _combined(constraints: list[FlatConstraint]) -> AnyFunction:

@@ -80,7 +80,7 @@ class NonlinearProgram(NamedTuple):
 
     start: FloatVector
     bounds: tuple[FloatVector, FloatVector]
-    limits: tuple[FloatVector, ...]
+    limits: tuple[FloatVector, FloatVector]
     objective: Callable[[FloatVector], float]
     gradient: Callable[[FloatVector], FloatVector]
     constraints: Callable[[FloatVector], FloatVector]
