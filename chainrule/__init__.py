@@ -55,7 +55,7 @@ if _typing.TYPE_CHECKING:
     )
     from chainrule.amp import autocast, is_autocast_enabled
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
-    from chainrule._src.jacobians.prepared import prepare_jacobian
+    from chainrule._src.jacobians.prepared import prepare_hessian, prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
@@ -95,7 +95,7 @@ _LAZY = {
         "explaining": "explain",
         "func": "grad grad_and_value hvp jacfwd jacrev jvp value_and_grad vjp vmap",
         "_src.jacobians.api": "hessian jacobian jacobian_plan",
-        "_src.jacobians.prepared": "prepare_jacobian",
+        "_src.jacobians.prepared": "prepare_hessian prepare_jacobian",
         "nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
         "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm "
         "hardshrink layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle "

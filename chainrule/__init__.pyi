@@ -797,7 +797,9 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: Tensor | None = ...) ->
     """Return ``input`` to the power ``exponent``."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
-def prepare_jacobian(function: AnyFunction, x: object, layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
+def prepare_hessian(function: AnyFunction, x: object, layout: str = ..., *, args: object = ..., hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
+    """Compute the sparsity pattern of a scalar function's Hessian, to compute the Hessian faster at further points."""
+def prepare_jacobian(function: AnyFunction, x: object, layout: str = ..., *, args: object = ..., hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
     """Compute the sparsity pattern of a function's Jacobian, to compute the Jacobian faster at further points."""
 preserve_format: _memory_format
 def printoptions(**options: Any) -> Any[None]:

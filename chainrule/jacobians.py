@@ -3,7 +3,7 @@
 from chainrule._src.api.public_modules import show
 from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
 from chainrule._src.jacobians.operator import JacobianOperator
-from chainrule._src.jacobians.prepared import PreparedJacobian, prepare_jacobian
+from chainrule._src.jacobians.prepared import PreparedJacobian, prepare_hessian, prepare_jacobian
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.strategy import Plan
 
@@ -15,6 +15,7 @@ __all__ = [
     "hessian",
     "jacobian",
     "jacobian_plan",
+    "prepare_hessian",
     "prepare_jacobian",
 ]
 

@@ -114,7 +114,7 @@ def measured(alternatives: dict[str, Callable[[], Any]]) -> dict[str, list[float
 def surroundings() -> dict[str, Any]:
     """Return the date, machine and versions of a measurement."""
     versions = {}
-    for name in ("numpy", "scipy", "torch", "scikit-learn", "statsmodels", "dask", "dask-ml"):
+    for name in ("numpy", "scipy", "torch", "scikit-learn", "statsmodels", "dask", "dask-ml", "cyipopt", "casadi"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return {
@@ -173,7 +173,7 @@ def make(name: str, timed: bool) -> None:
             for n, word in {"torch": "pytorch", "scikit-learn": "sklearn", "dask": "dask.array"}.items()
             if word in words
         ]
-        uses += [n for n in ("numpy", "scipy", "statsmodels", "dask-ml") if n.replace("-", "_") in words]
+        uses += [n for n in ("numpy", "scipy", "statsmodels", "dask-ml", "casadi") if n.replace("-", "_") in words]
         entry = {"seconds": measured(alternatives), "uses": uses, "around": surroundings()}
         TIMES.write_text(
             json.dumps(times() | {name: entry}, indent=1, ensure_ascii=False, sort_keys=False) + "\n", encoding="utf-8"

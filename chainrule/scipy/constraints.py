@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,25 @@ from chainrule.scipy.vectors import (
 )
 
 
+class FlatConstraint(NamedTuple):
+    """A nonlinear constraint ``low <= flat(x) <= high`` on the vector.
+
+    Attributes:
+        flat: a differentiable function from vector to vector; what: its name in error messages.
+        given: SciPy's ``NonlinearConstraint``, with the user's bounds and options.
+        jac, hess: the user's derivatives as functions of the vector (of the vector and the multipliers); None if there are none.
+    """
+
+    flat: AnyFunction
+    what: str
+    given: Any
+    jac: AnyFunction | None
+    hess: AnyFunction | None
+
+    def value(self, x: FloatVector) -> FloatVector:
+        return plain_vector(self.flat(np.array(x)), self.what)
+
+
 def add_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: bool, compiled: bool) -> Any:
     """Return the constraints of ``minimize`` as functions of the vector; add missing derivatives.
 
@@ -36,24 +56,36 @@ def add_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: b
     Raises:
         TypeError: an element is not a constraint.
     """
+    found = []
+    for i, c in enumerate(constraint_list(constraints)):
+        what = f"constraints[{i}]"
+        if isinstance(c, dict) and not sparse:
+            found.append(_dict_constraint(c, what, packing, compiled))
+        else:
+            c = flat_constraint(c, what, packing, optimize)
+            found.append(_with_derivatives(c, compiled, sparse, optimize) if type(c) is FlatConstraint else c)
+    return found
+
+
+def constraint_list(constraints: Any) -> Sequence[Any]:
     single = not isinstance(constraints, (list, tuple)) or _is_triple(constraints)
-    several = [constraints] if single else constraints
-    return [_constraint(c, f"constraints[{i}]", packing, optimize, sparse, compiled) for i, c in enumerate(several)]
+    return [constraints] if single else constraints
 
 
 def _is_triple(x: object) -> bool:
     return type(x) is tuple and len(x) == 3 and callable(x[0]) and not callable(x[1]) and not isinstance(x[1], dict)
 
 
-def _constraint(given: Any, what: str, packing: Packing, optimize: Any, sparse: bool, compiled: bool) -> Any:
+def flat_constraint(given: Any, what: str, packing: Packing, optimize: Any) -> Any:
+    """Convert a constraint of ``minimize`` to a ``FlatConstraint``; return a ``LinearConstraint`` unchanged.
+
+    Raises:
+        TypeError: it is not a constraint.
+    """
     if isinstance(given, optimize.LinearConstraint):
         return given
     if isinstance(given, dict):
-        if not callable(given.get("fun")):
-            raise TypeError(f"{what} has no function under 'fun'")
-        if not sparse:
-            return _dict_constraint(given, what, packing, compiled)
-        given = _as_nonlinear(given, optimize)
+        given = _as_nonlinear(given, what, optimize)
     if _is_triple(given):
         given = optimize.NonlinearConstraint(
             given[0], _constraint_bound(given[1], -np.inf, what), _constraint_bound(given[2], np.inf, what)
@@ -66,16 +98,19 @@ def _constraint(given: Any, what: str, packing: Packing, optimize: Any, sparse: 
             "NonlinearConstraint, a LinearConstraint or a dictionary as in SciPy"
         )
     flat = flat_function(given.fun, packing, (), f"{what}: {function_name(given.fun)}()")
-    jacobian = JacobianFunction(flat, what, compiled, sparse)
-    jac = given.jac if callable(given.jac) else None
+    jac, hess = [_user_derivative(f, packing) if callable(f) else None for f in (given.jac, given.hess)]
+    return FlatConstraint(flat, what, given, jac, hess)
+
+
+def _with_derivatives(c: FlatConstraint, compiled: bool, sparse: bool, optimize: Any) -> Any:
+    """Return SciPy's ``NonlinearConstraint`` on the vector."""
+    given = c.given
     return optimize.NonlinearConstraint(
-        lambda x: plain_vector(flat(np.array(x)), what),
+        c.value,
         given.lb,
         given.ub,
-        jac=_user_derivative(given.jac, packing) if jac else jacobian,
-        hess=_user_derivative(given.hess, packing)
-        if callable(given.hess)
-        else _hessian(given.hess, flat, what, compiled, sparse, optimize),
+        jac=c.jac or JacobianFunction(c.flat, c.what, compiled, sparse),
+        hess=c.hess or _hessian(given.hess, c.flat, c.what, compiled, sparse, optimize),
         keep_feasible=given.keep_feasible,
         finite_diff_rel_step=given.finite_diff_rel_step,
         finite_diff_jac_sparsity=given.finite_diff_jac_sparsity,
@@ -92,8 +127,8 @@ def _hessian(given: Any, flat: AnyFunction, what: str, compiled: bool, sparse: b
 
 def _dict_constraint(given: Params, what: str, packing: Packing, compiled: bool) -> Params:
     """Convert a dictionary constraint ("type", "fun", "jac", "args") to functions of the vector."""
-    args = tuple(given.get("args", ()))
-    flat = flat_function(given["fun"], packing, args, f"{what}['fun']")
+    fun, args = _function_of(given, what), tuple(given.get("args", ()))
+    flat = flat_function(fun, packing, args, f"{what}['fun']")
     own = given.get("jac")
     jacobian = (
         _user_derivative(lambda x: own(x, *args), packing)
@@ -103,13 +138,25 @@ def _dict_constraint(given: Params, what: str, packing: Packing, compiled: bool)
     return given | {"fun": lambda x: plain_vector(flat(np.array(x)), what), "jac": jacobian, "args": ()}
 
 
-def _as_nonlinear(given: Params, optimize: Any) -> Any:
+def _function_of(given: Params, what: str) -> AnyFunction:
+    if not callable(given.get("fun")):
+        raise TypeError(f"{what} has no function under 'fun'")
+    fun: AnyFunction = given["fun"]
+    return fun
+
+
+def _as_nonlinear(given: Params, what: str, optimize: Any) -> Any:
     """Convert a dictionary constraint to a ``NonlinearConstraint``."""
-    args = tuple(given.get("args", ()))
+    fun, args = _function_of(given, what), tuple(given.get("args", ()))
     own = given.get("jac")
     jac = {"jac": lambda x: own(x, *args)} if callable(own) else {}
-    high = 0 if given.get("type", "").lower() == "eq" else np.inf
-    return optimize.NonlinearConstraint(lambda x: given["fun"](x, *args), 0, high, **jac)
+    kind = str(given.get("type")).lower()
+    if kind not in ("eq", "ineq"):
+        raise ValueError(
+            f"{what}['type'] is {given.get('type')!r}: expected 'eq' (fun is 0) or 'ineq' (fun is not negative)"
+        )
+    high = 0 if kind == "eq" else np.inf
+    return optimize.NonlinearConstraint(lambda x: fun(x, *args), 0, high, **jac)
 
 
 def _user_derivative(function: AnyFunction, packing: Packing) -> AnyFunction:

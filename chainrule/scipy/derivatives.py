@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
+import math
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ import numpy as np
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
 from chainrule._src.jacobians.api import hessian, jacobian
-from chainrule._src.jacobians.prepared import prepare_jacobian
+from chainrule._src.jacobians.layouts import SPARSE_BELOW
+from chainrule._src.jacobians.prepared import prepare_hessian, prepare_jacobian
 from chainrule._src.tape.foreign import in_memory
-from chainrule._src.transforms.grad import grad, value_and_grad
+from chainrule._src.transforms.grad import value_and_grad
 from chainrule._src.transforms.jacrev import hvp
 from chainrule.scipy.journal import Journal
 from chainrule.scipy.vectors import FloatVector, output_value, plain_vector
@@ -122,13 +123,13 @@ class MatrixDerivative:
     """
 
     derivative: AnyFunction  # jacobian or hessian
-    vector_function: Callable[[AnyFunction], AnyFunction]  # maps flat to the function whose Jacobian is the matrix
+    prepare: AnyFunction  # prepare_jacobian or prepare_hessian
 
     def __init__(self, flat: AnyFunction, what: str, compiled: bool, sparse: bool) -> None:
         self.flat = flat
         self.what = what
         self.compiled = compiled
-        self.prepared: AnyFunction | None = None
+        self.prepared: Any = None  # the compiled sparse matrix
         self.sparse: bool | None = None if sparse else False
         derivative = type(self).derivative
         dense_derivative = functools.wraps(flat)(lambda x, *args: derivative(lambda x: flat(x, *args), x))
@@ -136,36 +137,32 @@ class MatrixDerivative:
 
     def __call__(self, x: FloatVector, *args: object) -> Any:
         x = np.array(x)
+        large = x.size >= SPARSE_FROM and x.dtype.kind == "f"
+        if self.sparse is None and self.compiled and large:
+            self.prepared = type(self).prepare(self.flat, x, args=args, on_change="record")
+            self.sparse = self.prepared.nnz < SPARSE_BELOW * math.prod(self.prepared.sparsity.shape)
         if self.sparse and self.compiled:
-            return self._prepared_jacobian(x, args)
-        if self.sparse is not False and x.size >= SPARSE_FROM and x.dtype.kind == "f":
+            return self.prepared(x, *args).astype(x.dtype, copy=False)
+        if self.sparse is not False and large:
             layout = "csr" if self.sparse else "auto"
             result = type(self).derivative(lambda x: self.flat(x, *args), x, layout=layout)
             self.sparse = type(result) is not ndarray
             return result.astype(x.dtype)
         return np.asarray(output_value(self.dense(x, *args), self.what), x.dtype)
 
-    def _prepared_jacobian(self, x: FloatVector, args: tuple[object, ...]) -> Any:
-        """Return a sparse matrix from the prepared Jacobian, which is recorded again if its pattern changes."""
-        point = (x, *map(np.asarray, args)) if args else x
-        if self.prepared is None:
-            self.prepared = prepare_jacobian(type(self).vector_function(self.flat), point, on_change="record")
-        result = self.prepared(point)
-        return (result[0] if args else result).astype(x.dtype)
-
 
 class JacobianFunction(MatrixDerivative):
     """The Jacobian of a function from vector to vector."""
 
     derivative = staticmethod(jacobian)
-    vector_function = staticmethod(lambda flat: flat)
+    prepare = staticmethod(prepare_jacobian)
 
 
 class HessianFunction(MatrixDerivative):
     """The Hessian of a scalar function of a vector."""
 
     derivative = staticmethod(hessian)
-    vector_function = staticmethod(lambda flat: grad(flat))
+    prepare = staticmethod(prepare_hessian)
 
 
 def maybe_compiled(function: AnyFunction, compiled: bool) -> AnyFunction:

@@ -11,12 +11,14 @@ import numpy as np
 from chainrule._src.arrays.types import AnyFunction, IntoArray, Params, TensorLike
 from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import add_derivatives
-from chainrule.scipy.derivatives import Objective, scipy_module
+from chainrule.scipy.derivatives import LastCallCache, Objective, scipy_module
+from chainrule.scipy.ipopt import minimize_by_ipopt
 from chainrule.scipy.journal import Journal
 from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import FloatVector, Packing, arguments, function_name, plain_matrix, plain_value
 
-#: The derivatives each method uses: the gradient (g), the Hessian as a matrix (h), or Hessian-vector products (p).
+#: The derivatives each method uses: the gradient (g), the Hessian as a matrix (h), Hessian-vector products (p), or the
+#: Hessian of the Lagrangian (l).
 METHODS = {
     "nelder-mead": "",
     "powell": "",
@@ -33,6 +35,7 @@ METHODS = {
     "trust-constr": "gh",
     "dogleg": "gh",
     "trust-exact": "gh",
+    "ipopt": "gl",
 }
 
 
@@ -62,7 +65,8 @@ def minimize(
             values of the same structure. A list or tuple of numbers is an array, as in SciPy.
         args: further arguments of ``fun``, which are constants.
         method: as in SciPy; the gradient, Hessian (for "trust-constr" sparse if possible) and Hessian products that it
-            uses are computed.
+            uses are computed. "ipopt" is Ipopt, for large problems with constraints, called through cyipopt or CasADi; it
+            gets the sparse Jacobian of the constraints and the sparse Hessian of the Lagrangian.
         jac, hess, hessp: replace the automatic derivatives, as in SciPy. They take values like x0. ``jac`` and ``hessp``
             return values like x0, ``hess`` a matrix of all elements.
         bounds: None, ``Bounds``, or the structure of x0 with None, a pair ``(low, high)`` or a pair for each element in
@@ -70,7 +74,8 @@ def minimize(
             numbers may apply to all elements.
         constraints: one constraint or a list: a function of a value like x0 that must be 0; ``(function, low, high)``;
             SciPy's ``NonlinearConstraint`` and dictionaries, with automatic Jacobians and Hessians; ``LinearConstraint``.
-        tol, callback, options: as in SciPy. ``callback`` gets values like x0.
+        tol, callback, options: as in SciPy. ``callback`` gets values like x0. For "ipopt", ``options`` has "maxiter", "disp"
+            and Ipopt's own options.
         compile: compile ``fun`` and its derivatives; pays off for hundreds of calls (see ``cr.compile``).
         checkpoint: a file to store computed values, gradients and Hessian products in. If the file exists, the solver
             resumes from it, with the same result as without the interruption.
@@ -79,13 +84,15 @@ def minimize(
     If ``fun`` computes with Dask arrays, value and gradient are computed together, in one pass over the data.
 
     Returns:
-        SciPy's ``OptimizeResult``. ``x`` and the gradient (``jac``, for "trust-constr" ``grad``) are like x0.
+        SciPy's ``OptimizeResult``. ``x`` and the gradient (``jac``, for "trust-constr" ``grad``) are like x0. For "ipopt" it
+        also has the values ``constr`` and multipliers ``v`` of each constraint, the ``bound_multipliers`` (like x0), and the
+        largest violation ``constr_violation``; ``status`` is Ipopt's number (2: infeasible), ``message`` explains it.
 
     Raises:
         TypeError: x0 is not of floating-point dtype.
         ValueError: the method is unknown; the bounds or a given derivative's result don't fit x0; the checkpoint is of
             another run.
-        ModuleNotFoundError: SciPy is not installed, or tqdm for ``progress``.
+        ModuleNotFoundError: SciPy is not installed, or tqdm for ``progress``, or cyipopt and CasADi for "ipopt".
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -109,8 +116,11 @@ def minimize(
     journal = None if checkpoint is None else Journal(checkpoint, packing.start)
     objective = Objective(flat, what, compile, sparse, journal)
     given: dict[str, Any] = {"fun": objective.value, "jac": objective.gradient}
+    if "l" in uses and (isinstance(jac, str) or jac is False or hessp is not None):
+        raise ValueError("minimize(method='ipopt'): jac is a function, True or None (automatic), and hessp is not used")
     if jac is True:
         given |= _value_and_gradient(fun, packing, args)
+        given |= _separate(given["fun"]) if "l" in uses else {}
     elif callable(jac):
         given = {
             "fun": objective.plain,
@@ -132,6 +142,19 @@ def minimize(
         given["hessp"] = objective.hessian_product
     with progress_bar(progress, "minimize", _progress) as tracked:
         given["fun"] = tracked(given["fun"])
+        if "l" in uses:
+            found = minimize_by_ipopt(
+                flat,
+                given,
+                packing,
+                element_bounds(bounds, packing, optimize.Bounds),
+                constraints,
+                compile,
+                tol,
+                callback_for(callback, packing),
+                options,
+            )
+            return like_start(found, packing, ("x", "jac", "bound_multipliers"))
         found = optimize.minimize(
             x0=packing.start,
             method=method,
@@ -150,12 +173,18 @@ def _uses(method: object, bounds: object, constraints: object) -> str:
     if method is None or callable(method):
         return "g"
     if not isinstance(method, str) or method.lower() not in METHODS:
-        raise ValueError(f"minimize(): unknown method {method!r}: SciPy has {', '.join(METHODS)}")
+        raise ValueError(f"minimize(): unknown method {method!r}: use one of {', '.join(METHODS)}")
     return METHODS[method.lower()]
 
 
 def _progress(found: object, *_: object) -> tuple[float, str]:
     return 1, f"fun={found[0] if isinstance(found, tuple) else found:.6g}"
+
+
+def _separate(both: AnyFunction) -> Params:
+    """Return a function that returns value and gradient as two functions, which share the last call."""
+    cached = LastCallCache(both)
+    return {"fun": lambda x: cached(x)[0], "jac": lambda x: cached(x)[1]}
 
 
 def _value_and_gradient(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Params:

@@ -27,9 +27,11 @@ assert _SPEC is not None and _SPEC.loader is not None
 gallery = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(gallery)
 
+IPOPT = any(importlib.util.find_spec(name) for name in ("cyipopt", "casadi"))
 SMALL: dict[str, dict[str, Any]] = {
     "brusselator": {"size": 8},
     "bundle_adjustment": {"points": 40},
+    "cart_pole": {"intervals": 16} | ({} if IPOPT else {"method": "trust-constr"}),
     "custom_operation": {"points": 150},
     "dask_logistic": {"rows": 2000, "columns": 5, "chunk": 500},
     "gaussian_process": {"points": 40},
@@ -201,6 +203,46 @@ def test_brusselator(run: Run) -> None:
 
     first = np.concatenate([part.ravel() for part in start.values()])
     np.testing.assert_allclose(found.jacobian.toarray(), slopes(flat, first), atol=1e-5)
+
+
+def test_cart_pole(run: Run) -> None:
+    module, found, said = run("cart_pole")
+    assert "85 unknowns, 72 equations" in said and found.result.success and found.result.constr_violation < 1e-6
+    names = list(found.z)
+    angle, spin, force = np.random.default_rng(0).normal(size=(3, 5))
+    pushed, turned = module.accelerations(angle, spin, force)
+    both, length, pole = module.CART + module.POLE, module.LENGTH, module.POLE
+    for k in range(5):  # Lagrange's equations, with the mass matrix
+        mass = [[both, pole * length * np.cos(angle[k])], [np.cos(angle[k]), length]]
+        right = [force[k] + pole * length * spin[k] ** 2 * np.sin(angle[k]), -module.GRAVITY * np.sin(angle[k])]
+        np.testing.assert_allclose(np.linalg.solve(mass, right), [pushed[k], turned[k]], rtol=1e-10)
+    cost, start, bounds, constraints = module.problem(16)
+
+    def named(x: Any) -> Any:
+        return dict(zip(names, x.reshape(5, -1), strict=True))
+
+    by_differences = optimize.minimize(
+        lambda x: cost(named(x)), np.concatenate(list(start.values())), method="SLSQP", options={"maxiter": 200},
+        bounds=[bounds[name] or (None, None) for name in names for _ in range(17)],
+        constraints={"type": "eq", "fun": lambda x: np.concatenate([*constraints[0](named(x)), constraints[1](named(x))])},
+    )  # fmt: skip
+    assert found.result.fun == pytest.approx(by_differences.fun, rel=1e-4)
+    assert np.max(np.abs(found.z["force"])) == pytest.approx(module.FORCE, rel=1e-4)  # the limit is active
+
+
+@pytest.mark.skipif(not IPOPT, reason="neither cyipopt nor CasADi, the interfaces of Ipopt, is installed")
+def test_cart_pole_swings_up() -> None:
+    module = gallery.script("cart_pole")
+    found, _ = gallery.solved(module)
+    assert found.result.success and found.result.nit < 50
+
+    def rates(t: float, y: Any) -> Any:
+        return [*y[2:], *module.accelerations(y[1], y[3], np.interp(t, found.t, found.z["force"]))]
+
+    path = integrate.solve_ivp(rates, (0, module.DURATION), np.zeros(4), max_step=0.02, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(path.y[:2, -1], [module.DISTANCE, np.pi], atol=0.06)
+    pytest.importorskip("casadi")
+    assert found.result.fun == pytest.approx(module.by_casadi(100), rel=1e-6)
 
 
 def test_bundle_adjustment(run: Run) -> None:

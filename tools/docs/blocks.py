@@ -37,7 +37,7 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-LIBRARIES = {"HIPS autograd": "autograd", "JAX": "jax", "PyTorch": "torch"}
+LIBRARIES = {"HIPS autograd": "autograd", "Ipopt": "casadi", "JAX": "jax", "PyTorch": "torch"}
 
 
 @dataclass

@@ -159,7 +159,7 @@ def _frozen(x: Any) -> Any:
 
 
 def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:
-    """Return an argument with an TemplateItem for each Var of ``indices``, and an array for each constant. Append the indices to ``used``."""
+    """Return an argument with an TemplateItem for each Var of ``indices``, and an array for each constant. Append indices to ``used``."""
     kind = type(x)
     if kind is Var:
         index = indices.get(x)

@@ -189,7 +189,7 @@ def check_strategy(api: str, strategy: str | None) -> None:
 def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
     """Raise ValueError for an unknown layout, or for a layout that cannot be recorded with ``create_graph``."""
     if layout not in LAYOUTS:
-        raise ValueError(f"{api}(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+        raise errors.jacobian_layout(api, layout, LAYOUTS)
     if layout in SPARSE and create_graph:
         raise errors.jacobian_layout_create_graph(api, layout)
 
@@ -255,11 +255,12 @@ def hessian(
         func: a function of arrays or tensors (or nested containers of them) that returns a scalar.
         x: the point, as for :func:`jacobian`. An int, or a tuple of ints, is ``argnums``.
         argnums: without a point: the arguments to differentiate with respect to.
-        layout, strategy, create_graph, hstack, sparsity, check, memory: with a point: as for :func:`jacobian` of the gradient.
+        layout, strategy, create_graph, hstack, sparsity, check, memory: as for :func:`jacobian` of the gradient.
 
     Returns:
         With a point, for a function of one array the Hessian of shape ``(*x.shape, *x.shape)``, exactly symmetric; for a
-        tree of arrays a tree of trees. Without a point, ``chainrule.func.hessian(func, argnums)``.
+        tree of arrays a tree of trees. Without a point, the function of the point; without options it is
+        ``chainrule.func.hessian(func, argnums)``.
 
     Raises:
         RuntimeError: the function's result is not a scalar.
@@ -276,7 +277,15 @@ def hessian(
     if more:
         raise errors.jacobian_several("hessian", 1 + len(more))
     if argnums is not None or _says_argnums(x):
-        return hessian_function(func, x if argnums is None else argnums)
+        options = (layout, strategy, create_graph, hstack, check, memory)
+        if sparsity is None and options == ("dense", None, None, False, False, MEMORY):
+            return hessian_function(func, x if argnums is None else argnums)
+        if argnums is not None or x != 0:
+            raise errors.hessian_options()
+        return functools.partial(
+            hessian, func, layout=layout, strategy=strategy, create_graph=create_graph, hstack=hstack, sparsity=sparsity,
+            check=check, memory=memory,
+        )  # fmt: skip
     check_layout("hessian", layout, create_graph)
     check_strategy("hessian", strategy)
     several = type(x) is tuple

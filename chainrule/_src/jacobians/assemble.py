@@ -105,11 +105,16 @@ class Sparse(NamedTuple):
 
     def symmetrized(self) -> Sparse:
         """Return ``(A + Aᵀ) / 2``: its entries are those of A and Aᵀ, and exactly symmetric."""
-        turned = self.transposed()
-        if np.array_equal(turned.indptr, self.indptr) and np.array_equal(turned.indices, self.indices):
-            return self._replace(data=(self.data + turned.data) / 2)
+        if np.array_equal(self.indices, self.row_numbers()):  # a diagonal matrix
+            return self
+        return self.averaged(self.transposed())
+
+    def averaged(self, other: Sparse) -> Sparse:
+        """Return ``(A + B) / 2`` for two matrices of one shape: its entries are those of A and B."""
+        if np.array_equal(other.indptr, self.indptr) and np.array_equal(other.indices, self.indices):
+            return self._replace(data=(self.data + other.data) / 2)
         variable = Variable(self.shape[1:], dtype_of(self.data))
-        both = [self.term(variable), turned.term(variable)]
+        both = [self.term(variable), other.term(variable)]
         found = EntryPattern.of(both, self.shape[:1], variable.size).matrix(both)
         return found._replace(data=found.data / 2)
 

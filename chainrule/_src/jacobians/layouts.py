@@ -23,7 +23,7 @@ Grid = list[list[Any]]
 
 SPARSE = ("csr", "csc", "coo")
 #: ``layout="auto"`` is sparse below this density.
-_SPARSE_BELOW = 0.3
+SPARSE_BELOW = 0.3
 
 
 def blocks(
@@ -133,7 +133,7 @@ def _laid_out(J: Jacobian, layout: str, memory: int) -> Any:
         return J
     if layout == "auto":
         m, n = J.matrix_shape
-        layout = "csr" if is_plain(J.terms) and J.nnz < _SPARSE_BELOW * m * n else "dense"
+        layout = "csr" if is_plain(J.terms) and J.nnz < SPARSE_BELOW * m * n else "dense"
     if layout in SPARSE:
         return J.to_scipy(layout, copy=False)
     check_size(J.out_shape, J.in_shape, J.dtype, largest(memory))

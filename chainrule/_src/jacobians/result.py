@@ -23,7 +23,7 @@ from chainrule._src.jacobians.operands import matched, operand
 from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import LOCAL, recording
 from chainrule._src.tape.protocol import ArrayLike, detached
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import as_caller_type
@@ -278,6 +278,8 @@ class Jacobian:
                 raise errors.jacobian_of_captured("a SciPy array")
             data, copy = data._raw, True
         if type(data) is not ndarray:
+            if LOCAL.recorder is not None:
+                raise errors.jacobian_compiled("prepare_hessian" if self.symmetric else "prepare_jacobian")
             raise errors.jacobian_inside("to_scipy()")
         try:
             from scipy import sparse

@@ -385,9 +385,14 @@ jacobian_constant_written(op, operand) -> RuntimeError
 jacobian_of_captured(what) -> RuntimeError
     jacobian(): the entries depend on an array or tensor from outside of the function that requires grad, and {what} would treat
     it as a constant. layout='structured' and layout='dense' keep the entries on the tape; for a constant, pass x.detach().
+jacobian_layout(api, layout, layouts) -> ValueError
+    {api}(): layout is one of {layouts:reprs}, not {layout!r}
 jacobian_layout_needs_function(layout) -> ValueError
     jacobian(): layout={layout!r} and strategy= need the function, because its operations propagate the structure: call
     jacobian(f, x, layout={layout!r}). The Jacobian of a tensor that is already computed is dense.
+hessian_options() -> ValueError
+    hessian(): layout= and the other options need a point, hessian(f, x, layout='csr'), or no argnums: hessian(f,
+    layout='csr') is a function of the point. hessian(f, argnums) is a function that computes dense Hessians.
 jacobian_layout_create_graph(api, layout) -> ValueError
     {api}(): layout={layout!r} returns a SciPy array, which cannot be on the tape: to differentiate it (with
     create_graph=True, or inside grad) use layout='structured', whose entries are tensors, or layout='dense'.
@@ -404,16 +409,16 @@ jacobian_check_complex() -> ValueError
     imaginary parts.
 jacobian_sparsity(what) -> ValueError
     jacobian(): sparsity= is the pattern of the matrix of one output and one input, computed by products with vectors; {what}.
-jacobian_other_point(got, expected) -> ValueError
-    prepared Jacobian: the point is {got}, and it was prepared for {expected}. Call prepare_jacobian() again for other
+jacobian_other_point(api, what, got, expected) -> ValueError
+    prepared {api}: {what} is {got}, and it was prepared for {expected}. Call prepare_{api:lower}() again for other
     shapes, dtypes or structures, because the pattern depends on them.
-jacobian_prepared_inside() -> RuntimeError
-    prepared Jacobian: the point is on the tape, or inside a transformation, but a prepared Jacobian records nothing: pass
-    x.detach(), or call chainrule.jacobian(f, x) there.
-jacobian_pattern_changed(before, now, where) -> RuntimeError
-    prepared Jacobian: at this point the function runs other operations than at the point of preparation, because it reads
+jacobian_prepared_inside(api, what) -> RuntimeError
+    prepared {api}: {what} is on the tape, or inside a transformation, but a prepared {api} records nothing: pass
+    x.detach(), or call chainrule.{api:lower}(f, x) there.
+jacobian_pattern_changed(api, before, now, where) -> RuntimeError
+    prepared {api}: at this point the function runs other operations than at the point of preparation, because it reads
     values ({where}), and the pattern differs ({now} entries instead of {before}, or other positions). With
-    prepare_jacobian(..., on_change='record') each new pattern is computed once and cached.
+    prepare_{api:lower}(..., on_change='record') each new pattern is computed once and cached.
 explained_by(by, known) -> ValueError
     explain(): by={by!r} is not a way to divide a gradient; use one of {known:reprs}
 explained_jacobian_arguments() -> TypeError
@@ -448,6 +453,9 @@ jacobian_product(left, right) -> ValueError
 jacobian_sum(left, right) -> ValueError
     cannot add Jacobians of different shapes: {left.out_shape} by {left.in_shape}, and {right.out_shape} by
     {right.in_shape}
+jacobian_compiled(prepare) -> TypeError
+    a SciPy array needs plain numbers, and compile traces values{here}. chainrule.{prepare}(f, x) finds the sparsity pattern
+    once and compiles the computation of the entries; inside compile use layout='structured' or layout='dense'.
 jacobian_inside(what) -> TypeError
     {what} needs plain numbers, and the entries of this Jacobian belong to a transformation such as vmap, jvp or
     compile{here}. Inside a transformation use layout='structured' or layout='dense'.

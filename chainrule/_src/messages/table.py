@@ -37,6 +37,7 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
     "len": len,
     "commas": ", ".join,
     "reprs": lambda values: ", ".join(map(repr, values)),
+    "lower": str.lower,
     "by": lambda values: " x ".join(map(str, values)),
     "layouts": lambda arrays: ", ".join(f"{x.dtype}{list(x.shape)}" for x in arrays),
     "bracketed": bracketed,
