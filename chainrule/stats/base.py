@@ -33,9 +33,9 @@ from chainrule.stats.operands import (
     operands,
     without_derivatives,
 )
-from chainrule.stats.rows import functions, scipy_stats_method
+from chainrule.stats.primitives import functions, scipy_stats_method
 
-#: Differentiable special functions: SciPy's, and those of ``stats.rows``.
+#: Differentiable special functions: SciPy's, and those of ``stats.primitives``.
 sc: Any = SimpleNamespace(**(NAMES | functions))
 inf, nan = np.inf, np.nan
 DEFAULTS = {"loc": 0, "scale": 1}

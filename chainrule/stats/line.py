@@ -13,13 +13,17 @@ import numpy as np
 from chainrule._src.arrays.types import AnyArray, IntoArray, Seed
 from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
+from chainrule.stats.densities import (
+    EULER,
+    LOG_2,
+    LOG_2PI,
+    LOG_PI,
+    LOG_ROOT_2PI,
+    log1mexp,
+    log_skewnorm_density,
+    log_vonmises_density,
+)
 from chainrule.stats.operands import choose
-from chainrule.stats.rows import log1mexp, log_vonmises_density
-
-LOG_2 = math.log(2)
-LOG_PI = math.log(math.pi)
-LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
-EULER = 0.57721566490153286061
 
 
 class norm(Continuous):
@@ -141,7 +145,7 @@ class skewnorm(Continuous):
     """The skew-normal distribution: skewed to the right for a > 0, to the left for a < 0."""
 
     _valid = lambda self, a: np.isfinite(a)
-    _logpdf = lambda self, x, a: LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x) + sc.log_ndtr(a * x)
+    _logpdf = lambda self, x, a: log_skewnorm_density(x, a)
     _cdf = lambda self, x, a: sc.skewnorm_cdf(x, a)
     _logcdf = lambda self, x, a: sc.log_skewnorm_sf(-x, -a)
     _sf = lambda self, x, a: sc.skewnorm_cdf(-x, -a)
@@ -162,9 +166,7 @@ class vonmises(Continuous):
     _logcdf = lambda self, x, kappa: sc.log_vonmises_sf(-x, kappa)
     _logsf = lambda self, x, kappa: sc.log_vonmises_sf(x, kappa)
     _ppf = lambda self, q, kappa: sc.vonmises_ppf(q, kappa)
-    _entropy = lambda self, kappa: (
-        2 * LOG_ROOT_2PI + np.log(sc.i0e(kappa)) + kappa * (1 - sc.i1e(kappa) / sc.i0e(kappa))
-    )
+    _entropy = lambda self, kappa: LOG_2PI + np.log(sc.i0e(kappa)) + kappa * (1 - sc.i1e(kappa) / sc.i0e(kappa))
     _mean = lambda self, kappa: 0 * kappa
 
     def rvs(self, *args: IntoArray, random_state: Seed = None, **kwds: IntoArray) -> AnyArray:
