@@ -186,6 +186,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY})
-
-
-errors.LATER.append("chainrule._src.explaining.diagnosis")  # messages that read the tape

@@ -9,12 +9,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from chainrule._src.messages.files import torch_file, torch_file_to_write
 from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.messages.message_parts import shape_of, torch_size
 from chainrule._src.messages.names import name_of
 from chainrule._src.messages.reading import out_of_place, syntax
 from chainrule._src.messages.source_locations import Where, line_name, user_line, writer
-from chainrule._src.messages.table import table_error
 
 WARN_USE_REENTRANT = (
     "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
@@ -85,11 +85,7 @@ def explained_result(function: object, result: object, floats: bool) -> TypeErro
 
 def unknown_suffix(path: str, suffix: str, writing: bool) -> ValueError:
     if suffix in (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"):
-        return (
-            table_error("torch_file_to_write", path, suffix, path[: -len(suffix)])
-            if writing
-            else table_error("torch_file", path)
-        )
+        return torch_file_to_write(path, suffix, path[: -len(suffix)]) if writing else torch_file(path)
     hint = " (for one array, use numpy.load and from_numpy)" if suffix == ".npy" else ""
     return ValueError(
         f"{path!r} ends in {suffix!r}, which is not a format of save() and load(): use the suffix .npz or "
