@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from chainrule._src.messages.custom_functions import *
     from chainrule._src.messages.diagnosis import *
     from chainrule._src.messages.explanations import *
-    from chainrule._src.messages.features import *
     from chainrule._src.messages.files import *
     from chainrule._src.messages.foreign import *
     from chainrule._src.messages.gradients import *
@@ -45,7 +44,7 @@ else:
     #: the same modules, in the order in which they are searched
     MODULES = (
         "shapes", "arguments", "values", "tensors", "hints", "gradients", "transformations", "custom_functions",
-        "features", "jacobians", "compilation", "explanations", "files", "foreign", "libraries", "diagnosis",
+        "jacobians", "compilation", "explanations", "files", "foreign", "libraries", "diagnosis",
     )  # fmt: skip
 
     def __getattr__(name):

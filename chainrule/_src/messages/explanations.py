@@ -57,3 +57,23 @@ def explained_parameter(function: object, name: object, known: Iterable[str]) ->
         f"explain({function_name(function)}, wrt={name!r}): no floating-point argument has that name; the names "
         f"are {', '.join(known)}"
     )
+
+
+def profiler_option(name: str) -> NotImplementedError:
+    if name.startswith("with_") or name == "use_kineto":
+        return NotImplementedError(
+            f"profile({name}=True) is not supported: profile() records operations, backward rules and "
+            f"record_function() labels with their times, shapes and memory; omit {name}."
+        )
+    return NotImplementedError(
+        f"{name} is for GPUs and their vendors' tools, but chainrule runs on the CPU: use profile() without it, and "
+        "export_chrome_trace(path) to view the events in a browser."
+    )
+
+
+def explained_result(function: object, result: object, floats: bool) -> TypeError:
+    name = getattr(function, "__name__", "f")
+    fix = "Return a tensor that is computed from the arguments."
+    if not floats:
+        fix = "Only floats, and arrays and tensors of floats, become tensors, and no argument is one. Write 3. instead of 3."
+    return TypeError(f"explain({name}): the function returned {type(result).__name__}, not a tensor. {fix}")

@@ -40,3 +40,19 @@ def needs_safetensors() -> ImportError:
         "the safetensors format needs the safetensors library, which is not installed: pip install "
         "chainrule[safetensors]; .npz files need no library"
     )
+
+
+def unknown_suffix(path: str, suffix: str, writing: bool) -> ValueError:
+    if suffix in (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"):
+        return torch_file_to_write(path, suffix, path[: -len(suffix)]) if writing else torch_file(path)
+    hint = " (for one array, use numpy.load and from_numpy)" if suffix == ".npy" else ""
+    return ValueError(
+        f"{path!r} ends in {suffix!r}, which is not a format of save() and load(): use the suffix .npz or "
+        f".safetensors, or pass format='npz' or format='safetensors'{hint}."
+    )
+
+
+def graph_format(path: object, endings: list[str]) -> ValueError:
+    return ValueError(
+        f"save(): unknown format {str(path)!r}: use the suffix {', '.join(endings[:-1])} or {endings[-1]}"
+    )

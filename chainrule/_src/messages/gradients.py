@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.messages.message_parts import function_or_class_name, last_write, shape_of, tensor_type, torch_size
 
 
@@ -224,4 +225,51 @@ def unpacked_differs(value: Any, shape: Iterable[object], dtype: object) -> Runt
     return RuntimeError(
         f"unpack_hook returned a tensor of shape {shape_of(value)} and dtype {value.dtype}, but pack_hook was "
         f"given shape {tuple(shape)} and dtype {dtype}: return the same values"
+    )
+
+
+WARN_USE_REENTRANT = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
+    "recommended; the default is use_reentrant=True, as in PyTorch."
+)
+
+
+def _operations(frame: Any, run: Any) -> str:
+    if not frame.debug:
+        return (
+            "\nThe function must compute the same values in both runs. Look for state that changed between them: "
+            "a counter, a training flag, external data. debug=True lists the operations of both runs."
+        )
+    first, second = "\n  ".join(frame.log), "\n  ".join(run.log)
+    return (
+        "\nYou are seeing this error because you passed `debug=True` to checkpoint (or are inside "
+        f"set_checkpoint_debug_enabled).\nOperations of the first run:\n  {first}"
+        f"\nOperations of the recomputation:\n  {second}"
+    )
+
+
+def checkpoint_saved_more(frame: Any, run: Any) -> CheckpointError:
+    return CheckpointError(
+        "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward "
+        f"pass, which saved {len(frame.about)}.{_operations(frame, run)}"
+    )
+
+
+def checkpoint_saved_fewer(frame: Any, run: Any) -> CheckpointError:
+    return CheckpointError(
+        "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+        f"Number of tensors saved during forward: {len(frame.about)}\n"
+        f"Number of tensors saved during recomputation: {run.count}.{_operations(frame, run)}"
+    )
+
+
+def checkpoint_saved_others(frame: Any, run: Any) -> CheckpointError:
+    lines = "".join(
+        f"\ntensor at position {i}: saved with shape {tuple(was[0])} and dtype {was[1]}, recomputed with shape "
+        f"{tuple(now[0])} and dtype {now[1]}"
+        for i, was, now in run.differing[:8]
+    )
+    return CheckpointError(
+        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+        f"forward pass.{lines}{_operations(frame, run)}"
     )

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.messages.message_parts import dtype_word, shape_of
-from chainrule._src.messages.source_locations import bracketed, program_line, user_line
+from chainrule._src.messages.names import name_of
+from chainrule._src.messages.reading import out_of_place
+from chainrule._src.messages.source_locations import bracketed, program_line, user_line, writer
 
 
 def array_output_shape(op: str, shape: object, result: object) -> ValueError:
@@ -225,4 +227,66 @@ def no_gradient_in_dtype(op: str, dtype: Any) -> RuntimeError:
         f"Autograd not support dtype: {dtype_word(dtype)}\n"
         f"{op}() writes values that require grad into a tensor of {dtype_word(dtype)}, which has no gradient. "
         "Convert the tensor with .float() or .double(), or write values.detach()."
+    )
+
+
+def leaf_in_place(tensor: object, op: str) -> RuntimeError:
+    x, where = name_of(tensor) or "x", user_line()
+    fix = out_of_place(where.text if where is not None else "").rstrip(".")
+    other = f"{fix[0].lower()}{fix[1:]}, or work" if fix else "work"
+    return RuntimeError(
+        "a leaf Variable that requires grad is being used in an in-place operation.\n"
+        f"{writer(op, where)} would overwrite {x}, a leaf that requires grad.\n"
+        f"To update a parameter: `with no_grad(): {x} -= lr * {x}.grad`. Otherwise: {other} on "
+        f"{x}.clone()."
+    )
+
+
+def leaf_view_in_place(op: str) -> RuntimeError:
+    where = user_line()
+    fix = out_of_place(where.text if where is not None else "") or "Modify a clone()."
+    return RuntimeError(
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
+        f"{writer(op, where)} would overwrite part of a leaf. To update a parameter, write inside `with no_grad():`. To "
+        f"compute with the changed value: {fix[0].lower()}{fix[1:]}"
+    )
+
+
+_FORBIDDEN_VIEWS = {
+    "no_grad": (
+        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+        "case is ambiguous and error-prone, it is forbidden.",
+        "Make the view outside no_grad if {op} must be recorded, or write inside no_grad if not; or modify a clone().",
+    ),
+    "inference": (
+        "A view was created in inference mode and is being modified inplace in normal mode. Given that this use case is "
+        "ambiguous and error-prone, it is forbidden.",
+        "Make the view outside inference_mode if {op} must be recorded, or write inside it if not; or modify a clone().",
+    ),
+    "function": (
+        "Output of a custom Function is a view and is being modified inplace. This view was created inside a custom "
+        "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the "
+        "custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden.",
+        "Return a clone() from forward, or write {op} out of place.",
+    ),
+}
+
+
+def view_in_place(origin: Any, op: str) -> RuntimeError:
+    if isinstance(origin, str):
+        what, advice = _FORBIDDEN_VIEWS[origin]
+    else:
+        what = (
+            f"Output {origin[0]} of {origin[1]} is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace."
+        )
+        advice = "Write {op} out of place, or index the tensor (x[i], x[a:b]): such views can be written to."
+    return RuntimeError(f"{what}\n{advice.format(op=op)}")
+
+
+def out_requires_grad(prim: Any) -> RuntimeError:
+    name = f"{prim.name}(): " if prim is not None else ""
+    return RuntimeError(
+        f"{name}functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad. Use the returned value instead of out=, or work inside no_grad()."
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule._src.messages.message_parts import called_at, shape_of
+from chainrule._src.messages.message_parts import called_at, shape_of, torch_size
+from chainrule._src.messages.names import name_of
 from chainrule._src.messages.source_locations import bracketed, user_line
 
 
@@ -205,3 +206,88 @@ def func_result_shape(api: str, result: object) -> RuntimeError:
         f"{shape_of(result)}). Maybe you wanted to use the vjp or jacrev APIs instead? Or return the sum() of the "
         "result."
     )
+
+
+def func_integer_argument(data: Any) -> RuntimeError:
+    name = name_of(data)
+    subject = f"{name}, the argument to differentiate," if name else "the argument to differentiate"
+    fix = f"{name}.astype(float)" if name else "x.astype(float) for an array x, x.float() for a tensor"
+    if getattr(data.dtype, "kind", "") in "OSU":
+        return RuntimeError(
+            f"only Tensors of floating point dtype can require gradients: {subject} holds {data.dtype.type.__name__}, not "
+            "numbers. Make an array of numbers first: np.asarray(x, dtype=float)."
+        )
+    number = "" if shape_of(data) else str(data)
+    if number.lstrip("-").isdigit():
+        fix = f"{number}. instead of {number}"
+    return RuntimeError(
+        f"only Tensors of floating point dtype can require gradients: {subject} has dtype {data.dtype}, and integers have no "
+        f"derivatives. Pass {fix}."
+    )
+
+
+def func_result_type(api: str, result: object) -> RuntimeError:
+    if result is None:
+        why = "Is a `return` missing in the function?"
+    elif isinstance(result, (list, tuple, dict)):
+        why = "The result must be one number: for further results, return (number, others) and pass has_aux=True."
+    elif hasattr(getattr(result, "magnitude", None), "requires_grad"):
+        why = "It wraps a tensor: return its .magnitude."
+    elif hasattr(getattr(result, "data", None), "requires_grad"):
+        why = "It wraps a tensor: return its .data."
+    else:
+        why = (
+            "Either the result does not depend on the argument, or the path to it was cut: float(), .item() and the math "
+            "module return plain numbers. Use only NumPy or chainrule functions on the argument."
+        )
+    return RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(result)}. {why}")
+
+
+def check_function(api: str, func: object) -> None:
+    """Raise if a function transformation is given an object that is not callable."""
+    if callable(func):
+        return
+    kind = type(func).__name__
+    text = f"'{kind}' object is not callable: {api} takes a function, so pass f, not its result f(x)."
+    if hasattr(func, "_edge"):
+        y = name_of(func) or "y"
+        text += (
+            f"\n{y} is already computed: chainrule.jacobian({y}, x) is the whole Jacobian ∂{y}/∂x, and "
+            f"chainrule.autograd.grad({y}, x) is the gradient, if {y} is a scalar."
+        )
+    raise TypeError(text)
+
+
+def functional_type(function: str, what: str, value: object, index: int | None = None) -> TypeError:
+    where = f"the value at index {index}" if index is not None else f"the given {what}"
+    return TypeError(
+        f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but {where} has type "
+        f"{type(value)}."
+    )
+
+
+def functional_v_count(want: int, got: int) -> RuntimeError:
+    return RuntimeError(
+        f"v is a tuple of invalid length: should be {want} but got {got}: pass one tensor for each factor."
+        if want != 1
+        else "The given v should contain a single Tensor."
+    )
+
+
+def functional_v_size(index: int | None, want: object, got: object) -> RuntimeError:
+    which = "v" if index is None else f"Entry {index} in v"
+    return RuntimeError(f"{which} has invalid size: should be {torch_size(want)} but got {torch_size(got)}.")
+
+
+def functional_output_cut(index: int, output: Any) -> RuntimeError:
+    cut = f"\n{output._cut}." if output._cut is not None else ""
+    return RuntimeError(
+        f"Output {index} of the user-provided function does not require gradients. The outputs must be computed in a "
+        f"differentiable manner from the input when running in strict mode.{cut}"
+    )
+
+
+def functional_scalar(function: str, several: bool) -> RuntimeError:
+    if several:
+        return RuntimeError(f"The function given to {function} should return a single Tensor, not a tuple")
+    return RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
