@@ -320,6 +320,14 @@ class Continuous(RandomVariable):
         return as_scalar(drawn * scale + loc)
 
 
+class Symmetric(Continuous):
+    """A continuous distribution that is symmetric about loc. Its upper tail is the mirror image of the lower one."""
+
+    _sf: StandardFormula = lambda self, x, *shapes: self._cdf(-x, *shapes)
+    _logsf: StandardFormula = lambda self, x, *shapes: self._logcdf(-x, *shapes)
+    _isf: StandardFormula = lambda self, q, *shapes: -self._ppf(q, *shapes)
+
+
 class Discrete(RandomVariable):
     """A distribution of integers. Subclasses define ``_logpmf(k, *shapes)``. k and loc are not differentiable."""
 
