@@ -181,4 +181,3 @@ def __getattr__(name: str) -> object:
 
 
 _show(globals())
-_errors.LATER.append("chainrule._src.explaining.diagnosis")  # messages that read the tape

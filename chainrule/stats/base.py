@@ -33,9 +33,9 @@ from chainrule.stats.operands import (
     operands,
     without_derivatives,
 )
-from chainrule.stats.rows import functions, scipy_stats_method
+from chainrule.stats.primitives import functions, scipy_stats_method
 
-#: Differentiable special functions: SciPy's, and those of ``stats.rows``.
+#: Differentiable special functions: SciPy's, and those of ``stats.primitives``.
 sc: Any = SimpleNamespace(**(NAMES | functions))
 inf, nan = np.inf, np.nan
 DEFAULTS = {"loc": 0, "scale": 1}
@@ -318,6 +318,14 @@ class Continuous(RandomVariable):
         if not without_derivatives(*shapes):
             drawn = self._reparameterized(drawn, *shapes)
         return as_scalar(drawn * scale + loc)
+
+
+class Symmetric(Continuous):
+    """A continuous distribution that is symmetric about loc. Its upper tail is the mirror image of the lower one."""
+
+    _sf: StandardFormula = lambda self, x, *shapes: self._cdf(-x, *shapes)
+    _logsf: StandardFormula = lambda self, x, *shapes: self._logcdf(-x, *shapes)
+    _isf: StandardFormula = lambda self, q, *shapes: -self._ppf(q, *shapes)
 
 
 class Discrete(RandomVariable):

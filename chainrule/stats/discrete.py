@@ -9,8 +9,8 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule.stats.base import Discrete, sc
+from chainrule.stats.densities import log1mexp
 from chainrule.stats.operands import choose, operands
-from chainrule.stats.rows import log1mexp
 
 
 class poisson(Discrete):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
 from chainrule.stats.base import Continuous, sc
+from chainrule.stats.densities import LOG_ROOT_2PI, log_beta_density, log_normal_mass, log_truncnorm_density
 from chainrule.stats.operands import choose
-from chainrule.stats.rows import log_normal_mass, log_truncnorm_density
-
-LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class uniform(Continuous):
@@ -33,7 +30,7 @@ class beta(Continuous):
 
     low, high = 0.0, 1.0
 
-    _logpdf = lambda self, x, a, b: sc.xlog1py(b - 1, -x) + sc.xlogy(a - 1, x) - sc.betaln(a, b)
+    _logpdf = lambda self, x, a, b: log_beta_density(x, a, b)
     _cdf = lambda self, x, a, b: sc.betainc(a, b, x)
     _sf = lambda self, x, a, b: sc.betaincc(a, b, x)
     _logcdf = lambda self, x, a, b: sc.log_betainc(a, b, x)

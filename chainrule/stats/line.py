@@ -12,45 +12,43 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, IntoArray, Seed
 from chainrule._src.ops.incomplete import log_student_density
-from chainrule.stats.base import Continuous, inf, sc
+from chainrule.stats.base import Continuous, Symmetric, inf, sc
+from chainrule.stats.densities import (
+    EULER,
+    LOG_2,
+    LOG_2PI,
+    LOG_PI,
+    LOG_ROOT_2PI,
+    log1mexp,
+    log_skewnorm_density,
+    log_vonmises_density,
+)
 from chainrule.stats.operands import choose
-from chainrule.stats.rows import log1mexp, log_vonmises_density
-
-LOG_2 = math.log(2)
-LOG_PI = math.log(math.pi)
-LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
-EULER = 0.57721566490153286061
 
 
-class norm(Continuous):
+class norm(Symmetric):
     """The normal distribution: loc is its mean, scale its standard deviation."""
 
     _logpdf = lambda self, x: -0.5 * np.square(x) - LOG_ROOT_2PI
     _cdf = lambda self, x: sc.ndtr(x)
     _logcdf = lambda self, x: sc.log_ndtr(x)
-    _sf = lambda self, x: sc.ndtr(-x)
-    _logsf = lambda self, x: sc.log_ndtr(-x)
     _ppf = lambda self, q: sc.ndtri(q)
-    _isf = lambda self, q: -sc.ndtri(q)
     _entropy = lambda self: LOG_ROOT_2PI + 0.5
     _mean = lambda self: 0.0
     _var = lambda self: 1.0
 
 
-class t(Continuous):
+class t(Symmetric):
     """Student's t distribution with df degrees of freedom."""
 
     _logpdf = lambda self, x, df: log_student_density(df, x)
     _cdf = lambda self, x, df: sc.stdtr(df, x)
-    _sf = lambda self, x, df: sc.stdtr(df, -x)
     _logcdf = lambda self, x, df: sc.log_stdtr(df, x)
-    _logsf = lambda self, x, df: sc.log_stdtr(df, -x)
 
     def _ppf(self, q: AnyArray, df: AnyArray) -> Any:
         inside = sc.stdtrit(df, choose((q == 0) | (q == 1), 0.5, q))  # SciPy's function returns inf or nan at the ends
         return choose(q == 0, -inf, choose(q == 1, inf, inside))
 
-    _isf = lambda self, q, df: -self._ppf(q, df)
     _reparameterized = lambda self, drawn, df: sc.t_sample(df, drawn)
 
     def _entropy(self, df: AnyArray) -> AnyArray:
@@ -64,7 +62,7 @@ class t(Continuous):
         return choose(df <= 1, np.nan, choose((df > 1) & (df <= 2), inf, finite))
 
 
-class laplace(Continuous):
+class laplace(Symmetric):
     """The Laplace (double exponential) distribution."""
 
     _logpdf = lambda self, x: -np.abs(x) - LOG_2
@@ -73,47 +71,38 @@ class laplace(Continuous):
         left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)  # |x| would have no derivative at 0
         return np.where(x > 0, 1 - 0.5 * np.exp(-right), 0.5 * np.exp(left))
 
-    _sf = lambda self, x: self._cdf(-x)
-
     def _logcdf(self, x: AnyArray) -> AnyArray:
         left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)
         return np.where(x > 0, log1mexp(-right - LOG_2), left - LOG_2)
 
-    _logsf = lambda self, x: self._logcdf(-x)
     _ppf = lambda self, q: np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q))
-    _isf = lambda self, q: -self._ppf(q)
     _entropy = lambda self: LOG_2 + 1
     _mean = lambda self: 0.0
     _var = lambda self: 2.0
 
 
-class logistic(Continuous):
+class logistic(Symmetric):
     """The logistic distribution."""
 
     _logpdf = lambda self, x: x + 2 * sc.log_expit(-x)
     _cdf = lambda self, x: sc.logistic_cdf(x)
-    _sf = lambda self, x: sc.logistic_cdf(-x)
     _logcdf = lambda self, x: sc.log_expit(x)
-    _logsf = lambda self, x: sc.log_expit(-x)
     _ppf = lambda self, q: sc.logit(q)
-    _isf = lambda self, q: -sc.logit(q)
     _entropy = lambda self: 2.0
     _mean = lambda self: 0.0
     _var = lambda self: math.pi**2 / 3
 
 
-class cauchy(Continuous):
+class cauchy(Symmetric):
     """The Cauchy distribution."""
 
     _logpdf = lambda self, x: -LOG_PI - np.log1p(np.square(x))
     _cdf = lambda self, x: np.arctan2(1, -x) / math.pi
-    _sf = lambda self, x: np.arctan2(1, x) / math.pi
-    _ppf = lambda self, q: -self._isf(q)
 
-    def _isf(self, q: AnyArray) -> AnyArray:
-        upper = q < 0.5
-        near = math.pi * np.where(upper, q, 1 - q)  # the tangent is inaccurate far from 0
-        return np.where(upper, 1, -1) / np.tan(near)
+    def _ppf(self, q: AnyArray) -> AnyArray:
+        lower = q < 0.5
+        near = math.pi * np.where(lower, q, 1 - q)  # the tangent is inaccurate far from 0
+        return np.where(lower, -1, 1) / np.tan(near)
 
     _entropy = lambda self: math.log(4 * math.pi)
     _mean = lambda self: np.nan
@@ -141,7 +130,7 @@ class skewnorm(Continuous):
     """The skew-normal distribution: skewed to the right for a > 0, to the left for a < 0."""
 
     _valid = lambda self, a: np.isfinite(a)
-    _logpdf = lambda self, x, a: LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x) + sc.log_ndtr(a * x)
+    _logpdf = lambda self, x, a: log_skewnorm_density(x, a)
     _cdf = lambda self, x, a: sc.skewnorm_cdf(x, a)
     _logcdf = lambda self, x, a: sc.log_skewnorm_sf(-x, -a)
     _sf = lambda self, x, a: sc.skewnorm_cdf(-x, -a)
@@ -162,9 +151,7 @@ class vonmises(Continuous):
     _logcdf = lambda self, x, kappa: sc.log_vonmises_sf(-x, kappa)
     _logsf = lambda self, x, kappa: sc.log_vonmises_sf(x, kappa)
     _ppf = lambda self, q, kappa: sc.vonmises_ppf(q, kappa)
-    _entropy = lambda self, kappa: (
-        2 * LOG_ROOT_2PI + np.log(sc.i0e(kappa)) + kappa * (1 - sc.i1e(kappa) / sc.i0e(kappa))
-    )
+    _entropy = lambda self, kappa: LOG_2PI + np.log(sc.i0e(kappa)) + kappa * (1 - sc.i1e(kappa) / sc.i0e(kappa))
     _mean = lambda self, kappa: 0 * kappa
 
     def rvs(self, *args: IntoArray, random_state: Seed = None, **kwds: IntoArray) -> AnyArray:

@@ -12,10 +12,9 @@ from chainrule._src.arrays.types import AnyArray, IntoArray, Seed, TensorLike
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL
 from chainrule.stats.base import Frozen, NamedDistribution, inf, random_state_of, sc
+from chainrule.stats.densities import LOG_2, LOG_2PI, LOG_PI
 from chainrule.stats.operands import as_scalar, choose, concrete_values, known_true, operands, without_derivatives
-from chainrule.stats.rows import scipy_stats_method
-
-LOG_2PI = math.log(2 * math.pi)
+from chainrule.stats.primitives import scipy_stats_method
 
 
 class Multivariate(NamedDistribution):
@@ -345,10 +344,10 @@ class wishart(ContinuousMultivariate):
         factor = _factor("wishart.logpdf", scale)
         log_determinant = _log_determinant(_factor("wishart.logpdf", matrices))
         trace = np.trace(np.linalg.solve(scale, matrices), axis1=-2, axis2=-1)
-        normaliser = 0.5 * df * (dim * math.log(2) + _log_determinant(factor)) + _log_multigamma(0.5 * df, dim)
+        normaliser = 0.5 * df * (dim * LOG_2 + _log_determinant(factor)) + _log_multigamma(0.5 * df, dim)
         return as_scalar(0.5 * (df - dim - 1) * log_determinant - 0.5 * trace - normaliser)
 
 
 def _log_multigamma(a: AnyArray, dim: int) -> Any:
     """Return the logarithm of the multivariate gamma function (DLMF 35.3.4)."""
-    return 0.25 * dim * (dim - 1) * math.log(math.pi) + sum(sc.gammaln(a - 0.5 * j) for j in range(dim))
+    return 0.25 * dim * (dim - 1) * LOG_PI + sum(sc.gammaln(a - 0.5 * j) for j in range(dim))

@@ -10,14 +10,9 @@ import numpy as np
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Seed
 from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
+from chainrule.stats.densities import EULER, LOG_2, LOG_PI, LOG_ROOT_2PI, log1mexp, log_gamma_density
 from chainrule.stats.line import t
 from chainrule.stats.operands import as_scalar, choose, concrete_values, operands
-from chainrule.stats.rows import log1mexp
-
-LOG_2 = math.log(2)
-LOG_PI = math.log(math.pi)
-LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
-EULER = 0.57721566490153286061
 
 _t = t()
 
@@ -27,7 +22,7 @@ class gamma(Continuous):
 
     low, inner = 0.0, 1.0
 
-    _logpdf = lambda self, x, a: sc.xlogy(a - 1, x) - x - sc.gammaln(a)
+    _logpdf = lambda self, x, a: log_gamma_density(x, a)
     _cdf = lambda self, x, a: sc.gammainc(a, x)
     _sf = lambda self, x, a: sc.gammaincc(a, x)
     _logcdf = lambda self, x, a: sc.log_gammainc(a, x)

@@ -14,8 +14,9 @@ import numpy as np
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.scipy_special import NAMES
+from chainrule.stats.densities import LOG_ROOT_2PI, log_skewnorm_density, log_vonmises_density
 
-cosm1, i0e, log_ndtr = (NAMES[name] for name in ("cosm1", "i0e", "log_ndtr"))
+cosm1, log_ndtr = NAMES["cosm1"], NAMES["log_ndtr"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _NODES, _WEIGHTS = 0.5 * (_NODES + 1), 0.5 * _WEIGHTS
@@ -53,8 +54,8 @@ def _log1mexp_small(x: AnyArray) -> AnyArray:
 def _skew_tail(x: AnyArray, a: AnyArray) -> AnyArray:
     """Return the logarithm of a small probability of more than x; nan where the density does not decay yet."""
     at = a * x
-    log_density = np.log(2) - np.log(NAMES["root2pi"]) - 0.5 * np.square(x) + log_ndtr(at)
-    hazard = np.exp(-0.5 * np.square(at) - np.log(NAMES["root2pi"]) - log_ndtr(at))
+    log_density = log_skewnorm_density(x, a)
+    hazard = np.exp(-0.5 * np.square(at) - LOG_ROOT_2PI - log_ndtr(at))
     slope = x - a * hazard
     curvature = np.where(
         a < 0, 1 + 0.6 * np.square(a), 1
@@ -82,14 +83,13 @@ def log_skewnorm_sf(x: Any, a: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
 
 def _vonmises_tail(x: AnyArray, kappa: AnyArray) -> AnyArray:
     """Return the logarithm of a small probability between x and π; nan if x is not in [0, π)."""
-    log_density = kappa * cosm1(x) - np.log(2 * np.pi * i0e(kappa))
     sine, cosine = np.sin(x), np.cos(x)
     width = np.arccos(np.maximum(cosine - _FALL / kappa, -1)) - x
 
     def fall(u: AnyArray) -> AnyArray:
         return -kappa[..., None] * (cosine[..., None] * cosm1(u) - sine[..., None] * np.sin(u))
 
-    return np.where((x >= 0) & (x < np.pi), log_density + log_mass(fall, width), np.nan)
+    return np.where((x >= 0) & (x < np.pi), log_vonmises_density(x, kappa) + log_mass(fall, width), np.nan)
 
 
 def log_vonmises_sf(x: Any, kappa: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:

@@ -1,4 +1,4 @@
-"""No two files raise the same literal message: shared messages are in ``messages/messages.py``."""
+"""No two files raise the same literal message: shared messages are functions in ``messages/``."""
 
 from __future__ import annotations
 

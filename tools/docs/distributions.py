@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from chainrule import stats
-from chainrule.stats.base import Continuous, RandomVariable
+from chainrule.stats.base import Continuous, Discrete, RandomVariable
 from chainrule.stats.multivariate import Multivariate
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "statistics.md"
@@ -32,7 +32,7 @@ def table() -> str:
 def _lacks(distribution: RandomVariable) -> str:
     """Describe the missing methods and derivatives of a distribution."""
     kind: type = type(distribution)
-    base = kind.__mro__[1]
+    base = next(base for base in (Continuous, Discrete) if issubclass(kind, base))
     methods = ["cdf", "mean", "var", *(["ppf", "entropy"] if base is Continuous else [])]
     missing = [m for m in methods if getattr(kind, f"_{m}") is getattr(base, f"_{m}")]
     notes = [f"no {', '.join(f'`{m}`' for m in missing)}"] if missing else []

@@ -1,11 +1,13 @@
-"""Look up error messages and warnings by name: ``raise errors.matmul_shapes("matmul", x, y)``.
+"""All error messages and warnings, by name: ``raise errors.matmul_shapes("matmul", x, y)``.
 
 All other packages use this module. A message has PyTorch's exception type and starts with PyTorch's wording, so that a web
 search finds it. Then it names the user's variables, operations, shapes and lines, and suggests a fix.
 
-The modules that hold the messages (``LATER``) are imported on first use. Messages that read the tape are in
-``explaining/diagnosis``, which imports the tape, and are looked up by the same attribute access.
+The messages are functions in the modules of this package. Editors and type checkers read the imports below. At run time a module
+is imported at the first use of one of its messages, because importing all of them would slow down the import of chainrule.
 """
+
+# ruff: noqa: F403
 
 from __future__ import annotations
 
@@ -15,38 +17,46 @@ import sys
 from collections.abc import Iterable
 from opcode import opmap
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING
 
-from chainrule._src.messages.message_parts import (
-    DATA,
-    GRADIENT,
-    LINEAR,
-    Cut,
-    UnknownName,
-    dtype_word,
-    tensor_type,
-    with_fallback,
-)
-from chainrule._src.messages.source_locations import PACKAGE, Where, calling_frame, user_frame, user_line, warn
+from chainrule._src.messages.kinds import *
+from chainrule._src.messages.message_parts import *
+from chainrule._src.messages.message_parts import UnknownName, with_fallback
+from chainrule._src.messages.source_locations import *
 
-#: modules in which messages are looked up; ``chainrule/__init__.py`` appends ``explaining.diagnosis``
-LATER = [
-    f"chainrule._src.messages.{name}"
-    for name in ("shapes", "values", "features", "hints", "kinds", "libraries", "foreign")
-]
+if TYPE_CHECKING:
+    from chainrule._src.messages.arguments import *
+    from chainrule._src.messages.compilation import *
+    from chainrule._src.messages.custom_functions import *
+    from chainrule._src.messages.diagnosis import *
+    from chainrule._src.messages.explanations import *
+    from chainrule._src.messages.files import *
+    from chainrule._src.messages.foreign import *
+    from chainrule._src.messages.gradients import *
+    from chainrule._src.messages.hints import *
+    from chainrule._src.messages.jacobians import *
+    from chainrule._src.messages.libraries import *
+    from chainrule._src.messages.shapes import *
+    from chainrule._src.messages.tensors import *
+    from chainrule._src.messages.transformations import *
+    from chainrule._src.messages.values import *
+else:
+    #: the same modules, in the order in which they are searched
+    MODULES = (
+        "shapes", "arguments", "values", "tensors", "hints", "gradients", "transformations", "custom_functions",
+        "jacobians", "compilation", "explanations", "files", "foreign", "libraries", "diagnosis",
+    )  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if not name.startswith("__"):
-        tables = importlib.import_module("chainrule._src.messages.table")
-        for module in (None, *LATER):
-            found = tables.message(name) if module is None else getattr(importlib.import_module(module), name, None)
-            if found is not None:
-                if type(found) is FunctionType and not name.startswith("check_"):
-                    found = with_fallback(found)
-                globals()[name] = found
-                return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        if not name.startswith("__"):
+            for module in MODULES:
+                found = getattr(importlib.import_module(f"chainrule._src.messages.{module}"), name, None)
+                if found is not None:
+                    if type(found) is FunctionType and not name.startswith("check_"):
+                        found = with_fallback(found)
+                    globals()[name] = found
+                    return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
@@ -65,10 +75,4 @@ def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
 
 
 def _hint(name: str, known: Iterable[str], module: str, error: object) -> str:
-    return str(__getattr__("name_hint")(name, known, module))
-
-
-__all__ = [
-    "DATA", "GRADIENT", "LINEAR", "PACKAGE", "Cut", "UnknownName", "Where", "calling_frame", "dtype_word", "tensor_type",
-    "unknown_name", "user_frame", "user_line", "warn",
-]  # fmt: skip
+    return str(importlib.import_module("chainrule._src.messages.hints").name_hint(name, known, module))

@@ -117,10 +117,14 @@ def name_hint(name: str, known: Iterable[str], module: str) -> str:
     return f": {instead}." if instead else f". Did you mean {close!r}?" if close else ""
 
 
+def _public_names(module: str) -> list[str]:
+    return importlib.import_module(f"chainrule.{module}").__all__
+
+
 def _module_hint(name: str) -> str:
     """Return a hint that names the module that has ``name``."""
     for module in ("nn.functional", "linalg", "special", "fft", "func", "autograd", "masked"):
-        if name in importlib.import_module(f"chainrule.{module}").__all__:
+        if name in _public_names(module):
             return f"use {module}.{name}"
     return ""
 
@@ -155,7 +159,7 @@ _LAYER_HINT = "write an nn.Module with its own parameters. The functions are in 
 def _layer_hint(name: str) -> str:
     """Return a hint for the name of a layer class: the function in ``nn.functional`` with that name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    known = importlib.import_module("chainrule.nn.functional").__all__
+    known = _public_names("nn.functional")
     function = next((n for n in (words, words.replace("_", ""), re.sub(r"\dd$", "", words)) if n in known), "")
     return f"{_LAYER_HINT}: nn.functional.{function}" if function and name[0].isupper() else ""
 

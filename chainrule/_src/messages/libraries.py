@@ -174,17 +174,20 @@ def _public(frame: FrameType, library: str) -> str:
 _NEW_CLASSES = {"Binomial": "binom", "Logistic": "logistic", "Normal": "norm", "Uniform": "uniform"}
 
 
+_STATS = "chainrule.stats"
+
+
 def _distribution(frame: FrameType) -> str:
     """Return the chainrule.stats function for the distribution method that a scipy.stats frame runs; '' if there is none."""
     owner = frame.f_locals.get("self")
     owner = getattr(owner, "dist", owner)  # a frozen distribution
     kind = re.sub("_(gen|frozen)$", "", type(owner).__name__)
     name = _NEW_CLASSES.get(kind) or getattr(owner, "name", kind)
-    distribution = getattr(importlib.import_module("chainrule.stats"), str(name), None)
+    distribution = getattr(importlib.import_module(_STATS), str(name), None)
     method = frame.f_code.co_name
     if method in ("__call__", "__init__"):
-        return f"chainrule.stats.{name}" if callable(distribution) else ""
-    return f"chainrule.stats.{name}.{method}" if not method.startswith("_") and hasattr(distribution, method) else ""
+        return f"{_STATS}.{name}" if callable(distribution) else ""
+    return f"{_STATS}.{name}.{method}" if not method.startswith("_") and hasattr(distribution, method) else ""
 
 
 def _replacement(name: str, module: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from chainrule._src.messages.names import name_of
@@ -175,3 +175,35 @@ def dtype_word(dtype: Any) -> str:
 def tensor_type(dtype: Any) -> str:
     """Return the name of PyTorch's old class for tensors of a dtype: LongTensor, FloatTensor ..."""
     return TYPE_NAMES.get(dtype.name, dtype.name.replace("uint", "UInt")) + "Tensor"
+
+
+def function_name(function: object) -> str:
+    """Return a function's name, "f" if it has none."""
+    return getattr(function, "__name__", "f")
+
+
+def function_or_class_name(hook: object) -> str:
+    """Return the quoted name of a function, or of the class of a callable object."""
+    return repr(getattr(hook, "__name__", type(hook).__name__))
+
+
+def layouts(arrays: Iterable[Any]) -> str:
+    """Return dtypes and shapes: ``float64[2, 3], int64[4]``."""
+    return ", ".join(f"{x.dtype}{list(x.shape)}" for x in arrays)
+
+
+def called_at(level: Any) -> str:
+    """Return the line on which the transformation of a level was called, as a suffix in brackets."""
+    return f" (called at {level.where})" if level.where else ""
+
+
+def reason_of_cut(tensor: object) -> str:
+    """Return the reason why the path to a tensor was cut, as a further sentence; '' if it was not."""
+    cut = getattr(tensor, "_cut", None)
+    return "" if cut is None else f" {cut}."
+
+
+def last_write(written: Any) -> str:
+    """Return the operation that last wrote into an array, and its line."""
+    op, where = written.last
+    return op + (f" at {where}" if where else "")

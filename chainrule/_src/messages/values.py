@@ -24,7 +24,7 @@ from chainrule._src.messages.source_locations import (
     user_line,
     warn,
 )
-from chainrule._src.messages.table import table_error
+from chainrule._src.messages.transformations import dynamic_shape, escaped_tensor
 
 _NOT_OF_OBJECTS = re.compile(
     r"dtype\('O'\)|not supported for the input types|[Oo]bject arrays are not|'object' not supported|no callable \w+ method"
@@ -128,7 +128,7 @@ def array_setter(name: str) -> AttributeError:
     return AttributeError(f"x.{name} cannot be assigned to: {fix}")
 
 
-def find_tensor(data: Sequence[object], kind: type) -> object:
+def find_tensor(data: Sequence[object], kind: type) -> Any:
     """Return the first tensor that requires grad in a nested sequence, else the first tensor, else None."""
     found = None
     stack = [data]
@@ -210,7 +210,7 @@ def wrong_operand(function: str, position: int, value: object, argument: str = "
     return TypeError(f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}{how}")
 
 
-def not_a_tensor(function: str, argument: str, value: object) -> TypeError:
+def not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
     """Return the error for an output or input of a derivative that is not a tensor."""
     how = ""
     if isinstance(value, (int, float, complex, np.generic, np.ndarray)):
@@ -279,7 +279,7 @@ def inside_transformation(tensor: Any) -> RuntimeError:
     inside = {"Batched": "vmap", "Dual": "jvp"}.get(kind, kind)
     level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
-        return table_error("escaped_tensor", level, ".numpy()")
+        return escaped_tensor(level, ".numpy()")
     return RuntimeError(
         f"Cannot access data pointer of Tensor that doesn't have storage{bracketed(user_line())}: this tensor lives "
         f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs "
@@ -294,7 +294,7 @@ def inside_transformation(tensor: Any) -> RuntimeError:
 def data_dependent(tensor: Any, what: str) -> RuntimeError:
     level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
-        return table_error("escaped_tensor", level, what)
+        return escaped_tensor(level, what)
     at = bracketed(user_line())
     many = "inside vmap the value differs between examples, so it is not a single number."
     if what == "bool()":
@@ -313,9 +313,7 @@ def data_dependent(tensor: Any, what: str) -> RuntimeError:
             "np.take_along_axis), or return it and convert it outside."
         )
     if what.startswith(("a boolean mask", "nonzero", "unique")):
-        return table_error(
-            "dynamic_shape", what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size."
-        )
+        return dynamic_shape(what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size.")
     return RuntimeError(
         f"vmap: It looks like you're calling .item() on a Tensor ({what}{at}): {many} Keep it a tensor (a 0-d tensor works "
         "like a number in arithmetic), or return it and convert it outside."

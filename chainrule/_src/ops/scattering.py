@@ -161,7 +161,7 @@ def _accept_0d(function: AnyFunction) -> AnyFunction:
     return call
 
 
-def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tuple[AnyArray, ...]:
+def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tuple[Any, ...]:
     """Check the index of whole entries along ``dim``, and the source; return the full index."""
     d = errors.check_dim(name, dim, x.ndim)
     index = _integers(name, index)

@@ -80,7 +80,7 @@ def flat_values(tensor: Tensor) -> list[Any]:
         return [None]
 
 
-def gradient_type(value: int | str) -> TypeError:
+def gradient_type(value: object) -> TypeError:
     fix = " of the output's shape" if isinstance(value, (list, tuple)) else ""
     return TypeError(
         f"gradients can be either Tensors or None, but got {type(value).__name__}: wrap it, tensor(...), or pass an array{fix}"

@@ -5,32 +5,32 @@ import pytest
 
 from chainrule import func, stats
 from chainrule._src.rules.primitive import Primitive
+from chainrule.stats import primitives
 from chainrule.testing import rulecheck
 from chainrule.testing.rulecheck import CHECKS, every_sample
 from tests.table.chosen import chosen_samples
 
-pytest.importorskip("scipy")
-rows = pytest.importorskip("chainrule.stats.rows")
-
 #: All except samples, whose value does not depend on the parameters, and quantiles, for which SciPy uses a slow search: both
 #: are compared with differences and with each other in the tests of distributions.
-ROWS = [row for row in vars(rows).values() if isinstance(row, Primitive) and not row.name.endswith(("_sample", "_ppf"))]
+PRIMITIVES = [
+    p for p in vars(primitives).values() if isinstance(p, Primitive) and not p.name.endswith(("_sample", "_ppf"))
+]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_row(row):
-    check_row(row, chosen_samples(row))
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda primitive: primitive.name)
+def test_rules(primitive):
+    check_rules(primitive, chosen_samples(primitive))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_every_sample_of_a_row(row):
-    check_row(row, every_sample(row))
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda primitive: primitive.name)
+def test_rules_at_every_sample(primitive):
+    check_rules(primitive, every_sample(primitive))
 
 
-def check_row(row, samples):
-    rulecheck(row, [name for name in CHECKS if name not in ("dtype", "face")], samples)
-    rulecheck(row, ["dtype"], [s for s in samples if len(s.arrays) == len(s.shapes) and not s.complex])
+def check_rules(primitive, samples):
+    rulecheck(primitive, [name for name in CHECKS if name not in ("dtype", "face")], samples)
+    rulecheck(primitive, ["dtype"], [s for s in samples if len(s.arrays) == len(s.shapes) and not s.complex])
 
 
 def test_von_mises_quantile():

@@ -8,7 +8,6 @@ and Mnih 2018, "Implicit reparameterization gradients").
 from __future__ import annotations
 
 import importlib
-import math
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,17 @@ from chainrule._src.ops.incomplete import (
 from chainrule._src.ops.scipy_special import NAMES
 from chainrule._src.rules.kinds import call, discrete, elementwise
 from chainrule._src.rules.primitive import Primitive, unsupported
+from chainrule.stats.densities import (
+    log_beta_density,
+    log_gamma_density,
+    log_skewnorm_density,
+    log_truncnorm_density,
+    log_vonmises_density,
+)
 from chainrule.stats.tails import log_skewnorm_sf as log_skewnorm_tail
 from chainrule.stats.tails import log_vonmises_sf as log_vonmises_tail
 
-betaln, expit, gammaln, log_ndtr, ndtr = (NAMES[name] for name in ("betaln", "expit", "gammaln", "log_ndtr", "ndtr"))
-cosm1, i0e, xlog1py, xlogy = (NAMES[name] for name in ("cosm1", "i0e", "xlog1py", "xlogy"))
+expit, ndtr = NAMES["expit"], NAMES["ndtr"]
 
 POSITIVE, UNIT, REAL = (0.3, 3.0), (0.1, 0.9), (-2.0, 2.0)
 _OPTIONS: Any = {"promotion": "float", "accepts": "f", "listed": False}
@@ -51,17 +56,6 @@ def _scipy_value(name: str, method: str) -> AnyFunction:
     return lambda *operands: np.asarray(scipy_stats_method(name, method)(*operands), np.result_type(*operands))
 
 
-def log1mexp(x: AnyArray) -> AnyArray:
-    """Return log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas.
-
-    M. Mächler (2012), "Accurately computing log(1 − exp(−|a|))".
-    """
-    near = x > -0.6931471805599453
-    close, far = np.where(near, x, -1), np.where(near, -1, x)
-    with np.errstate(divide="ignore"):
-        return np.where(near, np.log(-np.expm1(close)), np.log1p(-np.exp(far)))
-
-
 @elementwise(d={"x": lambda x: -np.exp(x)}, domain=((-3.0, -0.1),), value=lambda x: -np.expm1(x), **_OPTIONS)
 def neg_expm1(x: TensorLike) -> None:
     """Return 1 − exp(x), with a derivative that is accurate for values near 1."""
@@ -75,16 +69,8 @@ def logistic_cdf(x: TensorLike) -> None:
 # -- logarithms of distribution functions ------------------------------------------------------------------------------
 
 
-def _log_gamma_density(a: TensorLike, x: AnyArray) -> TensorLike:
-    return xlogy(a - 1, x) - x - gammaln(a)
-
-
-def _log_beta_density(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
-    return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
-
-
 @elementwise(
-    d={"a": lambda a, x: log_gammainc_by_a(a, x), "x": lambda a, x, out: np.exp(_log_gamma_density(a, x) - out)},
+    d={"a": lambda a, x: log_gammainc_by_a(a, x), "x": lambda a, x, out: np.exp(log_gamma_density(x, a) - out)},
     domain=((0.5, 3.0), POSITIVE),
     value=incomplete.log_gammainc,
     **_OPTIONS,
@@ -94,7 +80,7 @@ def log_gammainc(a: TensorLike, x: TensorLike) -> None:
 
 
 @elementwise(
-    d={"a": lambda a, x: log_gammaincc_by_a(a, x), "x": lambda a, x, out: -np.exp(_log_gamma_density(a, x) - out)},
+    d={"a": lambda a, x: log_gammaincc_by_a(a, x), "x": lambda a, x, out: -np.exp(log_gamma_density(x, a) - out)},
     domain=((0.5, 3.0), POSITIVE),
     value=incomplete.log_gammaincc,
     **_OPTIONS,
@@ -107,7 +93,7 @@ def log_gammaincc(a: TensorLike, x: TensorLike) -> None:
     d={
         "a": lambda a, b, x: log_betainc_by_a(a, b, x, 1 - x),
         "b": lambda a, b, x: log_betaincc_by_a(b, a, 1 - x, x),
-        "x": lambda a, b, x, out: np.exp(_log_beta_density(a, b, x) - out),
+        "x": lambda a, b, x, out: np.exp(log_beta_density(x, a, b) - out),
     },
     domain=((0.5, 3.0), (0.5, 3.0), UNIT),
     value=incomplete.log_betainc,
@@ -121,7 +107,7 @@ def log_betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> None:
     d={
         "a": lambda a, b, x: log_betaincc_by_a(a, b, x, 1 - x),
         "b": lambda a, b, x: log_betainc_by_a(b, a, 1 - x, x),
-        "x": lambda a, b, x, out: -np.exp(_log_beta_density(a, b, x) - out),
+        "x": lambda a, b, x, out: -np.exp(log_beta_density(x, a, b) - out),
     },
     domain=((0.5, 3.0), (0.5, 3.0), UNIT),
     value=incomplete.log_betaincc,
@@ -177,13 +163,9 @@ def skewnorm_cdf(x: TensorLike, a: TensorLike) -> None:
     """Return the distribution function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
-def _log_skew_density(x: AnyArray, a: TensorLike) -> AnyArray:
-    return math.log(2) - math.log(NAMES["root2pi"]) - 0.5 * np.square(x) + log_ndtr(a * x)
-
-
 @elementwise(
     d={
-        "x": lambda x, a, out: -np.exp(_log_skew_density(x, a) - out),
+        "x": lambda x, a, out: -np.exp(log_skewnorm_density(x, a) - out),
         "a": lambda x, a, out: np.exp(-0.5 * np.square(x) * (1 + np.square(a)) - out) / (np.pi * (1 + np.square(a))),
     },
     domain=(REAL, REAL),
@@ -205,11 +187,6 @@ def skewnorm_ppf(q: AnyArray, a: TensorLike) -> None:
 
 
 # -- the von Mises distribution ----------------------------------------------------------------------------------------
-
-
-def log_vonmises_density(x: AnyArray, kappa: TensorLike) -> AnyArray:
-    """Return the logarithm of the density of the von Mises distribution."""
-    return kappa * cosm1(x) - math.log(2 * math.pi) - np.log(i0e(kappa))
 
 
 _UNKNOWN = unsupported("the von Mises distribution's cdf has no formula for it")
@@ -248,21 +225,6 @@ def vonmises_ppf(q: AnyArray, kappa: TensorLike) -> None:
 
 
 # -- the truncated normal distribution ---------------------------------------------------------------------------------
-
-
-def log_normal_mass(a: AnyArray, b: AnyArray) -> AnyArray:
-    """Return the logarithm of the normal probability between a and b, for a < b."""
-    right = a > 0
-    a, b = np.where(right, -b, a), np.where(right, -a, b)  # mirror to the left, the side of the smaller tail
-    left = b <= 0
-    upper = log_ndtr(np.where(left, b, 0))
-    in_tail = upper + log1mexp(log_ndtr(np.where(left, a, -1)) - upper)
-    return np.where(left, in_tail, np.log1p(-ndtr(np.where(left, -1, a)) - ndtr(-np.where(left, 1, b))))
-
-
-def log_truncnorm_density(x: AnyArray, a: AnyArray, b: AnyArray) -> TensorLike:
-    """Return the logarithm of the density at x of the normal distribution between a and b."""
-    return -0.5 * np.square(x) - math.log(NAMES["root2pi"]) - log_normal_mass(a, b)
 
 
 _BETWEEN = {"domain": (UNIT, (-2.0, -0.5), (1.5, 2.0)), **_OPTIONS}
