@@ -12,7 +12,7 @@ from chainrule._src.api.array import Array
 from chainrule._src.compiling.guards.guards import Copy, Guard, GuardKind, References
 from chainrule._src.compiling.keys import Same
 from chainrule._src.compiling.recording import Captured
-from chainrule._src.interpreters.templates import Step
+from chainrule._src.interpreters.templates import TemplateStep
 from chainrule._src.native import AVAILABLE, Runner
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.tensor import Tensor
@@ -22,7 +22,7 @@ ndarray = np.ndarray
 #: types of objects that belong to the user's program, or to all traces
 _PROGRAM_TYPES = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.MethodType, np.ufunc, np.dtype,
-    Primitive, Tensor, Array, Captured, Same, Step,
+    Primitive, Tensor, Array, Captured, Same, TemplateStep,
 )  # fmt: skip
 
 

@@ -26,8 +26,8 @@ from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.templates import (
     MAX_TEMPLATES,
     TEMPLATES,
-    Step,
     TemplateItem,
+    TemplateStep,
     clear_templates,
     passes_arrays,
     template_of,
@@ -809,7 +809,7 @@ def _connect_trace() -> Any:
             method = f"__r{name}__" if reflected else f"__{name}__"
             setattr(Traced, method, LOOPS.traced_operator(getattr(Traced, method), ufunc, reflected))
     Traced.__neg__ = LOOPS.traced_operator(Traced.__neg__, np.negative, False)  # type: ignore[method-assign]
-    LOOPS.connect_templates(TemplateItem, Step, TEMPLATES, without_overlap)
+    LOOPS.connect_templates(TemplateItem, TemplateStep, TEMPLATES, without_overlap)
     return LOOPS.trace_ufunc
 
 

@@ -48,7 +48,7 @@ class TemplateItem:
         self.index = index
 
 
-class Step:
+class TemplateStep:
     """One NumPy call of a template.
 
     Attributes:
@@ -118,7 +118,7 @@ def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
     return function in _VIEWS_OF_SCALARS and not drops_axes
 
 
-def _step(call: TracedCall, indices: dict[Var, int]) -> Step:
+def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
     """Return a call with an TemplateItem for each Var, as ``native/templates.c`` reads it."""
     function = call.function
     if function is lying_at or type(function) is Rebuilt:
@@ -141,7 +141,7 @@ def _step(call: TracedCall, indices: dict[Var, int]) -> Step:
         form = _FORMS.setdefault((key, call.method, _frozen(call.args), _frozen(call.kwargs)), object())
     except TypeError:  # an argument that has no hash
         form = None
-    return Step(fields, form)
+    return TemplateStep(fields, form)
 
 
 def _frozen(x: Any) -> Any:

@@ -329,7 +329,7 @@ static PyObject *trace_template(PyObject *module, PyObject *const *args, Py_ssiz
     return result;
 }
 
-/* connect_templates(TemplateItem, Step, templates, without_overlap) */
+/* connect_templates(TemplateItem, TemplateStep, templates, without_overlap) */
 static PyObject *connect_templates(PyObject *module, PyObject *args) {
     static const SlotOffset of_item[] = {{"index", &item_index}, {NULL, NULL}};
     static const SlotOffset of_step[] = {{"fields", &step_fields}, {"form", &step_form}, {"structure", &step_structure}, {"may_raise", &step_may_raise}, {"reads_shape_only", &step_shape_only}, {NULL, NULL}};
@@ -353,7 +353,7 @@ static PyObject *connect_templates(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef template_functions[] = {
-    {"connect_templates", connect_templates, METH_VARARGS, "connect_templates(TemplateItem, Step, templates, without_overlap): set the classes of references and steps, the table of templates and a function"},
+    {"connect_templates", connect_templates, METH_VARARGS, "connect_templates(TemplateItem, TemplateStep, templates, without_overlap): set the classes of references and steps, the table of templates and a function"},
     {"trace_template", (PyCFunction)(void (*)(void))trace_template, METH_FASTCALL, "trace_template(prim, operands, params, more, pass): append the calls of a primitive or VJP rule from its template"},
     {NULL, NULL, 0, NULL},
 };
