@@ -103,6 +103,36 @@ def test_momentum_is_written_where_it_lies():
     assert len(steps_are_same(make).recordings) == 1
 
 
+def test_writes_through_data():
+    """A backward pass that reads overwritten memory runs eagerly; other writes are replayed."""
+
+    def before_backward(w0, x):
+        w = cr.tensor(w0, requires_grad=True)
+        y = (w * w * x).sum()
+        w.data.add_(1.0)
+        y.backward()
+        return w.grad * 1
+
+    def steps(w0, x):
+        w = cr.tensor(w0, requires_grad=True)
+        for _ in range(2):
+            ((w * x - 1) ** 2).sum().backward()
+            w.data -= 0.1 * w.grad
+            w.grad = None
+        return w.detach() * 1
+
+    w0, x = np.array([1.0, 2.0]), np.array([0.5, 0.25])
+    compiled = cr.compile(before_backward)
+    with pytest.warns(UserWarning, match="through .data"):
+        first = compiled(w0, x)
+    for found in (first, compiled(w0, x)):
+        assert np.array_equal(found, before_backward(w0, x)) and np.array_equal(found, 2 * (w0 + 1) * x)
+    compiled = cr.compile(steps)
+    for _ in range(3):
+        assert np.array_equal(compiled(w0, x), steps(w0, x))
+    assert len(compiled.recordings) == 1
+
+
 def test_data_that_is_assigned():
     def make(weights):
         def step(x, y):

@@ -88,6 +88,7 @@ class KnownArrays:
         given: numbers of the Vars of arguments.
         met: id of a plain array of the program -> the array.
         elements: the Var of a number in a container -> its source.
+        overwritten: by id, the owners of memory of several tensors, as by ``.data``, that was written through one of them.
     """
 
     def __init__(self) -> None:
@@ -114,6 +115,7 @@ class KnownArrays:
         self.narrow = False
         self.given: set[int] = set()
         self.elements: dict[Var, Any] = {}
+        self.overwritten: dict[int, Any] = {}
         self._count = 0
 
     def new(self, array: NumpyArray) -> Var:
@@ -177,7 +179,7 @@ class KnownArrays:
 
     def forget(self) -> None:
         """Drop the references to tensors."""
-        for table in (self.lifted, self.cells, self.written, self.sharing):
+        for table in (self.lifted, self.cells, self.written, self.sharing, self.overwritten):
             table.clear()
         self.rebound.clear()
         self.looked_at.clear()
@@ -309,6 +311,8 @@ class KnownArrays:
             return
         memory = owner(whole._raw.var.array)
         joined = [whole] if whole._memory is None else [base for base, _ in whole._memory[0].families()]
+        if len(joined) > 1:
+            self.overwritten[id(memory)] = memory
         for ref in self.sharing.get(id(memory), ()):
             other = ref()
             if type(other) is ndarray:
@@ -322,6 +326,14 @@ class KnownArrays:
                     "it writes into a tensor that shares memory with a result of a transformation (as of "
                     "vmap(lambda a: a)(x)): write into a copy, x.clone()"
                 )
+
+    def check_saved(self, saved: object) -> None:
+        """Raise if a node saved memory that was written through ``.data``: eager code reads the new values, the trace the old."""
+        if isinstance(saved, tuple):
+            for part in saved:
+                self.check_saved(part)
+        elif any([id(owner(value.var.array)) in self.overwritten for value in _lowest(saved)]):
+            raise Unrecordable("it writes through .data or detach() into memory that the backward pass reads")
 
     def check_reshaped(self, tensor: Tensor) -> None:
         """Raise if a tensor of the program that has views is given another shape."""

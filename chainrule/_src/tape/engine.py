@@ -144,6 +144,8 @@ class Sweep:
         if saved:
             if CLOCK.latest > node.seq:
                 check_saved(node)
+            if LOCAL.recorder is not None and LOCAL.recorder.overwritten:
+                LOCAL.recorder.check_saved(saved)
             if create_graph:
                 saved = saved_tensors(node)
             elif not self.retain_graph:
