@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var
 from chainrule._src.interpreters.traced import Traced, flat
@@ -198,9 +198,14 @@ def _traced_in(x: Any) -> Iterator[Traced]:
             yield from _traced_in(item)
 
 
+def _repeats(x: NumpyArray) -> bool:
+    """Return whether several elements of an array have one location in memory."""
+    return x.size > 0 and any([stride == 0 and length > 1 for stride, length in zip(x.strides, x.shape, strict=True)])
+
+
 def without_overlap(part: AnyArray, operands: object) -> AnyArray:
     """Copy a result with stride 0, unless it is a view of an operand: in other calls its elements may differ."""
-    if type(part) is not np.ndarray or 0 not in part.strides or part.size < 2:
+    if type(part) is not np.ndarray or 0 not in part.strides or not _repeats(part):
         return part
     if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat(operands)):
         return part

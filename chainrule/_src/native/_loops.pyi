@@ -51,6 +51,7 @@ def trace_frames(
     watch: object,
     plain_types: frozenset[type],
     python_floats: set[int],
+    receivers: dict[int, Any],
     known_code: dict[CodeType, Any],
     /,
 ) -> bool: ...

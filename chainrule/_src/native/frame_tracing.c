@@ -76,14 +76,14 @@ PyObject *mark_untraced(PyObject *module, PyObject *code) {
      counts    a byte for each instruction: the number of its operands
      cached    a list: for each instruction an object whose use needs no callback again */
 
-enum { NOTHING, ALWAYS, UNLESS_PLAIN, UNLESS_PLAIN_SUBSCRIPT, UNLESS_CACHED_CALL, UNLESS_CACHED_OBJECT };
+enum { NOTHING, ALWAYS, UNLESS_PLAIN, UNLESS_PLAIN_SUBSCRIPT, UNLESS_CACHED_CALL, UNLESS_CACHED_OBJECT, IF_RECEIVED };
 enum { TABLE, PENDING, CALLBACK, HEIGHTS, COUNTS, CACHED, TRACE_FIELDS };
 
 /* words of an interpreter frame: the function that it runs, and its first local. frames.py lists and tests them. */
 enum { FUNCTION_WORD = 0, FIRST_LOCAL = 9, MOST_DEEP = 16 };
 
 static PyObject *f_trace_name = NULL, *f_trace_lines_name = NULL, *f_trace_opcodes_name = NULL, *ignored_name = NULL, *failed_name = NULL;
-static PyObject *plain_types = NULL, *python_floats = NULL, *known_code = NULL, *open_frame = NULL, *watch = NULL; /* of the running trace */
+static PyObject *plain_types = NULL, *python_floats = NULL, *known_code = NULL, *open_frame = NULL, *watch = NULL, *receivers = NULL; /* of the running trace */
 static int depth = 0;                                                                                               /* the number of running frames that began here */
 
 static PyObject **words_of(PyFrameObject *frame) { return *(PyObject ***)((char *)frame + sizeof(PyObject) + sizeof(void *)); }
@@ -105,11 +105,22 @@ static int is_plain_index(PyObject *x) {
     return 1;
 }
 
+/* Whether an argument is a list that only the evaluation stack refers to, so that no other code can change it, or a tuple, of plain elements. */
+static int is_plain_sequence(PyObject *x) {
+    Py_ssize_t i;
+    if (x == NULL || !(PyTuple_CheckExact(x) || (PyList_CheckExact(x) && Py_REFCNT(x) == 1))) return 0;
+    for (i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
+        if (!is_plain(PySequence_Fast_GET_ITEM(x, i))) return 0;
+    }
+    return 1;
+}
+
 /* Whether the callback of an instruction would have no effect. */
 static int needs_no_callback(PyFrameObject *frame, PyObject *f_trace, int index, int kind) {
     PyObject *heights = PyTuple_GET_ITEM(f_trace, HEIGHTS), *counts = PyTuple_GET_ITEM(f_trace, COUNTS), *cached = PyTuple_GET_ITEM(f_trace, CACHED), **top, *function, *known;
     const short *height;
     int i, count, receiver = 0;
+    if (kind == IF_RECEIVED) return PyDict_GET_SIZE(receivers) == 0;
     if (kind == ALWAYS || !PyBytes_CheckExact(heights) || !PyBytes_CheckExact(counts) || !PyList_CheckExact(cached) || PyBytes_GET_SIZE(counts) <= index || PyBytes_GET_SIZE(heights) < 2 * (index + 2) || PyList_GET_SIZE(cached) <= index) return 0;
     height = (const short *)PyBytes_AS_STRING(heights);
     top = words_of(frame) + FIRST_LOCAL + height[0] + height[1 + index]; /* the operands are top[-1], top[-2], ... */
@@ -124,7 +135,7 @@ static int needs_no_callback(PyFrameObject *frame, PyObject *f_trace, int index,
         if (!PyTuple_CheckExact(known) || PyTuple_GET_SIZE(known) != 1 || PyTuple_GET_ITEM(known, 0) != function) return 0;
     }
     for (i = 1; i <= count + receiver; i++) {
-        if (!is_plain(top[-i]) && !(kind == UNLESS_PLAIN_SUBSCRIPT && i == 1 && is_plain_index(top[-1]))) return 0;
+        if (!is_plain(top[-i]) && !(kind == UNLESS_PLAIN_SUBSCRIPT && i == 1 && is_plain_index(top[-1])) && !(kind == UNLESS_CACHED_CALL && is_plain_sequence(top[-i]))) return 0;
     }
     return kind == UNLESS_CACHED_CALL || !PyUnicode_Check(top[-count]); /* a format string runs code of its operands */
 }
@@ -230,14 +241,15 @@ static int on_trace_event(PyObject *callback, PyFrameObject *frame, int event, P
     return result == NULL ? -1 : 0; /* do not stop tracing: instructions that run while the frame ends are traced as well */
 }
 
-/* trace_frames(callback, open_frame, watch, plain_types, python_floats, known_code): call a function with each frame of this thread that begins,
+/* trace_frames(callback, open_frame, watch, plain_types, python_floats, receivers, known_code): call a function with each frame of this thread that begins,
    until sys.settrace(None). Return whether that is possible.
    open_frame(frame, f_trace): returns the callback of a frame that began without one, and sets the frame's f_trace
-   plain_types: types of operands whose use needs no callback; python_floats: the numbers of the traced values that are Python floats */
+   plain_types: types of operands whose use needs no callback; python_floats: the numbers of the traced values that are Python floats
+   receivers: is empty if no C code receives the values that functions return */
 PyObject *trace_frames(PyObject *module, PyObject *args) {
-    PyObject *callback, *opener, *the_watch, *types, *floats, *known;
+    PyObject *callback, *opener, *the_watch, *types, *floats, *receiving, *known;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOO!O!O!", &callback, &opener, &the_watch, &PyFrozenSet_Type, &types, &PySet_Type, &floats, &PyDict_Type, &known)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOOO!O!O!O!", &callback, &opener, &the_watch, &PyFrozenSet_Type, &types, &PySet_Type, &floats, &PyDict_Type, &receiving, &PyDict_Type, &known)) return NULL;
     if (f_trace_name == NULL) {
         f_trace_lines_name = PyUnicode_InternFromString("f_trace_lines");
         f_trace_opcodes_name = PyUnicode_InternFromString("f_trace_opcodes");
@@ -250,6 +262,7 @@ PyObject *trace_frames(PyObject *module, PyObject *args) {
     Py_XSETREF(watch, Py_NewRef(the_watch));
     Py_XSETREF(plain_types, Py_NewRef(types));
     Py_XSETREF(python_floats, Py_NewRef(floats));
+    Py_XSETREF(receivers, Py_NewRef(receiving));
     Py_XSETREF(known_code, Py_NewRef(known));
     depth = 0;
     PyEval_SetTrace(on_trace_event, callback);
@@ -265,6 +278,7 @@ PyObject *forget_trace(PyObject *module, PyObject *arg) {
     Py_CLEAR(watch);
     Py_CLEAR(plain_types);
     Py_CLEAR(python_floats);
+    Py_CLEAR(receivers);
     Py_CLEAR(known_code);
     Py_RETURN_NONE;
 }

@@ -179,7 +179,7 @@ static PyObject *compute_step(const Recording *r, PyObject *step, PyObject *cons
                 break;
             }
         }
-        for (k = 0; k < PyArray_NDIM((PyArrayObject *)part) && PyArray_STRIDES((PyArrayObject *)part)[k] != 0; k++) continue;
+        for (k = 0; k < PyArray_NDIM((PyArrayObject *)part) && (PyArray_STRIDES((PyArrayObject *)part)[k] != 0 || PyArray_DIMS((PyArrayObject *)part)[k] == 1); k++) continue;
         if (is_ufunc || k == PyArray_NDIM((PyArrayObject *)part)) continue;
         copy = PyObject_CallFunctionObjArgs(without_overlap, part, args, NULL);
         if (copy == NULL) Py_CLEAR(parts);

@@ -180,10 +180,12 @@ class Observer(Protocol):
     """The object whose methods ``watched`` calls.
 
     Attributes:
+        receivers: empty if no C code receives the values that functions return.
         failed: set to True if the watch ended before the function, by an exception that the function may have handled.
     """
 
     failed: bool
+    receivers: dict[int, Any]
 
     @property
     def ignored_frame(self) -> object:
@@ -258,7 +260,7 @@ def _traced(call: Callable[[], object], observer: Observer, plain_types: frozens
         return _report(frame, observer, pending, (table, *others))
 
     observed = loops is not None and loops.trace_frames(
-        begin, open_frame, observer, plain_types, observer.python_floats, known
+        begin, open_frame, observer, plain_types, observer.python_floats, observer.receivers, known
     )
     if not observed:
         sys.settrace(begin)
@@ -291,7 +293,7 @@ def _report(frame: FrameType, observer: Observer, pending: bytearray, parts: tup
             again = observer.look(stack, instruction)
             if again is True:
                 table[offset >> 1] = _NOTHING
-            elif again is not None and stack.pending is None:
+            elif again is not None:
                 cached[offset >> 1] = again
         return stack.pending is not None
 
@@ -318,11 +320,13 @@ def _inside(frame: FrameType, observer: Observer) -> Any:
 
 
 #: whether an instruction is reported: the enum in ``native/frame_tracing.c``
-_NOTHING, _ALWAYS, _UNLESS_PLAIN, _UNLESS_PLAIN_SUBSCRIPT, _UNLESS_CACHED_CALL, _UNLESS_CACHED_OBJECT = range(6)
+_NOTHING, _ALWAYS, _UNLESS_PLAIN, _UNLESS_PLAIN_SUBSCRIPT, _UNLESS_CACHED_CALL, _UNLESS_CACHED_OBJECT, _IF_RECEIVED = (
+    range(7)
+)
 _KINDS = {
     "BINARY_OP": (_UNLESS_PLAIN, 2), "COMPARE_OP": (_UNLESS_PLAIN, 2), "UNARY_NEGATIVE": (_UNLESS_PLAIN, 1),
     "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_OBJECT, 1),
-    "LOAD_METHOD": (_UNLESS_CACHED_OBJECT, 1),
+    "LOAD_METHOD": (_UNLESS_CACHED_OBJECT, 1), "RETURN_VALUE": (_IF_RECEIVED, 0), "YIELD_VALUE": (_IF_RECEIVED, 0),
 }  # fmt: skip
 
 
@@ -333,7 +337,7 @@ def _watch_table(
 
     Operators and subscripts are reported unless all operands have plain types. ``Observer.look`` may return an object for a
     call or an attribute. The instruction is not reported again for the same function or owner of the attribute. A tuple of one
-    function means: for the same function and operands of plain types.
+    function means: for the same function and operands of plain types, or new lists and tuples of these.
     """
     count = len(code.co_code) >> 1
     table, counts, heights = bytearray(count), bytearray(count), [0] * count
@@ -443,6 +447,7 @@ class _SelfTest:
         self.seen: list[tuple[Any, Any]] = []
         self.functions: list[Any] = []
         self.python_floats: set[int] = set()
+        self.receivers: dict[int, Any] = {}
 
     def enter(self, frame: FrameType) -> bool:
         self.functions.append(function_of(frame))

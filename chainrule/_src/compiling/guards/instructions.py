@@ -275,7 +275,8 @@ def _repeated_call(function: Any, args: list[Any]) -> object:
     else:
         repeats = kind.__name__ == "_ArrayFunctionDispatcher" and module_of(function).startswith("numpy")
         repeats = repeats and not changes_or_shares(function)
-    return (function,) if repeats and are_plain(args) else None
+    flat = [item for x in args for item in (x if type(x) in (list, tuple) else (x,))]
+    return (function,) if repeats and are_plain(flat) else None
 
 
 def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:
