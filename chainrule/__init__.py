@@ -26,7 +26,7 @@ with _collector_at_rest(staying=True):
         get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
     )
     from chainrule._src.api.array import Array
-    from chainrule._src.api.declare import namespace as _namespace
+    from chainrule._src.api.declare import declared as _declared
     from chainrule._src.api.public_modules import show as _show, shown as _shown
     from chainrule._src.tape import regions as _regions, trial as _trial
     from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
@@ -37,27 +37,27 @@ with _collector_at_rest(staying=True):
     from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
     from chainrule._src.arrays.size import Size
     from chainrule._src.tape.tensor import Tensor, attach as _attach
-    from chainrule._src.ops import public as _public
+    from chainrule._src.ops import deferred as _deferred, public as _public
     from chainrule._src.ops.creation import (
         BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
     )
-    from chainrule._src.ops.random import (
-        Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
-    )
-    from chainrule import autograd, linalg, random, return_types, special, tree
+    from chainrule import autograd, return_types, tree
 
 newaxis = None
 
 if _typing.TYPE_CHECKING:
     from chainrule import (
         accelerator, amp, array_api, backends, compat, compiler, cuda, distributions, explaining, fft, func, implicit, jacobians,
-        jit, masked, nn, optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
+        jit, linalg, masked, nn, optim, primitive, random, scipy, serialization, signal, sparse, special, stats, testing, utils,
     )
     from chainrule.amp import autocast, is_autocast_enabled
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule._src.jacobians.prepared import prepare_hessian, prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
+    from chainrule.random import (
+        Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
+    )
     from chainrule.serialization import load, save
     from chainrule._src.compiling import compile
     from chainrule._src.compiling.control_flow import fori_loop, scan, while_loop
@@ -86,8 +86,8 @@ __version__ = "0.1.0"
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator amp array_api backends compat compiler cuda distributions explaining fft func implicit jacobians jit masked "
-        "nn optim primitive scipy serialization signal sparse stats testing utils",
+        "": "accelerator amp array_api backends compat compiler cuda distributions explaining fft func implicit jacobians jit linalg "
+        "masked nn optim primitive random scipy serialization signal sparse special stats testing utils",
         "amp": "autocast is_autocast_enabled",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",
@@ -102,6 +102,7 @@ _LAZY = {
         "prelu rms_norm rrelu rrelu_ selu selu_ threshold threshold_ celu_",
         "nn.top_level": "adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits convolution cosine_embedding_loss "
         "embedding hinge_embedding_loss instance_norm kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss",
+        "random": "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state",
         "serialization": "load save",
         "_src.arrays.settings": "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
         "get_num_threads set_default_device set_default_tensor_type set_float32_matmul_precision set_num_threads "
@@ -114,11 +115,11 @@ _LAZY = {
 
 
 with _collector_at_rest(staying=True):
-    globals().update(_operations := _namespace("", __name__))
+    _operations = _declared("")
     _trial.start()
 # Imports make submodules attributes of this module; only the modules named here are public.
 __all__ = sorted(
-    {"autograd", "config", "linalg", "random", "return_types", "special", "tree", *_LAZY}
+    {"autograd", "config", "return_types", "tree", *_LAZY, *_operations, *_deferred.FUNCTIONS}
     | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)}
 )
 
@@ -174,6 +175,9 @@ def __getattr__(name: str) -> object:
         return _importlib.import_module("chainrule.array_api").__array_namespace_info__
     if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):
         return getattr(Tensor, name)  # in-place methods are functions, too
+    if name in _operations or name in _deferred.FUNCTIONS:
+        public = _operations[name].public if name in _operations else _deferred.function(name)
+        return globals().setdefault(name, _shown(public, __name__))
     if name not in _LAZY:
         raise _errors.unknown_name(name, __all__, __name__)
     module = _importlib.import_module(f"chainrule.{_LAZY[name] or name}")

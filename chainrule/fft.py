@@ -13,7 +13,7 @@ from chainrule._src.api.declare import namespace
 from chainrule._src.api.public_modules import show
 from chainrule._src.ops.fft import transforms  # noqa: F401 -- declares the functions
 
-globals().update(_public := namespace("fft.", __name__))
+globals().update(_public := namespace("fft."))
 __all__ = sorted(_public)
 
 show(globals())

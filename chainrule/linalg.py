@@ -5,12 +5,11 @@ Arrays of shape (..., m, n) are batches of matrices: the last two axes are the m
 
 from __future__ import annotations
 
-from chainrule._src.api.declare import namespace
 from chainrule._src.api.public_modules import show
 from chainrule._src.messages.kinds import LinAlgError  # noqa: F401
-from chainrule._src.ops.linalg import decompositions, factors, norms, solving  # noqa: F401 -- declare the functions
+from chainrule._src.ops.deferred import namespace
 
-globals().update(_public := namespace("linalg.", __name__))
+globals().update(_public := namespace("linalg."))
 __all__ = sorted(["LinAlgError", *_public])
 
 show(globals())

@@ -6,11 +6,10 @@ call of one of them; without SciPy they raise an ImportError with the package to
 
 from __future__ import annotations
 
-from chainrule._src.api.declare import namespace
 from chainrule._src.api.public_modules import show
-from chainrule._src.ops import polynomials, special  # noqa: F401 -- declare the functions
+from chainrule._src.ops.deferred import namespace
 
-globals().update(_public := namespace("special.", __name__))
+globals().update(_public := namespace("special."))
 __all__ = sorted(_public)
 
 show(globals())

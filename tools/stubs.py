@@ -11,6 +11,7 @@ import inspect
 import keyword
 import re
 import sys
+import textwrap
 import types
 import typing
 from pathlib import Path
@@ -243,17 +244,45 @@ def layers_stub(module: types.ModuleType) -> str:
 def stubs() -> dict[Path, str]:
     """Return the text of all stubs by path."""
     found = {}
+    importlib.import_module("chainrule._src.rules.registry").import_deferred()
     for name in (*NAMESPACES, "chainrule.signal.transforms"):  # some methods are added when these are imported
         importlib.import_module(name)
     for path, module, name in CLASSES:
-        home = importlib.import_module(module)
-        found[ROOT / path] = class_stub(getattr(home, name.removesuffix("Methods") or "Tensor"), name)
+        cls = getattr(importlib.import_module(module), name.removesuffix("Methods") or "Tensor")
+        for attribute in dir(cls):
+            getattr(cls, attribute, None)  # replaces a DeferredMethod
+        found[ROOT / path] = class_stub(cls, name)
     for name in NAMESPACES:
         module = importlib.import_module(name)
         path = Path(str(module.__file__)).with_suffix(".pyi")
         found[path] = namespace_stub(module)
     found[ROOT / "chainrule" / "nn" / "stateless.pyi"] = layers_stub(importlib.import_module("chainrule.nn.stateless"))
-    return found
+    return found | {DEFERRED: deferred_names()}
+
+
+DEFERRED = ROOT / "chainrule/_src/ops/deferred_names.py"
+
+
+def deferred_names() -> str:
+    """Return the text of the module that lists the names of each deferred module."""
+    names: dict[str, list[str]] = {
+        module: [] for module in importlib.import_module("chainrule._src.ops.deferred_names").NAMES
+    }
+    owners: dict[str, str] = {}  # name on Tensor -> module
+    for name, operation in importlib.import_module("chainrule._src.api.declare").OPERATIONS.items():
+        owners |= dict.fromkeys([*operation.methods, *operation.in_place], operation.module)
+        if not name.startswith("Tensor.") and operation.module in names:
+            names[operation.module].append(name)
+    for name, method in vars(importlib.import_module("chainrule").Tensor).items():
+        function = inspect.unwrap(getattr(method, "fget", method))
+        module = owners.get(name) or getattr(function, "__globals__", {}).get("__name__")
+        if module in names:
+            names[module].append(f"Tensor.{name}")
+    lines = []
+    for module, found in names.items():
+        text = textwrap.indent(textwrap.fill(" ".join(sorted(found)), 110, break_on_hyphens=False), " " * 8)
+        lines += [f'    "{module}": """', text, '    """,']
+    return "\n".join([HEADER.rstrip(), "", "NAMES = {", *lines, "}", ""])
 
 
 def main() -> int:

@@ -31,7 +31,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-_public = namespace("nn.functional.", __name__)
+_public = namespace("nn.functional.")
 _public |= {
     f"{name}_": _in_place(_public[name])
     for name in ["celu", "elu", "hardtanh", "leaky_relu", "relu", "rrelu", "selu", "threshold"]

@@ -96,7 +96,10 @@ def test_sample_of(name: str) -> None:
 
     def drawn(seed: int) -> tuple[Any, ...]:
         cr.manual_seed(seed)
-        return eval(f"_take({operation.sample})", {**vars(cr), "_take": lambda *args, **kwargs: (args, kwargs)})
+        return eval(
+            f"_take({operation.sample})",
+            {**{name: getattr(cr, name) for name in cr.__all__}, "_take": lambda *args, **kwargs: (args, kwargs)},
+        )
 
     def f(args: Any, kwargs: Any) -> Any:
         leaves = []

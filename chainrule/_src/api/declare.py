@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
@@ -16,8 +17,9 @@ from chainrule._src.api.functions import public_function
 from chainrule._src.api.in_place import DIRECT, becomes_view, store_out
 from chainrule._src.api.in_place import in_place as write_in_place
 from chainrule._src.api.operations import in_place_operation, with_cached_dispatch, with_fast_path
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.registry import DEFERRED, OpRegistry
 from chainrule._src.tape.overriding import overridable
 from chainrule._src.tape.tensor import Tensor, attach
 
@@ -25,31 +27,99 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 class Operation:
-    """A public operation.
+    """A public operation. The functions that users call are made at first use: most programs use few operations.
 
     Attributes:
         names: its public names, with the namespace: ``exp``, ``linalg.inv``, ``nn.functional.relu``.
         function: the function on tensors, as the package itself calls it.
-        public: the function that users call: it also accepts Arrays, ``out=`` and NumPy's argument names.
         methods: its names as a method of Tensor.
         in_place: the names of the methods that write the result into the tensor.
         sample: arguments of a sample call, as source text that is valid after ``from chainrule import *``.
         row: its primitive; None for a composite.
+        module: the module that declares it.
+        options: the other arguments of ``op``.
     """
 
-    __slots__ = ("function", "in_place", "methods", "names", "public", "row", "sample")
+    __slots__ = (
+        "_method", "_public", "function", "in_place", "methods", "module", "names", "options", "row", "sample",
+    )  # fmt: skip
 
-    def __init__(self, names: list[str], function: AnyFunction, sample: str, row: Primitive | None) -> None:
-        self.names, self.function, self.public, self.sample, self.row = names, function, function, sample, row
+    def __init__(
+        self, names: list[str], function: AnyFunction, sample: str, row: Primitive | None, module: str, options: Params
+    ) -> None:
+        self.names, self.function, self.sample, self.row, self.module = names, function, sample, row, module
+        self.options = options
         self.methods: list[str] = []
         self.in_place: list[str] = []
+        self._public: AnyFunction | None = None
+        self._method: AnyFunction | None = None
 
     def __repr__(self) -> str:
         return f"<operation {self.names[0]}>"
 
+    @property
+    def public(self) -> AnyFunction:
+        """The function that users call: it also accepts Arrays, ``out=`` and NumPy's argument names."""
+        if self._public is None:
+            self._public = self._make_public()
+        return self._public
+
+    def _make_public(self) -> AnyFunction:
+        function, options = self.function, self.options
+        public = function
+        if not hasattr(function, "takes_arrays"):  # functions of elementwise primitives accept Arrays already
+            full = _with_keywords(function, _other_names(function, options["also"]), options["out"])
+            public = (
+                takes_arrays(function, full, lambda: self.public)
+                if options["arrays"]
+                else _overridable_function(full, lambda: self.public)
+            )
+            public = self._with_fast_path(public)
+        if self.row is not None or public is not function:
+            _set_home(public, self.names[0])
+        return public
+
+    def _with_fast_path(self, function: AnyFunction) -> AnyFunction:
+        """Return the function with cached dispatch or the fast path of another operation, as declared."""
+        options = self.options
+        if options["remembered"]:
+            function = with_cached_dispatch(function)
+        if options["ordinary"] is not None:
+            factor = options["factor"]
+            function = with_fast_path(options["ordinary"], function, **({} if factor is None else {"factor": factor}))
+        return function
+
+    def method(self, name: str) -> AnyFunction:
+        """Return the method of Tensor with one of the operation's names."""
+        if self._method is None:
+            function = self.function
+            method = _with_keywords(function, _other_names(function, self.options["also"]), False)
+            if self.row is None:
+                method = overridable(method, functools.partial(getattr, Tensor, self.methods[0]))
+            self._method = self._with_fast_path(method)
+        if name in self.methods:
+            return self._method
+        form = becomes_view if self.options["in_place"] == "view" else _in_place_form
+        return form(name, self._method)
+
+
+class DeferredMethod:
+    """A method of Tensor that is made at first use, and then replaces this object."""
+
+    __slots__ = ("make", "name")
+
+    def __init__(self, name: str, make: Callable[[str], Any]) -> None:
+        self.name, self.make = name, make
+
+    def __get__(self, tensor: object, kind: type | None = None) -> Any:
+        method = self.make(self.name)
+        if vars(Tensor).get(self.name) is self:
+            setattr(Tensor, self.name, method)
+        return method.__get__(tensor, kind) if hasattr(type(method), "__get__") else method
+
 
 #: Public name -> operation.
-OPERATIONS: dict[str, Operation] = {}
+OPERATIONS: OpRegistry[Operation] = OpRegistry()
 
 #: The default namespaces of the operations of a module.
 _NAMESPACES = {
@@ -89,6 +159,11 @@ def op(
         factor: the keyword of a number that multiplies the last operand first, and the operation that does it.
         sample: arguments of a sample call.
     """
+    module = sys._getframe(1).f_globals["__name__"]
+    options: Params = {
+        "in_place": in_place, "out": out, "arrays": arrays, "also": also or {}, "remembered": remembered, "ordinary": ordinary,
+        "factor": factor,
+    }  # fmt: skip
 
     def declare(declared: F) -> F:
         row = declared if isinstance(declared, Primitive) else None
@@ -96,37 +171,17 @@ def op(
         if row is not None and names:
             function.__name__ = function.__qualname__ = names.split()[0].rpartition(".")[2]
         home = next((space for module, space in _NAMESPACES.items() if function.__module__.startswith(module)), "")
-        operation = Operation(names.split() or [home + function.__name__], function, sample, row)
+        operation = Operation(names.split() or [home + function.__name__], function, sample, row, module, options)
         for name in operation.names:
             OPERATIONS[name] = operation
-        others = _other_names(function, also or {})
-        more = {} if factor is None else {"factor": factor}
-        if not hasattr(function, "takes_arrays"):  # functions of elementwise primitives accept Arrays already
-            full = _with_keywords(function, others, out)
-            operation.public = (
-                takes_arrays(function, full, lambda: operation.public)
-                if arrays
-                else _overridable_function(full, lambda: operation.public)
-            )
-            if remembered:
-                operation.public = with_cached_dispatch(operation.public)
-            if ordinary is not None:
-                operation.public = with_fast_path(ordinary, operation.public, **more)
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
         if method:
             operation.methods += [name for name in operation.names if "." not in name]
-        if operation.methods:
-            on_tensors = _with_keywords(function, others, False)
-            if row is None:
-                on_tensors = overridable(on_tensors, functools.partial(getattr, Tensor, operation.methods[0]))
-            if remembered:
-                on_tensors = with_cached_dispatch(on_tensors)
-            if ordinary is not None:
-                on_tensors = with_fast_path(ordinary, on_tensors, **more)
-            operation.in_place = [name + "_" for name in operation.methods] if in_place else []
-            form = becomes_view if in_place == "view" else _in_place_form
-            attach(**dict.fromkeys(operation.methods, on_tensors))
-            attach(**{name: form(name, on_tensors) for name in operation.in_place})
+        operation.in_place = [name + "_" for name in operation.methods] if in_place else []
+        attached = [*operation.methods, *operation.in_place]
+        if module in DEFERRED:  # keep methods that the user has replaced
+            attached = [name for name in attached if isinstance(vars(Tensor).get(name), DeferredMethod)]
+        attach(**{name: DeferredMethod(name, operation.method) for name in attached})
         return declared
 
     return declare
@@ -145,20 +200,27 @@ def _overridable_function(function: AnyFunction, public: Callable[[], Any]) -> A
     return overridable(function, public) if takes_tensor else function
 
 
-def namespace(prefix: str, home: str) -> dict[str, AnyFunction]:
-    """Return the public functions of a namespace (``""``, ``"linalg."``) that are declared so far.
+def _set_home(function: AnyFunction, name: str) -> None:
+    """Set the module and name of a public function to its first public name, under which pickling looks it up."""
+    namespace, _, last = name.rpartition(".")
+    if namespace != "Tensor":
+        function.__module__ = f"chainrule.{namespace}".rstrip(".")
+        function.__qualname__ = last
 
-    ``home`` is the module that exports them: it becomes the ``__module__`` of functions exported there first, for pickling.
-    """
+
+def declared(prefix: str) -> dict[str, Operation]:
+    """Return the operations of a namespace (``""``, ``"linalg."``) that are declared so far, by their names in it."""
     found = {}
-    for name, operation in list(OPERATIONS.items()):  # a copy: other threads may add declarations
+    for name, operation in OPERATIONS.present().items():
         head, _, last = name.rpartition(".")
         if head + "." * bool(head) == prefix:
-            found[last] = function = operation.public
-            own = operation.row is None and function is operation.function
-            if not own and name == operation.names[0]:  # pickling looks it up under this name
-                function.__module__, function.__qualname__ = home, last
+            found[last] = operation
     return found
+
+
+def namespace(prefix: str) -> dict[str, AnyFunction]:
+    """Return the public functions of ``declared(prefix)``."""
+    return {name: operation.public for name, operation in declared(prefix).items()}
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------

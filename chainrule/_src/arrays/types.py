@@ -106,8 +106,8 @@ Ints: TypeAlias = tuple[int, ...]
 DTypeLike: TypeAlias = NumpyDType | HasDType | type[Any] | str | None
 #: the casts that NumPy allows
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
-#: seeds of random generators
-Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
+#: seeds of random generators (text, because importing numpy.random is slow)
+Seed: TypeAlias = "int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 #: the values that a node saves for its pullback: arrays, and other values that its rules name
 Saved: TypeAlias = tuple[Any, ...]
 #: the cotangent of each operand, or None

@@ -226,7 +226,8 @@ def _declare_copy(name: str, view: Any, sample: str = "") -> Any:
     call.__name__ = call.__qualname__ = name + "_copy"
     call.__wrapped__ = view  # for its signature
     call.__doc__ = f"Return a copy of :func:`{name}`'s result, which shares no memory with the tensor."
-    view_operation = OPERATIONS.get(name) or OPERATIONS.get(f"Tensor.{name}")
+    declared = OPERATIONS.present()
+    view_operation = declared.get(name) or declared.get(f"Tensor.{name}")
     sample = sample or (view_operation.sample if view_operation else "")
     return op(method=name == "narrow", out=True, sample=sample)(call)
 

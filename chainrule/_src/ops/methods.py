@@ -24,9 +24,9 @@ from chainrule._src.arrays.dtypes import as_dtype, default_dtype
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, ShapeLike, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.ops import creation, indexing, products, scattering, shaping
+from chainrule._src.ops import creation, indexing, products, shaping
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import number_in, placed, tensor_of
+from chainrule._src.ops.arguments import cast_source, number_in, placed, tensor_of
 from chainrule._src.table import arithmetic
 from chainrule._src.table import indexing as table
 from chainrule._src.tape import inplace, view
@@ -173,6 +173,17 @@ attach(
     imag=_overridable_property("imag", _imag, lambda self, value: _fill(ew.imag(self), value)),
 )
 
+
+@op()
+def fill(input: Tensor, value: TensorLike) -> Tensor:
+    """Return a copy filled with a number or a 0-d tensor; the gradient flows to the tensor."""
+    x = tensor_of("fill", input)
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    number = cast_source("fill_", value, x) if isinstance(value, Tensor) else wrap(number_in(value, x.dtype))
+    return table.index_put(x, number, index=(Ellipsis,), accumulate=False)
+
+
 # -- in place --------------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +200,7 @@ def _plain(self: Tensor, src: object) -> bool:
     return arrays and not recording() and LOCAL.recorder is None
 
 
-_fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("copy_", _copy_source)
+_fill_recorded, _copy_recorded = in_place("fill_", fill), in_place("copy_", _copy_source)
 
 
 @op("Tensor.fill_")

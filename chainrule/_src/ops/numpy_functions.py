@@ -29,7 +29,8 @@ from chainrule._src.ops import einsum, products
 from chainrule._src.ops.numpy_layout import copy_in_order, has_order, layout_of, resolved_order, to_order
 from chainrule._src.ops.numpy_lists import asarray_or_tensor, operands, promoted, promotion_operand, sum_of_products
 from chainrule._src.ops.numpy_reductions import in_dtype, to_mean_dtype
-from chainrule._src.table import arithmetic, comparison, special, trigonometric
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.table import arithmetic, comparison, trigonometric
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind, rank
 from chainrule._src.tape.foreign import innermost
@@ -313,7 +314,7 @@ def _sinc(x: AnyArray) -> AnyArray:
 def _i0(x: AnyArray) -> AnyArray:
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
-    return special.i0(to_mean_dtype(x))
+    return TABLE["i0"](to_mean_dtype(x))
 
 
 @implements(np.fix)

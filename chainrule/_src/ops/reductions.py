@@ -13,8 +13,8 @@ from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, Params, TensorLike
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import axes_of, axis_of, tensor_of, to_float, to_sum_dtype
-from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table import decompositions, reduction, statistics
+from chainrule._src.rules.primitive import TABLE, Primitive
+from chainrule._src.table import reduction, statistics
 from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind, cast, record_unary
 from chainrule._src.tape.tensor import Tensor
@@ -389,7 +389,7 @@ def _nuclear(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
             f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(str(a % x.ndim) for a in axes)} for p='nuc'"
         )
     matrices = x.movedim(axes, (-2, -1))
-    total = sum(bind(decompositions.svd, (matrices,), {"full_matrices": False})[1], -1)
+    total = sum(bind(TABLE["svd"], (matrices,), {"full_matrices": False})[1], -1)
     if keepdim:
         for a in sorted(a % x.ndim for a in axes):
             total = total.unsqueeze(a)

@@ -331,16 +331,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return rows.index_put(x, values, index=(m,), accumulate=False)
 
 
-@op()
-def fill(input: Tensor, value: TensorLike) -> Tensor:
-    """Return a copy filled with a number or a 0-d tensor; the gradient flows to the tensor."""
-    x = tensor_of("fill", input)
-    if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-    number = cast_source("fill_", value, x) if isinstance(value, Tensor) else wrap(number_in(value, x.dtype))
-    return rows.index_put(x, number, index=(Ellipsis,), accumulate=False)
-
-
 # -- replace a part of a tensor --------------------------------------------------------------------------------------
 
 

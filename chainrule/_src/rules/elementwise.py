@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,18 +49,23 @@ def _elementwise_cells(
 def _elementwise_pullback(
     prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
 ) -> Callable[..., Cotangents]:
-    real = _elementwise_cells(prim, d, vjp, jvp, True)
-    general_cells = functools.cache(lambda: _elementwise_cells(prim, d, vjp, jvp, False))
+    real_cells: list[Any] | None = (
+        None  # both are compiled at first use: this takes time, and most programs use few primitives
+    )
+    general_cells: list[Any] | None = None
 
     def general(node: Any, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
+        nonlocal general_cells
+        if general_cells is None:
+            general_cells = _elementwise_cells(prim, d, vjp, jvp, False)
         return tuple(
             [
                 None if edge is None or cell is None else unbroadcast(cell(node, g, saved), *aval)
-                for cell, edge, aval in zip(general_cells(), edges, node.in_avals)
+                for cell, edge, aval in zip(general_cells, edges, node.in_avals)
             ]
         )
 
-    if len(real) == 2 and not vjp and [prim.partials.get(name) for name in prim.operands] in ([1, 1], [1, -1]):
+    if len(prim.operands) == 2 and not vjp and [prim.partials.get(name) for name in prim.operands] in ([1, 1], [1, -1]):
         negative = prim.partials[prim.operands[1]] == -1
 
         def sums(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
@@ -78,7 +82,7 @@ def _elementwise_pullback(
             return (x, y)
 
         return sums
-    if len(real) == 2 and not vjp and _is_product(prim):
+    if len(prim.operands) == 2 and not vjp and _is_product(prim):
 
         def crossed(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
             if node.in_avals is not None:
@@ -92,7 +96,10 @@ def _elementwise_pullback(
     def nary(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
         if node.in_avals is not None:
             return general(node, g, saved, edges)
-        pairs = zip(real, edges, strict=True)
+        nonlocal real_cells
+        if real_cells is None:
+            real_cells = _elementwise_cells(prim, d, vjp, jvp, True)
+        pairs = zip(real_cells, edges, strict=True)
         return tuple([None if edge is None or cell is None else cell(node, g, saved) for cell, edge in pairs])
 
     return nary

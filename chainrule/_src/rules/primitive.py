@@ -17,6 +17,7 @@ The names are read once, at import. A node saves exactly the values that the rul
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
@@ -26,7 +27,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
-from chainrule._src.rules.rule_text import partial_text, vjp_text
+from chainrule._src.rules.registry import OpRegistry
 
 Rule = AnyFunction
 _UNSET: Any = None  # an attribute that is set before registration, or never
@@ -262,11 +263,14 @@ class Primitive:
 
     @property
     def formula(self) -> dict[str, str]:
+        rule_text = importlib.import_module("chainrule._src.rules.rule_text")  # parses source text, for explanations
         for operand, rule in self.vjps.items():
             if operand not in self._texts and not isinstance(rule, unsupported):
                 partial = self.partials.get(operand)
                 rest = self.names_read(rule)[len(argument_names(rule)) :]
-                self._texts[operand] = vjp_text(rule, rest, self.shared) if partial is None else partial_text(partial)
+                self._texts[operand] = (
+                    rule_text.vjp_text(rule, rest, self.shared) if partial is None else rule_text.partial_text(partial)
+                )
         return {operand: text for operand, text in self._texts.items() if text is not None}
 
     def __call__(self, *operands: Any, **params: object) -> Any:
@@ -352,7 +356,7 @@ class OpenRow(Primitive):
 
 
 #: Every primitive by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
-TABLE: dict[str, Primitive] = {}
+TABLE: OpRegistry[Primitive] = OpRegistry()
 
 
 def _find(name: str) -> Primitive:
@@ -361,7 +365,7 @@ def _find(name: str) -> Primitive:
 
 def register(prim: Primitive) -> Primitive:
     """Check that a primitive is complete, add it to ``TABLE`` and freeze its attributes."""
-    if prim.listed and prim.name in TABLE:
+    if prim.listed and TABLE.holds(prim.name):
         raise TableError(f"primitive {prim.name} is in the table already")
     if prim.kind != "discrete":
         for attribute in ("pullback", "jvp", "batch"):

@@ -18,14 +18,14 @@ TangentTerm: TypeAlias = Callable[[AnyArray, Operands, AnyArray, Params], AnyArr
 def elementwise_jvp(
     prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
 ) -> Callable[..., AnyArray | None]:
-    @functools.cache
-    def terms() -> list[TangentTerm | None]:
-        """Return for each operand ``(t, operands, out, params) -> term`` or None; compiled at the first tangent."""
-        return [_term(prim, operand, d, vjp, jvp) for operand in prim.operands]
+    terms: list[TangentTerm | None] | None = None  # compiled at the first tangent
 
     def rule(operands: Operands, tangents: Cotangents, out: AnyArray, params: Params) -> AnyArray | None:
+        nonlocal terms
+        if terms is None:
+            terms = [_term(prim, operand, d, vjp, jvp) for operand in prim.operands]
         found = []
-        for t, term in zip(tangents, terms(), strict=True):
+        for t, term in zip(tangents, terms, strict=True):
             if t is not None and term is not None:
                 found.append(term(t, operands, out, params))
         return add_terms(found, out) if found else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import weakref
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -224,4 +223,6 @@ def fingerprint(array: NumpyArray) -> int:
 
 def digest(array: NumpyArray) -> int:
     """Return a checksum of all elements of an array."""
+    import zlib
+
     return zlib.crc32(np.ascontiguousarray(array).data.cast("B")) if array.size else 0

@@ -1,0 +1,121 @@
+"""``import chainrule`` loads only the modules that tensors need; the others load on first use and change nothing that is visible."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import chainrule as cr
+from chainrule._src.ops.deferred_names import NAMES
+
+#: public modules that a plain import loads; of ``_src``, all packages below ``ops`` and the backward pass
+LOADED = {"_src", "autograd", "return_types", "tree"}
+PACKAGES = {"api", "arrays", "config", "messages", "native", "ops", "rules", "table", "tape", "transforms"}
+#: modules that are slow to import, or that few programs need
+NOT_LOADED = (
+    *NAMES,
+    "chainrule._src.ops.linalg.numpy_functions",
+    "chainrule._src.ops.numpy_calculus",
+    "chainrule._src.rules.rule_text",
+    "chainrule._src.table.linalg",
+    "numpy.random",
+    "random",
+    "hashlib",
+    "dataclasses",
+    "subprocess",
+)
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def modules_after(code: str) -> set[str]:
+    return set(
+        run(f"import numpy, sys\nbefore = {{*sys.modules}}\n{code}\nprint(*sys.modules.keys() - before)").split()
+    )
+
+
+def test_a_plain_import_loads_what_tensors_need() -> None:
+    loaded = modules_after("import chainrule")
+    assert loaded & set(NOT_LOADED) == set()
+    ours = [name.split(".") for name in loaded if name.startswith("chainrule.")]
+    assert {parts[1] for parts in ours} == LOADED
+    assert {parts[2] for parts in ours if parts[1] == "_src" and len(parts) > 2} == PACKAGES
+
+
+def test_a_gradient_loads_no_deferred_module() -> None:
+    loaded = modules_after("import chainrule as cr\ncr.grad(lambda x: numpy.sum(numpy.sin(x) * x))(numpy.arange(3.0))")
+    assert loaded & set(NOT_LOADED) == {"chainrule._src.ops.random"}  # vmap sets its generator's mode
+
+
+_EACH_ALONE = """
+import importlib, os, sys
+import chainrule as cr
+from chainrule._src.api.declare import DeferredMethod
+from chainrule._src.ops.deferred_names import NAMES
+for module, names in NAMES.items():
+    for name in names.split():
+        head, _, last = name.rpartition(".")
+        if os.fork() == 0:
+            if head == "Tensor":
+                assert type(vars(cr.Tensor)[last]) is DeferredMethod, name
+                getattr(cr.Tensor, last)
+                assert type(vars(cr.Tensor)[last]) is not DeferredMethod, name
+            else:
+                home = importlib.import_module(f"chainrule.{head}".rstrip("."))
+                assert last in dir(home) and getattr(home, last) is getattr(home, last), name
+            assert module in sys.modules, (name, module)
+            os._exit(0)
+        assert os.wait()[1] == 0, name
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the names are tried in processes that share one import")
+def test_each_deferred_name_loads_its_module() -> None:
+    run(_EACH_ALONE)
+
+
+def test_tables_look_complete() -> None:
+    code = (
+        "from chainrule._src.rules.primitive import TABLE\n"
+        "from chainrule._src.api.declare import OPERATIONS\n"
+        "import pickle, sys\n"
+        "assert 'chainrule._src.table.linalg' not in sys.modules\n"
+        "{}\n"
+    )
+    primitive = b"cchainrule._src.rules.primitive\n_find\n(Vsvd\ntR."
+    for statement in (
+        "assert TABLE['svd'].name == 'svd' and TABLE.get('no such') is None",
+        "assert 'svd' in TABLE and 'no such' not in TABLE",
+        "assert len(TABLE.present()) < len(TABLE) == len(TABLE.present())",
+        "assert 'svd' in [*TABLE] and 'svd' in TABLE.keys() and 'svd' in dict(TABLE.items())",
+        "assert 'linalg.inv' in OPERATIONS and OPERATIONS['special.erf'].names[0] == 'erf'",
+        f"assert pickle.loads({primitive!r}).name == 'svd'",
+    ):
+        run(code.format(statement))
+
+
+def test_a_method_that_the_user_replaced_stays() -> None:
+    code = "import chainrule as cr\ncr.Tensor.unique = 'replaced'\ncr.unique\nassert cr.Tensor.unique == 'replaced'"
+    run(code)
+
+
+def test_methods_are_inherited_before_their_modules_load() -> None:
+    code = (
+        "import chainrule as cr\n"
+        "class Mine(cr.Tensor):\n"
+        "    def gather(self, *args):\n"
+        "        return super().gather(*args)\n"
+        "x = cr.arange(3.0).as_subclass(Mine)\n"
+        "print(x.gather(0, cr.tensor([2])).tolist(), x.erf_().shape, hasattr(x, 'no_such'))\n"
+    )
+    assert run(code) == "[2.0] torch.Size([3]) False\n"
+
+
+def test_public_functions_are_made_once() -> None:
+    assert cr.sum is cr.sum and cr.Tensor.sum is cr.Tensor.sum and cr.Tensor.erf_ is cr.Tensor.erf_
+    assert "sum" in dir(cr) and "sum" in dir(cr.Tensor) and "gather" in dir(cr.Tensor)
