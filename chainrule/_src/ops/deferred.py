@@ -14,7 +14,7 @@ from chainrule._src.api import declare
 from chainrule._src.api.declare import OPERATIONS, DeferredMethod
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.ops.deferred_names import NAMES
-from chainrule._src.rules.registry import DEFERRED
+from chainrule._src.rules.registry import DEFERRED, import_deferred
 from chainrule._src.tape.protocol import LATER
 from chainrule._src.tape.tensor import Tensor, attach
 
@@ -49,6 +49,14 @@ def namespace(prefix: str) -> dict[str, AnyFunction]:
         if name.startswith(prefix):
             importlib.import_module(module)
     return declare.namespace(prefix)
+
+
+def import_all() -> None:
+    """Import all deferred modules and make all methods: a class that changes during a trace cannot be guarded."""
+    import_deferred()
+    for name, method in list(vars(Tensor).items()):
+        if type(method) is DeferredMethod:
+            getattr(Tensor, name)
 
 
 DEFERRED.extend(NAMES)
