@@ -7,10 +7,11 @@ This module re-exports the public names, under PyTorch's names. Names in ``_LAZY
 # fmt: off
 import importlib as _importlib
 import typing as _typing
+import warnings as _warnings
 from math import e, inf, nan, pi
 from types import ModuleType as _Module
 
-from chainrule._src import config
+from chainrule._src import config, native as _native
 from chainrule._src.messages import errors as _errors
 from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest, keep_freed_memory as _keep_freed_memory
 
@@ -185,3 +186,6 @@ def __getattr__(name: str) -> object:
 
 
 _show(globals())
+
+if _slow := _native.slow_reason():
+    _warnings.warn(_slow, RuntimeWarning, stacklevel=2)

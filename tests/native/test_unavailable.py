@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from chainrule._src.native import AVAILABLE, why_not
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
@@ -65,6 +67,52 @@ print(native.why_not)
     environment = {name: value for name, value in os.environ.items() if name != "CHAINRULE_NATIVE"}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert run.stdout.strip() == message, run.stderr
+    assert f"<string>:4: RuntimeWarning: chainrule runs without its C extension: {message}" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, disabled",
+    [([], "0"), (["-W", "ignore:chainrule runs without its C extension:RuntimeWarning"], "")],
+    ids=["environment", "filter"],
+)
+def test_the_warning_can_be_disabled(arguments, disabled):
+    program = 'import sys; sys.modules["chainrule._src.native._loops"] = None; import chainrule'
+    environment = {**os.environ, "CHAINRULE_NATIVE": disabled}
+    run = subprocess.run(
+        [sys.executable, *arguments, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stderr == ""
+
+
+_SELF_TEST = """
+import sys
+import chainrule as cr
+from chainrule._src import native
+from chainrule._src.native import LOOPS
+from chainrule._src.tape import trial
+if {broken}:
+    trial._bits = lambda x, count=iter(range(100)): next(count)
+x = cr.tensor([1.0, 2.0], requires_grad=True)
+with cr.no_grad():
+    x * x
+assert "chainrule._src.rules.programs" not in sys.modules, "the self-test must not run in another mode"
+(x * x).sum().backward()
+assert x.grad.tolist() == [2, 4]
+print(LOOPS.switch_on(False), native.why_not)
+"""
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_first_recorded_operation_runs_the_self_test(broken):
+    if not AVAILABLE:
+        pytest.skip(f"no extension: {why_not}")
+    program = _SELF_TEST.format(broken=broken)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    if not broken:
+        assert (run.stdout, run.stderr) == ("True \n", "")
+    else:
+        assert run.stdout.startswith("False operations run in Python, because in C they record ")
+        assert "<string>:13: RuntimeWarning: chainrule runs without its C extension" in run.stderr
 
 
 @pytest.mark.parametrize(

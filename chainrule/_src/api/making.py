@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from array import array as TypedArray
+import sys
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,8 @@ def _inferred(array: NumpyArray, data: object) -> NumpyDType | None:
     Return None to keep the array's dtype.
     """
     kind = array.dtype.kind
-    if kind not in "fciu" or (kind in "fc" and isinstance(data, (memoryview, TypedArray))):
+    typed_array = getattr(sys.modules.get("array"), "array", memoryview)
+    if kind not in "fciu" or (kind in "fc" and isinstance(data, (memoryview, typed_array))):
         return None
     found: set[Any] = set()
     if isinstance(data, (list, tuple)):

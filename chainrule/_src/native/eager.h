@@ -50,8 +50,10 @@ typedef struct {
     Py_ssize_t prim_pullback, prim_op, prim_tied, prim_kind, prim_listed, prim_save_from, prim_name; /* Primitive */
     PyArray_Descr *dtypes[3];                                                                        /* float, double, bool */
     int enabled;                                                                                     /* 0: Python runs all operations */
+    PyObject *self_test;                                                                             /* called before the first operation, or NULL */
 } Core;
 extern Core core;
+int run_self_test(void); /* 0, or -1 with an error */
 
 /* The mode of this thread. SLOW_PATH: Python must run operations, for example because a Watch is active. SILENT: as NO_GRAD, but results
    need no note about the missing history. -1 with an error */

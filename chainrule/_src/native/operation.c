@@ -927,7 +927,9 @@ static PyObject *dispatch(Operation *self, PyObject *const *args, Py_ssize_t nar
 static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Operation *self = (Operation *)object;
     PyObject *result = NULL;
-    int mode = current_mode();
+    int mode;
+    if (core.self_test != NULL && !PyErr_Occurred() && run_self_test() < 0) return NULL;
+    mode = current_mode();
     if (self->python == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "this operation is being deallocated");
         return NULL;

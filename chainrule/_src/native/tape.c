@@ -514,11 +514,30 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     Py_RETURN_NONE;
 }
 
+/* Call the self-test, which enables or refuses operations in C, once, and only while all threads are in the default mode. */
+int run_self_test(void) {
+    PyObject *test = core.self_test, *result;
+    if (test == NULL || PyList_GET_SIZE(core.special) != 0) return 0;
+    core.self_test = NULL;
+    result = PyObject_CallNoArgs(test);
+    Py_DECREF(test);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/* test_first(function): call the function before the first operation */
+static PyObject *test_first(PyObject *module, PyObject *function) {
+    (void)module;
+    Py_XSETREF(core.self_test, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
 /* switch_on(enabled): run operations in C, or all in Python; return the previous setting */
 static PyObject *switch_on(PyObject *module, PyObject *whether) {
-    int before = core.enabled, on = PyObject_IsTrue(whether);
+    int before, on = PyObject_IsTrue(whether);
     (void)module;
-    if (on < 0) return NULL;
+    if (on < 0 || run_self_test() < 0) return NULL;
+    before = core.enabled;
     if (on && core.empty_tuple == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "connect() was not called");
         return NULL;
@@ -530,6 +549,7 @@ static PyObject *switch_on(PyObject *module, PyObject *whether) {
 PyMethodDef tape_functions[] = {
     {"connect", connect, METH_O, "connect(names): set the classes and functions that operations in C use"},
     {"switch_on", switch_on, METH_O, "switch_on(enabled): run operations in C, or all in Python; return the previous setting"},
+    {"test_first", test_first, METH_O, "test_first(function): call the function before the first operation"},
     {"register_user_object", register_user_object, METH_NOARGS, "register_user_object(): tell the garbage collector hook that user objects can be reached from nodes"},
     {"new_node", (PyCFunction)(void (*)(void))python_new_node, METH_FASTCALL | METH_KEYWORDS, "tape.node.new_node"},
     {NULL, NULL, 0, NULL},

@@ -7,7 +7,6 @@ so in ``deepcopy([x, y])`` the copy of y depends on the copy of x if y depends o
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,9 @@ def _uncopied_edges(root: Edge, memo: Memo) -> list[Edge]:
 
 def _copy_edge(edge: Edge, memo: Memo) -> Any:
     if type(edge) is Leaf:
-        return copy.deepcopy(edge.variable, memo)._edge
+        from copy import deepcopy
+
+        return deepcopy(edge.variable, memo)._edge
     if type(edge) is Output:
         return Output(memo[id(edge.node)], edge.index, next_seq())
     if not isinstance(edge, Node) or TABLE.get(edge.prim.name) is not edge.prim:

@@ -2,11 +2,12 @@
 
 The Python code defines operations, nodes and the sweep. ``native/*.c`` does the same on the fast path and accesses the
 slots of these classes. ``LOOPS`` is the extension, or None if it is missing or does not fit this interpreter. It stays
-off until ``trial.start`` has compared three operations and their gradients with those of Python.
+off until the first operation, when ``trial`` compares three operations and their gradients with those of Python.
 """
 
 from __future__ import annotations
 
+import importlib
 from sys import _getframe
 from typing import Any
 
@@ -17,7 +18,6 @@ from chainrule._src.arrays.types import Params
 from chainrule._src.messages.message_parts import Cut
 from chainrule._src.messages.source_locations import UNREAD, USER_FILES, Where, note_frame, user_line
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.rules.programs import trace_rule, trace_value
 from chainrule._src.rules.rules import unbroadcast
 from chainrule._src.tape import fp_warnings, versions
 from chainrule._src.tape import node as tape
@@ -33,6 +33,16 @@ RECORDED: dict[tuple[np.ufunc, bool], Any] = {}
 #: contractions that ``ndarray.dot`` computes: ten times the ndim of the first operand, plus the ndim of the second
 _PRODUCTS = {"ik,kj->ij": 22, "ik,k->i": 21, "k,kj->j": 12, "i,i->": 11}
 _VALUES: dict[Primitive, Any] = {}  # primitive -> a faster function of its value for large arrays
+
+
+def trace_value(*args: Any) -> Any:
+    """Call ``programs.trace_value``. Its module is imported by the first operation."""
+    return importlib.import_module("chainrule._src.rules.programs").trace_value(*args)
+
+
+def trace_rule(*args: Any) -> Any:
+    """Call ``programs.trace_rule``. Its module is imported by the first operation."""
+    return importlib.import_module("chainrule._src.rules.programs").trace_rule(*args)
 
 
 def make_op(prim: Primitive) -> Any:

@@ -10,7 +10,6 @@ Higher-level modules attach the methods that are operations (``attach``), so thi
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -606,6 +605,8 @@ class Tensor(Methods):
 
         Tensors of one ``deepcopy`` that share memory have copies that share memory. Hooks are not copied.
         """
+        from copy import deepcopy
+
         if id(self) in memo:
             return memo[id(self)]
         if self.is_leaf and self._inside_transformation():
@@ -623,9 +624,9 @@ class Tensor(Methods):
         if self._parameter:
             out._parameter = True
         if self._grad is not None:
-            set_grad(out, copy.deepcopy(self._grad, memo))
+            set_grad(out, deepcopy(self._grad, memo))
         for name, value in self.__dict__.items():
-            out.__dict__[name] = copy.deepcopy(value, memo)
+            out.__dict__[name] = deepcopy(value, memo)
         return out
 
     def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:

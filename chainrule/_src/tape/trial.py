@@ -1,4 +1,4 @@
-"""A self-test of the C extension at import: three operations and their gradients, in Python and in C."""
+"""A self-test of the C extension before the first operation: three operations and their gradients, in Python and in C."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import native
+from chainrule._src.messages import errors
 from chainrule._src.tape import engine
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.node import Leaf
@@ -14,9 +15,19 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 
 def start() -> None:
+    """Register the self-test, which C calls before the first operation that runs in the default mode."""
+    if LOOPS is not None:
+        LOOPS.test_first(_test)
+
+
+def finish() -> None:
+    """Run the self-test now, unless an operation has run it."""
+    if LOOPS is not None:
+        LOOPS.switch_on(LOOPS.switch_on(False))
+
+
+def _test() -> None:
     """Switch on the fast path in C, if it records the same nodes and computes the same gradients as Python."""
-    if LOOPS is None:
-        return
     try:
         expected = _leaves()
         LOOPS.switch_on(True)
@@ -27,6 +38,7 @@ def start() -> None:
     if problem:
         LOOPS.switch_on(False)
         native.refuse(f"operations run in Python, because in C {problem}")
+        errors.warn(native.slow_reason(), RuntimeWarning)
 
 
 def _leaves() -> list[Any]:
