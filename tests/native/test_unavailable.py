@@ -6,10 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import chainrule as cr
+from chainrule._src.compiling.guards import frames
 from chainrule._src.native import AVAILABLE, why_not
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,3 +136,18 @@ def test_the_basic_tests_pass_without_the_extension(folders, chosen, at_least):
     )
     assert run.returncode == 0, run.stdout[-4000:]
     assert int(re.search(r"(\d+) passed", run.stdout)[1]) > at_least
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="later versions have sys.monitoring")
+def test_compile_without_frames_of_a_known_layout(monkeypatch):
+    """C traces frames only on CPython 3.11, and only if it finds the code objects of frames; else sys.settrace does."""
+    monkeypatch.setattr(frames, "native", types.SimpleNamespace(LOOPS=None))
+    scale = {"a": 2.0}
+
+    def f(x):
+        return np.sum(np.sin(x) * scale["a"])
+
+    compiled, x = cr.compile(cr.grad(f)), np.linspace(0.0, 1.0, 4)
+    for scale["a"] in (2.0, 2.0, 3.0):
+        assert compiled(x).tobytes() == cr.grad(f)(x).tobytes()
+    assert len(compiled.recordings) == 2

@@ -35,6 +35,16 @@ static PyObject *evaluate_frame(PyThreadState *thread, struct _PyInterpreterFram
     return result;
 }
 
+/* Return whether the word of the running frame that is_untraced reads is its code object, as in all known releases of 3.11. */
+static int finds_code(PyThreadState *thread) {
+    PyFrameObject *frame = PyThreadState_GetFrame(thread); /* a new reference */
+    PyCodeObject *code = frame == NULL ? NULL : PyFrame_GetCode(frame);
+    int found = code != NULL && thread->cframe != NULL && thread->cframe->current_frame != NULL && ((PyObject **)thread->cframe->current_frame)[CODE_WORD] == (PyObject *)code;
+    Py_XDECREF(code);
+    Py_XDECREF(frame);
+    return found;
+}
+
 /* enable_untraced(enable): start or stop running marked code of this thread without tracing. Return whether that is possible here. */
 PyObject *enable_untraced(PyObject *module, PyObject *flag) {
     PyThreadState *thread = PyThreadState_Get();
@@ -42,6 +52,7 @@ PyObject *enable_untraced(PyObject *module, PyObject *flag) {
     int enable = PyObject_IsTrue(flag);
     (void)module;
     if (enable < 0) return NULL;
+    if (enable_count == 0 && !finds_code(thread)) Py_RETURN_FALSE;
     if (code_extra_index < 0) code_extra_index = _PyEval_RequestCodeExtraIndex(NULL);
     if (code_extra_index < 0 || (traced_thread != NULL && traced_thread != thread)) Py_RETURN_FALSE;
     if (enable && enable_count++ == 0) {
