@@ -12,6 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test foreign bench cluster cuda oracle fuzz conformance clients mutate lint gallery docs build native sanitize clean
 .NOTPARALLEL:
+.PRECIOUS: .venv-3.%/.has-core
 
 demo: $(V)/.has-examples
 	$(V)/bin/python examples/seeds.py
@@ -23,6 +24,11 @@ demo: $(V)/.has-examples
 test: $(V)/.has-test
 	@sh tools/browser.sh
 	$(V)/bin/python -m pytest -q -n 2 --dist worksteal tests $(ARGS)
+
+# run the core of the tests with another Python that is on this machine, for example with `make test-3.13`
+CORE_TESTS := tests/core tests/native tests/test_tiny.py tests/test_import.py
+test-3.%: .venv-3.%/.has-core
+	.venv-3.$*/bin/python -m pytest -q -n 2 --dist worksteal $(CORE_TESTS) $(ARGS)
 
 # run the benchmarks in BENCHMARKS (default: all; half an hour) and update the tables of README.md and docs/
 BENCHMARKS ?= first_touch eager compiled jacobians adbench
@@ -88,13 +94,10 @@ lint: $(V)/.has-lint
 	$(V)/bin/mypy
 	$(V)/bin/lint-imports
 
-# build the source distribution and the wheel, and test the wheel in an environment with only NumPy
+# build the source distribution and a wheel for each Python on this machine, and try each with only NumPy installed
 build: $(V)/.has-build
-	rm -rf dist build/alone
-	$(V)/bin/python -m build --outdir dist
-	$(PYTHON) -m venv build/alone
-	build/alone/bin/python -m pip install --quiet dist/*.whl
-	cd build && alone/bin/chainrule --version && alone/bin/python -W error -c "import chainrule, numpy; print(chainrule.grad(numpy.sin)(0.0))"
+	rm -rf dist build/pure
+	$(V)/bin/python tools/build.py dist
 
 # recompile the extension of this checkout; `make test` and other targets that install it compile it once
 native: build/backend | $(V)/bin/python
@@ -109,13 +112,18 @@ build/backend: | $(V)/bin/python
 	@$(V)/bin/python -m pip install --quiet --target $@ "setuptools>=77" "numpy>=2.0"
 
 clean:
-	rm -rf $(V) $(VB) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(V) $(VB) .venv-3.* build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f chainrule/_src/native/_loops*.so chainrule/_src/native/_loops*.pyd
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(V)/bin/python $(VB)/bin/python:
 	@echo "creating the virtual environment $(@D:/bin=)"
 	@$(PYTHON) -m venv $(@D:/bin=)
+
+.venv-3.%/.has-core: $(BUILT_FROM)
+	@python="$$($(PYTHON) tools/pythons.py 3.$*)" || { echo "Python 3.$* is not on this machine"; exit 1; }; "$$python" -m venv $(@D)
+	@$(@D)/bin/python tools/install.py core
+	@touch $@
 
 $(V)/.has-%: $(BUILT_FROM) | $(V)/bin/python
 	@$(V)/bin/python tools/install.py $*

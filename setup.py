@@ -1,9 +1,24 @@
-"""Build the C extension. It is optional: installation succeeds without a C compiler. All other settings are in pyproject.toml."""
+"""Build the C extension, and the parts of the metadata that depend on the repository's address (``tools/index_page.py``).
 
+The extension is optional: installation succeeds without a C compiler. A wheel without it gets the tag ``py3-none-any``. All other
+settings are in pyproject.toml.
+"""
+
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+from tools.index_page import long_description, project_urls  # noqa: E402
+
+VERSION = re.search(
+    r'^__version__ = "(.+)"$', (ROOT / "chainrule/__init__.py").read_text(encoding="utf-8"), re.MULTILINE
+)[1]
 
 SOURCES = [
     "module.c",
@@ -41,4 +56,26 @@ loops = Extension(
     optional=True,
 )
 
-setup(ext_modules=[loops])
+
+class Wheel(bdist_wheel):
+    """A wheel that runs on any platform if the extension could not be built."""
+
+    def run(self) -> None:
+        self.run_command("build")
+        build = self.get_finalized_command("build_ext")
+        if not any(Path(build.get_ext_fullpath(extension.name)).exists() for extension in build.extensions):
+            self.distribution.ext_modules = []
+            self.root_is_pure = True
+        super().run()
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return ("py3", "none", "any") if self.root_is_pure else super().get_tag()
+
+
+setup(
+    ext_modules=[loops],
+    cmdclass={"bdist_wheel": Wheel},
+    long_description=long_description((ROOT / "README.md").read_text(encoding="utf-8"), VERSION),
+    long_description_content_type="text/markdown",
+    project_urls=project_urls(VERSION),
+)

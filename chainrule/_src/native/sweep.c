@@ -552,6 +552,19 @@ static int prepare_write(GradWrite *write, PyObject *g, PyObject *const *args, P
     return write->passes == NULL || write->added == NULL || write->new_grad == NULL ? -1 : 0;
 }
 
+/* Return a borrowed reference to the object of a weak reference, None if it is freed; NULL with an error. */
+static PyObject *referent(PyObject *ref) {
+#if PY_VERSION_HEX < 0x030D0000
+    return PyWeakref_GetObject(ref);
+#else
+    PyObject *object;
+    if (PyWeakref_GetRef(ref, &object) < 0) return NULL;
+    if (object == NULL) return Py_None;
+    Py_DECREF(object); /* another reference keeps it alive: no code runs before the caller takes one */
+    return object;
+#endif
+}
+
 /* write_grads(arrived, freed, cut, escaped): set .grad of all leaves to the cotangents in `arrived`, or add to it. Return False, without a write,
    if a leaf needs the slow path. `escaped`: the ids of arrays that other code holds. The caller holds the lock of tape/accumulate.py. */
 static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
@@ -568,7 +581,7 @@ static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t
     while (PyDict_Next(args[0], &at, &leaf, &g)) { /* this loop runs no Python code */
         PyObject *ref = is_leaf(leaf) ? SLOT(leaf, core.leaf_tensor) : NULL, *tensor;
         if (ref == NULL || !PyWeakref_CheckRef(ref) || !PyArray_CheckExact(g) || SLOT(leaf, core.leaf_hooks) != Py_None) Py_RETURN_FALSE;
-        tensor = PyWeakref_GetObject(ref);
+        tensor = referent(ref);
         if (tensor == NULL || !PyObject_TypeCheck(tensor, core.tensor)) Py_RETURN_FALSE;
         if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (grad_of(tensor) != NULL && !can_add_in_place(leaf, grad_of(tensor), g))) Py_RETURN_FALSE;
         writes[n].tensor = tensor;

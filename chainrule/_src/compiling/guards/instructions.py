@@ -376,7 +376,12 @@ def _add_key(depth: int) -> Handler:
 
 
 def _super_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
-    log.guard_attribute(super(stack.top(2), stack.top()), i.value)
+    try:
+        bound = super(stack.top(2), stack.top())
+    except TypeError:  # the instruction raises it, too
+        log.guard_class_use(stack.top())
+        return
+    log.guard_attribute(bound, i.value)
 
 
 def unknown(log: Calls, stack: Stack, i: Instruction) -> None:
