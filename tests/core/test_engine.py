@@ -183,6 +183,7 @@ def test_wherever_it_is_interrupted_all_gradients_are_written_or_none():
         nonlocal left
         if frame.f_code.co_name != "write_grads":
             return None
+        frame.f_trace = interrupt  # before f_trace_opcodes, which needs it on Python 3.13
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
         left -= event == "opcode"
         if left < 0:
