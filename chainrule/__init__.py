@@ -35,7 +35,6 @@ with _collector_at_rest(staying=True):
         enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
     )
     from chainrule._src.arrays.promotion import can_cast, promote_types, result_type
-    from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
     from chainrule._src.arrays.size import Size
     from chainrule._src.tape.tensor import Tensor, attach as _attach
     from chainrule._src.ops import deferred as _deferred, public as _public
@@ -73,6 +72,7 @@ if _typing.TYPE_CHECKING:
         adaptive_max_pool1d, batch_norm, binary_cross_entropy_with_logits, convolution, cosine_embedding_loss, embedding,
         hinge_embedding_loss, instance_norm, kl_div, margin_ranking_loss, poisson_nll_loss, triplet_margin_loss,
     )
+    from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
     from chainrule._src.arrays.settings import (
         are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision, get_num_threads,
         set_default_device, set_default_tensor_type, set_float32_matmul_precision, set_num_threads,
@@ -105,6 +105,7 @@ _LAZY = {
         "embedding hinge_embedding_loss instance_norm kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss",
         "random": "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state",
         "serialization": "load save",
+        "_src.arrays.printing": "get_printoptions printoptions set_printoptions",
         "_src.arrays.settings": "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
         "get_num_threads set_default_device set_default_tensor_type set_float32_matmul_precision set_num_threads "
         "use_deterministic_algorithms",

@@ -10,6 +10,7 @@ has the class and the conversions in both directions; its operators and methods 
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import math
 import operator
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.arrays import printing
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.types import (
     AnyArray,
@@ -346,7 +346,10 @@ class Array(ArrayMethods):
         data = raw if type(raw) is ndarray else raw.shown
         if isinstance(data, (float, np.generic)):  # the recorded scalar that the array stands for
             return repr(data)
-        return f"Array({raw!r})" if data is None else printing.array_repr(data, self._tensor._history())
+        if data is None:
+            return f"Array({raw!r})"
+        printing: Any = importlib.import_module("chainrule._src.arrays.printing")  # many programs print no arrays
+        return str(printing.array_repr(data, self._tensor._history()))
 
     def __str__(self) -> str:
         raw = self._tensor._raw

@@ -10,13 +10,13 @@ Higher-level modules attach the methods that are operations (``attach``), so thi
 
 from __future__ import annotations
 
+import importlib
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.arrays import printing
 from chainrule._src.arrays.device import device
 from chainrule._src.arrays.dtype import DTYPE_OF
 from chainrule._src.arrays.dtype import dtype as Dtype
@@ -25,7 +25,6 @@ from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
-from chainrule._src.tape.copying import copy_graph, copy_memory
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.foreign_operands import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
 from chainrule._src.tape.levels import STACK, lift_leaf
@@ -44,6 +43,11 @@ if TYPE_CHECKING:
     from chainrule._src.tape.methods import Methods  # a stub: the methods that declarations attach
 else:
     Methods = object
+
+
+def _later(module: str) -> Any:
+    """Import a module that few programs need."""
+    return importlib.import_module(f"chainrule._src.{module}")
 
 
 class Tensor(Methods):
@@ -571,7 +575,7 @@ class Tensor(Methods):
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
         device = str(self.device) if self.is_cuda else ""
-        text = printing.tensor_repr(
+        text = _later("arrays.printing").tensor_repr(
             data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix, device=device
         )
         return f"Parameter containing:\n{text}" if self._parameter else text
@@ -586,7 +590,7 @@ class Tensor(Methods):
     def __format__(self, spec: str) -> str:
         if self._raw.shape or (type(self._raw) is not ndarray and not self._raw.readable):
             return object.__format__(self, spec) if spec else repr(self)
-        return printing.format_tensor(self._array(), spec)
+        return str(_later("arrays.printing").format_tensor(self._array(), spec))
 
     def __copy__(self) -> Tensor:
         """Return another tensor of the same memory: a leaf for a leaf, and an alias with a ``grad_fn`` for a non-leaf."""
@@ -607,17 +611,20 @@ class Tensor(Methods):
         """
         from copy import deepcopy
 
+        copying = _later("tape.copying")
         if id(self) in memo:
             return memo[id(self)]
         if self.is_leaf and self._inside_transformation():
             out: Tensor = TABLE["clone"](self)
         elif self.is_leaf:
-            out = _made(_type_outside_inference(self), copy_memory(_leaf_data(self), memo), self.requires_grad, None)
+            out = _made(
+                _type_outside_inference(self), copying.copy_memory(_leaf_data(self), memo), self.requires_grad, None
+            )
         else:
             if type(self._raw) is not ndarray and type(self._raw) is not Foreign:
                 raise errors.deepcopy_non_leaf(self)
             out = _made(_type_outside_inference(self), self._raw.copy(order="K"), False, None)
-            out._edge = copy_graph(self._edge, memo)
+            out._edge = copying.copy_graph(self._edge, memo)
             if self.retains_grad:
                 out.retain_grad()
         memo[id(self)] = out
