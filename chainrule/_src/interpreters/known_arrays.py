@@ -327,7 +327,7 @@ class KnownArrays:
                     "vmap(lambda a: a)(x)): write into a copy, x.clone()"
                 )
 
-    def check_saved(self, saved: object) -> None:
+    def check_saved(self, saved: Any) -> None:
         """Raise if a node saved memory that was written through ``.data``: eager code reads the new values, the trace the old."""
         if isinstance(saved, tuple):
             for part in saved:
