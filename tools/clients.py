@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,8 @@ def main() -> int:
 PIP = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 #: the libraries that chainrule replaces
-OWN = {"autograd": "autograd", "torch": "torch==2.13.0"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OWN = {"autograd": "autograd", "torch": PROJECT["optional-dependencies"]["oracle"][0]}
 
 
 class Unreachable(Exception):

@@ -44,6 +44,16 @@ def _module(name: str) -> ModuleType | None:
         return None
 
 
+def _torch() -> ModuleType:
+    """Return the module ``torch``: chainrule's names, with the version of the PyTorch release whose API they follow."""
+    public = importlib.import_module("chainrule")
+    module = ModuleType("torch", public.__doc__)
+    own = {"__name__", "__package__", "__loader__", "__spec__", "__doc__"}
+    vars(module).update({name: value for name, value in vars(public).items() if name not in own})
+    vars(module).update(__path__=[], __version__=importlib.import_module(f"{_PRIVATE['torch']}.version").__version__)
+    return module
+
+
 class _Finder:
     """An import finder that maps ``autograd.x`` to the module ``chainrule.compat.autograd.x``."""
 
@@ -55,7 +65,9 @@ class _Finder:
             return None
         rest = name.removeprefix(self.name)
         chainrule_name = _PACKAGES[self.name] + rest
-        module = _module(chainrule_name) or (_module(_PRIVATE[self.name] + rest) if self.name in _PRIVATE else None)
+        module = _torch() if name == "torch" else _module(chainrule_name)
+        if module is None and self.name in _PRIVATE:
+            module = _module(_PRIVATE[self.name] + rest)
         if module is None:
             if self.name == "torch":
                 raise _missing_module(name, chainrule_name)
@@ -105,7 +117,7 @@ def install(name: str) -> None:
             sys.modules[name + loaded.removeprefix(package)] = module
     if name == "torch":
         install("functorch")
-        for private in ("_C", "_dynamo", "nn.modules", "overrides"):
+        for private in ("_C", "_dynamo", "nn.modules", "overrides", "version"):
             importlib.import_module(f"torch.{private}")  # programs access it as an attribute
         for public in ("autograd.functional", "optim.lbfgs"):
             _add_private_names(public)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.compat.torch import version
+from chainrule.compat.torch.torch_version import TorchVersion
+
+ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = '''
 """Fits a line with what programs for PyTorch import."""
@@ -66,6 +71,7 @@ parabola = lambda at, step, d: (((at + step * d) ** 2).sum(), 2 * (at + step * d
 at, d = torch.tensor([3.0]), torch.tensor([-1.0])
 f, g, step, trials = _strong_wolfe(parabola, at, 1.0, d, *parabola(at, 0, d), torch.tensor(-6.0))
 assert f < 9 and trials >= 1 and abs(float(g)) < 6
+assert torch.__name__ == "torch" and torch.__version__ == torch.version.__version__ >= (2, 13) and torch.version.cuda is None
 assert not dist.is_available() and type(x).__module__ == "torch" and not torch._C._are_functorch_transforms_active()
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _pair
@@ -88,11 +94,28 @@ except ImportError as error:
 def test_a_program_as_it_is(tmp_path: Path):
     (tmp_path / "fit.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "chainrule.compat.torch", str(tmp_path / "fit.py"), "and", "arguments"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     fitted, shape, missing = done.stdout.splitlines()
     assert fitted == "[1.5, 0.25] and arguments" and shape == "torch.Size([50, 1]) True"
     assert missing.startswith("No module named 'torch.onnx': chainrule replaces it")
+
+
+def test_the_version_is_that_of_the_release_that_is_compared_with():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["optional-dependencies"]["oracle"] == [f"torch=={version.__version__}"]
+
+
+def test_versions_compare_by_their_numbers():
+    found = TorchVersion("2.13.0")
+    assert found == "2.13" == found and found != "2.13.0+cpu" and found == (2, 13) and hash(found) == hash("2.13.0")
+    assert "2.9" < found <= "2.13.0" and found > "2.13.0rc1" and found < "2.13.0.post1" and found < ("2", "14")
+    assert found >= (1, 10) and not found > (2, 13, 0) and found != 2
+    for wrong in (2, None):
+        with pytest.raises(TypeError):
+            assert found < wrong
+    with pytest.raises(ValueError, match="Invalid version: 'new'"):
+        assert found < "new"
 
 
 def test_decorators_of_scripts_leave_functions_as_they_are():
