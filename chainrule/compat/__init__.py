@@ -46,7 +46,7 @@ def _module(name: str) -> ModuleType | None:
 
 def _torch() -> ModuleType:
     """Return the module ``torch``: chainrule's names, with the version of the PyTorch release whose API they follow."""
-    public = importlib.import_module("chainrule")
+    public = sys.modules["chainrule"]
     module = ModuleType("torch", public.__doc__)
     own = {"__name__", "__package__", "__loader__", "__spec__", "__doc__"}
     vars(module).update({name: value for name, value in vars(public).items() if name not in own})

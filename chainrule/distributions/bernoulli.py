@@ -28,12 +28,6 @@ class Bernoulli(ProbsOrLogits):
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 0, validate_args)
 
-    def _probs_of(self, logits: Tensor) -> Tensor:
-        return logits.sigmoid()
-
-    def _logits_of(self, probs: Tensor) -> Tensor:
-        return probs.logit()
-
     @property
     def mean(self) -> Tensor:
         """Return the probability."""

@@ -12,6 +12,7 @@ from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
 from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.utils import lazy_property
 
 
 class MultivariateNormal(Distribution):
@@ -61,17 +62,23 @@ class MultivariateNormal(Distribution):
         else:
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
-    def __getattr__(self, name: str) -> Any:
-        if (
-            name in ("scale_tril", "covariance_matrix", "precision_matrix")
-            and "_unbroadcasted_scale_tril" in self.__dict__
-        ):
-            factor = self._unbroadcasted_scale_tril
-            full = (*self.batch_shape, *self.event_shape, *self.event_shape)
-            if name == "scale_tril":
-                return factor.expand(full)
-            return (factor @ factor.mT if name == "covariance_matrix" else factor.cholesky_inverse()).expand(full)
-        return super().__getattr__(name)
+    def _full(self, matrix: Tensor) -> Tensor:
+        return matrix.expand((*self.batch_shape, *self.event_shape, *self.event_shape))
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        """Return the lower Cholesky factor of the covariance."""
+        return self._full(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        """Return the covariance."""
+        return self._full(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        """Return the inverse of the covariance."""
+        return self._full(self._unbroadcasted_scale_tril.cholesky_inverse())
 
     @property
     def mean(self) -> Tensor:
@@ -101,13 +108,6 @@ class MultivariateNormal(Distribution):
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
-    def expand(self, batch_shape: Any) -> Distribution:
-        n = self.event_shape[0]
-        wide = self.scale_tril.expand((*batch_shape, n, n))
-        return self._copy_validation(
-            MultivariateNormal(self.loc.expand((*batch_shape, n)), scale_tril=wide, validate_args=False)
-        )
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:

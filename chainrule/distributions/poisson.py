@@ -9,7 +9,8 @@ from chainrule._src.ops import random
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, broadcast_parameters
+from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.utils import broadcast_all
 
 
 class Poisson(Distribution):
@@ -19,7 +20,7 @@ class Poisson(Distribution):
     support = constraints.nonnegative_integer
 
     def __init__(self, rate: object, validate_args: bool | None = None) -> None:
-        (self.rate,) = broadcast_parameters(rate)
+        (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
