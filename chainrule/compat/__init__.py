@@ -33,6 +33,9 @@ _PACKAGES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "fun
 #: Library name to the package with the private modules that programs import.
 _PRIVATE = {"torch": "chainrule.compat.torch"}
 
+#: Modules whose names another module has.
+_MOVED = {"torch.nn.utils.stateless": "chainrule.func"}
+
 
 def _module(name: str) -> ModuleType | None:
     """Import and return a module, or None if it does not exist."""
@@ -46,12 +49,26 @@ def _module(name: str) -> ModuleType | None:
 
 def _torch() -> ModuleType:
     """Return the module ``torch``: chainrule's names, with the version of the PyTorch release whose API they follow."""
-    public = sys.modules["chainrule"]
+    public: Any = sys.modules["chainrule"]
     module = ModuleType("torch", public.__doc__)
     own = {"__name__", "__package__", "__loader__", "__spec__", "__doc__"}
     vars(module).update({name: value for name, value in vars(public).items() if name not in own})
-    vars(module).update(__path__=[], __version__=importlib.import_module(f"{_PRIVATE['torch']}.version").__version__)
-    return module
+    for private, names in (("version", ["__version__"]), ("private_functions", None)):
+        source = importlib.import_module(f"{_PRIVATE['torch']}.{private}")
+        vars(module).update({name: getattr(source, name) for name in names or source.__all__})
+
+    def lookup(name: str) -> Any:
+        if not hasattr(public, name):
+            raise errors.unknown_name(name, dir(public), "torch")
+        value = getattr(public, name)
+        return _unsupported().add_placeholders(name, value) if isinstance(value, ModuleType) else value
+
+    vars(module).update(__path__=[], __getattr__=lookup)
+    return _unsupported().add_placeholders("", module)
+
+
+def _unsupported() -> Any:
+    return importlib.import_module(f"{_PRIVATE['torch']}.unsupported")
 
 
 class _Finder:
@@ -64,10 +81,12 @@ class _Finder:
         if name.partition(".")[0] != self.name:
             return None
         rest = name.removeprefix(self.name)
-        chainrule_name = _PACKAGES[self.name] + rest
+        chainrule_name = _MOVED.get(name, _PACKAGES[self.name] + rest)
         module = _torch() if name == "torch" else _module(chainrule_name)
         if module is None and self.name in _PRIVATE:
-            module = _module(_PRIVATE[self.name] + rest)
+            module = _module(_PRIVATE[self.name] + rest) or _unsupported().placeholder_module(rest[1:])
+        if module is not None and self.name == "torch" and rest:
+            module = _unsupported().add_placeholders(rest[1:], module)
         if module is None:
             if self.name == "torch":
                 raise _missing_module(name, chainrule_name)
@@ -117,7 +136,17 @@ def install(name: str) -> None:
             sys.modules[name + loaded.removeprefix(package)] = module
     if name == "torch":
         install("functorch")
-        for private in ("_C", "_dynamo", "nn.modules", "overrides", "version"):
+        for private in (
+            "_C",
+            "_dynamo",
+            "nn.modules",
+            "nn.parallel",
+            "nn.utils.stateless",
+            "overrides",
+            "types",
+            "utils.hooks",
+            "version",
+        ):
             importlib.import_module(f"torch.{private}")  # programs access it as an attribute
         for public in ("autograd.functional", "optim.lbfgs"):
             _add_private_names(public)
