@@ -34,7 +34,10 @@ _PACKAGES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "fun
 _PRIVATE = {"torch": "chainrule.compat.torch"}
 
 #: Modules whose names another module has.
-_MOVED = {"torch.nn.utils.stateless": "chainrule.func"}
+_MOVED = {
+    "torch.nn.utils.stateless": "chainrule.func",
+    "torch.distributions.relaxed_categorical": "chainrule.distributions.one_hot_categorical",
+}
 
 
 def _module(name: str) -> ModuleType | None:
@@ -67,6 +70,11 @@ def _torch() -> ModuleType:
     return _unsupported().add_placeholders("", module)
 
 
+def _is_family(name: str) -> bool:
+    """Return whether a name in ``torch.distributions`` is that of the module of a class, such as ``half_normal``."""
+    return name.replace("_", "").lower() in map(str.lower, sys.modules["chainrule.distributions"].__all__)
+
+
 def _unsupported() -> Any:
     return importlib.import_module(f"{_PRIVATE['torch']}.unsupported")
 
@@ -83,6 +91,8 @@ class _Finder:
         rest = name.removeprefix(self.name)
         chainrule_name = _MOVED.get(name, _PACKAGES[self.name] + rest)
         module = _torch() if name == "torch" else _module(chainrule_name)
+        if module is None and name.startswith("torch.distributions.") and _is_family(rest.rpartition(".")[2]):
+            module = sys.modules["chainrule.distributions"]
         if module is None and self.name in _PRIVATE:
             module = _module(_PRIVATE[self.name] + rest) or _unsupported().placeholder_module(rest[1:])
         if module is not None and self.name == "torch" and rest:

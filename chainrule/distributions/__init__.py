@@ -16,12 +16,15 @@ from chainrule.distributions import constraints, transforms, utils
 from chainrule.distributions.bernoulli import Bernoulli
 from chainrule.distributions.categorical import Categorical
 from chainrule.distributions.constraint_registry import biject_to, transform_to
+from chainrule.distributions.continuous_bernoulli import ContinuousBernoulli
 from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.exponential import Exponential
 from chainrule.distributions.independent import Independent
 from chainrule.distributions.kl import kl_divergence, register_kl
 from chainrule.distributions.laplace import Laplace
 from chainrule.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
+from chainrule.distributions.mixture_same_family import MixtureSameFamily
 from chainrule.distributions.multivariate_normal import MultivariateNormal
 from chainrule.distributions.normal import Normal
 from chainrule.distributions.one_hot_categorical import (
@@ -31,16 +34,22 @@ from chainrule.distributions.one_hot_categorical import (
     RelaxedOneHotCategorical,
 )
 from chainrule.distributions.poisson import Poisson
-from chainrule.distributions.transformed_distribution import LogNormal, TransformedDistribution
+from chainrule.distributions.transformed_distribution import (
+    Kumaraswamy,
+    LogisticNormal,
+    LogNormal,
+    TransformedDistribution,
+)
 from chainrule.distributions.transforms import *  # noqa: F403
 from chainrule.distributions.uniform import Uniform
 
 __all__ = [
-    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Dirichlet", "Distribution", "Exponential",
-    "FisherSnedecor", "Gamma", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "InverseGamma",
-    "LKJCholesky", "Laplace", "LogNormal", "LowRankMultivariateNormal", "Multinomial", "MultivariateNormal",
-    "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson",
-    "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution", "Uniform", "VonMises", "Weibull",
+    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet",
+    "Distribution", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal",
+    "Independent", "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal",
+    "LowRankMultivariateNormal", "MixtureSameFamily", "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal",
+    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "RelaxedBernoulli",
+    "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart",
     "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms", "utils",
 ]  # fmt: skip
 __all__ += transforms.__all__
@@ -63,6 +72,7 @@ if _find("scipy") is not None:
         VonMises,
         Weibull,
     )
+    from chainrule.distributions.wishart import Wishart
 
 # without SciPy, these names raise at first use
 show(globals(), {name: f"{__name__}.from_stats" for name in __all__ if name not in globals()})

@@ -10,11 +10,12 @@ from chainrule._src.ops.elementwise import where
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.probs_or_logits import ProbsOrLogits
 from chainrule.nn import functional
 
 
-class Bernoulli(ProbsOrLogits):
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """The Bernoulli distribution: 1 with a probability, else 0.
 
     Args:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.arrays.size import Size
 from chainrule._src.ops import creation, random
 from chainrule._src.ops.elementwise import where
 from chainrule._src.ops.random import _drawn_from, _rng
@@ -42,11 +41,6 @@ class _OfTrials(ProbsOrLogits):
             self.total_count = given[0].to(given[1].dtype)
             probs, logits = (None, given[1]) if probs is None else (given[1], None)
         super().__init__(probs, logits, 0, validate_args)
-
-    @property
-    def param_shape(self) -> Size:
-        """Return the shape of the parameters."""
-        return Size(self._given.shape)
 
 
 class Binomial(_OfTrials):

@@ -14,6 +14,7 @@ from chainrule._src.ops.elementwise import where
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
 from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.from_stats import Beta, drawn_numbers
 from chainrule.distributions.kl import kl_divergence, register_kl
 from chainrule.distributions.utils import broadcast_all, uniform_like
@@ -21,7 +22,7 @@ from chainrule.nn import functional as F
 from chainrule.stats.base import sc
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """The Dirichlet distribution of vectors of proportions.
 
     Args:

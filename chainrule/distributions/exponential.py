@@ -7,11 +7,11 @@ from typing import ClassVar
 from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.utils import broadcast_all
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The exponential distribution.
 
     Args:

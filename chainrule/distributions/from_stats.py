@@ -20,6 +20,7 @@ from chainrule._src.ops.random import _drawn_from, _rng
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.distributions import constraints
 from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.kl import register_kl
 from chainrule.distributions.location_scale import LocationScale
 from chainrule.distributions.utils import broadcast_all, uniform_like
@@ -95,7 +96,7 @@ class FromStats(Distribution):
         return self._stats.var(**self._arguments())
 
 
-class Gamma(FromStats):
+class Gamma(FromStats, ExponentialFamily):
     """The gamma distribution.
 
     Args:
@@ -140,7 +141,7 @@ class Chi2(Gamma):
         return self.concentration * 2
 
 
-class Beta(FromStats):
+class Beta(FromStats, ExponentialFamily):
     """The beta distribution on [0, 1].
 
     Args:

@@ -32,10 +32,10 @@ def register_kl(type_p: type, type_q: type) -> Callable[[KLFormula], KLFormula]:
     """Decorate a formula ``f(p, q)`` for two classes of distributions and their subclasses.
 
     Raises:
-        TypeError: an argument is not a subclass of Distribution.
+        TypeError: an argument is not a class. (As in PyTorch, it need not be a subclass of Distribution.)
     """
     for kind in (type_p, type_q):
-        if not isinstance(kind, type) or not issubclass(kind, Distribution):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected type_p and type_q to be Distribution subclasses but got {kind}")
 
     def register(formula: KLFormula) -> KLFormula:

@@ -9,11 +9,11 @@ from chainrule._src.ops import random
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.utils import broadcast_all
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """The Poisson distribution of counts with a rate."""
 
     arg_constraints: ClassVar = {"rate": constraints.nonnegative}

@@ -44,6 +44,11 @@ class ProbsOrLogits(Distribution):
         return given
 
     @property
+    def param_shape(self) -> Size:
+        """Return the shape of the given parameter."""
+        return Size(self._given.shape)
+
+    @property
     def _given(self) -> Tensor:
         given: Tensor = self.__dict__[self._name]
         return given
@@ -64,8 +69,3 @@ class ClassProbs(ProbsOrLogits):
         return (
             given - given.logsumexp(-1, keepdim=True) if self._name == "logits" else given / given.sum(-1, keepdim=True)
         )
-
-    @property
-    def param_shape(self) -> Size:
-        """Return the shape (batch..., classes)."""
-        return Size(self._given.shape)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.ops import creation
+from chainrule._src.ops.elementwise import where
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
 from chainrule.distributions.distribution import Distribution
 from chainrule.distributions.independent import Independent
 from chainrule.distributions.normal import Normal
-from chainrule.distributions.transforms import ComposeTransform, ExpTransform, Transform
-from chainrule.distributions.utils import _sum_rightmost
+from chainrule.distributions.transforms import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    StickBreakingTransform,
+    Transform,
+)  # fmt: skip
+from chainrule.distributions.uniform import Uniform
+from chainrule.distributions.utils import _sum_rightmost, broadcast_all
 
 
 class TransformedDistribution(Distribution):
@@ -161,3 +174,79 @@ class LogNormal(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
+
+
+class LogisticNormal(TransformedDistribution):
+    """The distribution of n + 1 proportions that a stick-breaking transform makes of n normal variables.
+
+    Args:
+        loc, scale: means and standard deviations of the normal variables.
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args)
+        super().__init__(base if base.batch_shape else base.expand((1,)), StickBreakingTransform(), validate_args)
+
+    @property
+    def loc(self) -> Any:
+        """Return the means of the normal variables."""
+        return self.base_dist.base_dist.loc  # type: ignore[attr-defined]
+
+    @property
+    def scale(self) -> Any:
+        """Return the standard deviations of the normal variables."""
+        return self.base_dist.base_dist.scale  # type: ignore[attr-defined]
+
+
+class Kumaraswamy(TransformedDistribution):
+    """The Kumaraswamy distribution on (0, 1), whose cdf is 1 − (1 − x^a)^b.
+
+    Args:
+        concentration1, concentration0: a and b.
+    """
+
+    arg_constraints: ClassVar = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        a, b = self.concentration1, self.concentration0
+        base = Uniform(creation.zeros_like(b), creation.ones_like(b), validate_args)
+        inverse_cdf = [PowerTransform(b.reciprocal()), AffineTransform(1.0, -1.0), PowerTransform(a.reciprocal())]
+        super().__init__(base, inverse_cdf, validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._copy(batch_shape, _instance)
+        a, b = (x.expand(batch_shape) for x in (self.concentration1, self.concentration0))
+        Kumaraswamy.__init__(new, a, b, False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _moment(self, n: int) -> Tensor:
+        first = 1 + n / self.concentration1
+        b = self.concentration0
+        return b * (first.lgamma() + b.lgamma() - (first + b).lgamma()).exp()
+
+    @property
+    def mean(self) -> Tensor:
+        """Return the expectation."""
+        return self._moment(1)
+
+    @property
+    def mode(self) -> Tensor:
+        """Return the maximum of the density; nan where a parameter is below 1."""
+        a, b = self.concentration1, self.concentration0
+        inside = (a >= 1) & (b >= 1)
+        return where(inside, ((a - 1) / where(inside, a * b - 1, 1.0)).pow(a.reciprocal()), math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        """Return the variance."""
+        return self._moment(2) - self._moment(1).pow(2)
+
+    def entropy(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return 1 - b.reciprocal() + (1 - a.reciprocal()) * ((b + 1).digamma() + np.euler_gamma) - a.log() - b.log()

@@ -108,6 +108,10 @@ warnings.simplefilter("error")
 import torch
 from torch import SymInt, nn, sparse_coo_tensor
 from torch._jit_internal import _copy_to_script_wrapper
+from torch.distributions.gamma import Gamma
+from torch.distributions.half_normal import HalfNormal
+from torch.distributions.multivariate_normal import MultivariateNormal
+from torch.distributions.relaxed_categorical import ExpRelaxedCategorical
 from torch.distributions.utils import _standard_normal, broadcast_all, lazy_property
 from torch.futures import Future, collect_all
 from torch.jit import script_if_tracing, trace_module
@@ -130,6 +134,11 @@ def refused(use, *words):
     else:
         raise AssertionError(words)
 
+try:
+    import torch.distributions.gama
+except ImportError as error:
+    assert "No module named 'torch.distributions.gama'" in str(error)
+assert Gamma is torch.distributions.Gamma and Future[int] is Future
 refused(lambda: Future(), "torch.futures.Future is not supported", "concurrent.futures")
 refused(lambda: collect_all([]), "torch.futures.collect_all")
 refused(lambda: torch.fx.symbolic_trace(nn.Linear(1, 1)), "torch.fx.symbolic_trace", "chainrule.compile")

@@ -144,6 +144,12 @@ def families():
         D.RelaxedBernoulli(t(0.7)[0], t(0.2, 0.5)),
         D.VonMises(t(0.5, -1), t(2.0, 0.5)),
         D.LKJCholesky(3, t(0.5, 2.0)),
+        D.ContinuousBernoulli(t(0.2, 0.5, 0.9)),
+        D.Kumaraswamy(t(0.5, 2.0), t(1.5, 3.0)),
+        D.LogisticNormal(t(0.0, 1.0), 0.5),
+        D.Wishart(t(3.0, 6.0), matrix()),
+        D.MixtureSameFamily(D.Categorical(t(1, 3)), D.Normal(t(0.0, 3.0), 1.0)),
+        D.MixtureSameFamily(D.Categorical(t(1, 3)), D.MultivariateNormal(matrix([[0, 1], [3, 1]]), matrix())),
         D.TransformedDistribution(D.Normal(t(0.0, 1.0), 1.0), [D.AffineTransform(1.0, -2.0), D.SigmoidTransform()]),
     ]
 
@@ -158,8 +164,17 @@ WITHOUT = {
         D.RelaxedBernoulli,
         D.VonMises,
         D.LKJCholesky,
+        D.LogisticNormal,
+        D.MixtureSameFamily,
     ),
-    "mean": (D.Categorical, D.RelaxedOneHotCategorical, D.RelaxedBernoulli, D.VonMises, D.LKJCholesky),
+    "mean": (
+        D.Categorical,
+        D.RelaxedOneHotCategorical,
+        D.RelaxedBernoulli,
+        D.VonMises,
+        D.LKJCholesky,
+        D.LogisticNormal,
+    ),
 }
 
 
@@ -279,6 +294,13 @@ def test_divergences_at_the_edge():
         lambda a, b: D.RelaxedBernoulli(b[1], a / 4).log_prob(t(0.3, 0.7)),
         lambda a, b: D.LowRankMultivariateNormal(a, b[:, None], b).log_prob(t(0.3, 0.7)),
         lambda a, b: D.LowRankMultivariateNormal(a, b[:, None], b).precision_matrix,
+        lambda a, b: D.ContinuousBernoulli(logits=a).log_prob(t(0.3, 0.7)),
+        lambda a, b: D.ContinuousBernoulli(a / 4).icdf(t(0.3, 0.7)),
+        lambda a, b: D.Kumaraswamy(a, b).log_prob(t(0.3, 0.7)),
+        lambda a, b: D.LogisticNormal(a, b).log_prob(t(0.3, 0.2, 0.5)),
+        lambda a, b: D.Wishart(b + 2, torch.diag(b) + 0.5).log_prob(matrix()),
+        lambda a, b: D.Wishart(b + 2, torch.diag(b) + 0.5).entropy(),
+        lambda a, b: D.MixtureSameFamily(D.Categorical(b), D.Normal(a, b)).log_prob(t(0.3)[0]),
         lambda a, b: D.kl_divergence(D.Beta(a, b), D.Beta(b, a)),
         lambda a, b: D.kl_divergence(D.Gamma(a, b), D.Gamma(b, a)),
         lambda a, b: D.kl_divergence(D.MultivariateNormal(a, torch.diag(b)), D.MultivariateNormal(b, matrix())),
@@ -404,6 +426,113 @@ def test_low_rank_normals():
         close(getattr(found, name), getattr(same, name))
     close(found.log_prob(matrix([[0, 1, 2], [3, 2, 1]])), same.log_prob(matrix([[0, 1, 2], [3, 2, 1]])))
     close(found.entropy(), same.entropy())
+
+
+@pytest.mark.parametrize(
+    "d",
+    [
+        D.ContinuousBernoulli(t(0.2, 0.4999, 0.5, 0.9)),
+        D.ContinuousBernoulli(logits=t(0.0, 3.0)),
+        D.Kumaraswamy(t(2.0, 1.5), t(3.0, 1.2)),
+        D.MixtureSameFamily(D.Categorical(matrix([[1, 3], [1, 1]])), D.Beta(matrix([[2, 3], [1, 2]]), 1.5)),
+    ],
+    ids=lambda d: type(d).__name__,
+)
+def test_densities_on_an_interval(d):
+    """The density is the derivative of the cdf, and its integrals are the moments."""
+    x = torch.linspace(1e-6, 1 - 1e-6, 100_001, dtype=torch.float64)[:, None].expand(-1, *d.batch_shape)
+    density, flat = d.log_prob(x).exp(), x[:, 0]
+    moments = [torch.trapezoid(density * value, flat, dim=0) for value in (x * 0 + 1, x, (x - d.mean) ** 2)]
+    for found, expected in zip((x[0] * 0 + 1, d.mean, d.variance), moments, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    total = here(d.cdf, x[60_000])
+    if total is not None:
+        torch.testing.assert_close(total, torch.trapezoid(density[:60_001], flat[:60_001], dim=0), rtol=1e-4, atol=1e-5)
+    if not isinstance(d, D.MixtureSameFamily):
+        torch.testing.assert_close(d.icdf(d.cdf(x[30_000])), x[30_000])
+        torch.testing.assert_close(
+            d.entropy(), torch.trapezoid(-density * density.log(), flat, dim=0), rtol=1e-4, atol=1e-5
+        )
+
+
+@differs("the mode of Kumaraswamy is always nan")
+def test_the_mode_of_kumaraswamy():
+    d = D.Kumaraswamy(t(2.0, 0.5), t(3.0, 2.0))
+    assert abs(d.mode[0].item() - 0.2**0.5) < 1e-12 and d.mode[1].isnan()
+    x = torch.tensor([0.2**0.5 - 1e-3, 0.2**0.5, 0.2**0.5 + 1e-3], dtype=torch.float64)
+    assert D.Kumaraswamy(t(2.0), t(3.0)).log_prob(x).argmax() == 1
+
+
+def test_wishart_matrices():
+    theirs = stats.wishart(4.5, COVARIANCE)
+    x = matrix([[1, 0.2], [0.2, 3]])
+    precision = torch.linalg.inv(matrix())
+    for d in (
+        D.Wishart(t(4.5)[0], matrix()),
+        D.Wishart(4.5, precision_matrix=precision),
+        D.Wishart(t(4.5)[0], scale_tril=torch.linalg.cholesky(matrix())),
+    ):
+        close(d.log_prob(x), theirs.logpdf(x.numpy()))
+        close(d.mean, theirs.mean())
+        close(d.mode, theirs.mode())
+        close(d.variance, theirs.var())
+        close(d.entropy(), theirs.entropy())
+    assert d.expand((3,)).log_prob(x).shape == (3,)
+
+
+def test_mixtures_refuse_other_shapes():
+    normal = D.Normal(t(0, 1), 1.0)
+    for make, message in (
+        (lambda: D.MixtureSameFamily(normal, normal), "Mixture distribution needs to be"),
+        (lambda: D.MixtureSameFamily(D.Categorical(t(1, 1)), 3), "Component distribution need"),
+        (lambda: D.MixtureSameFamily(D.Categorical(t(1, 1, 1)), normal), "does not equal"),
+        (
+            lambda: D.MixtureSameFamily(D.Categorical(torch.ones(2, 2)), D.Normal(torch.zeros(3, 2), 1.0)),
+            "not compatible",
+        ),
+        (lambda: D.Wishart(0.5, matrix()), "ndim - 1"),
+        (lambda: D.Wishart(3.0), "Exactly one of"),
+    ):
+        with pytest.raises((ValueError, AssertionError), match=message):
+            make()
+
+
+def test_formulas_of_divergences_are_registered():
+    class Own:
+        pass
+
+    @D.register_kl(Own, D.Normal)
+    def formula(p, q):
+        return 3
+
+    assert D.kl_divergence(Own(), D.Normal(0.0, 1.0)) == 3
+    with pytest.raises(TypeError):
+        D.register_kl(3, Own)
+
+
+def test_exponential_families():
+    class Rayleigh(D.ExponentialFamily):
+        """With the natural parameter -1 / (2 sigma**2), whose log normalizer is log(sigma**2) = -log(-2 theta)."""
+
+        def __init__(self, sigma):
+            self.sigma = sigma
+            super().__init__(sigma.shape, validate_args=False)
+
+        @property
+        def _natural_params(self):
+            return (-0.5 / self.sigma**2,)
+
+        def _log_normalizer(self, theta):
+            return -(-2 * theta).log()
+
+        @property
+        def _mean_carrier_measure(self):  # the expectation of log x
+            return (self.sigma.log() + (math.log(2) - 0.5772156649015329) / 2).detach()
+
+    sigma = t(0.5, 2.0)
+    close(Rayleigh(sigma).entropy(), stats.rayleigh(0, [0.5, 2]).entropy())
+    assert isinstance(D.Normal(0.0, 1.0), D.ExponentialFamily) and issubclass(D.Wishart, D.ExponentialFamily)
+    assert (not issubclass(D.Laplace, D.ExponentialFamily) and not Rayleigh(sigma).entropy().requires_grad) or not OURS
 
 
 def test_counts_of_classes():

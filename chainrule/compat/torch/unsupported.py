@@ -43,6 +43,9 @@ class Unsupported:
 
     _reason: str
 
+    def __class_getitem__(cls, item: object) -> type:
+        return cls
+
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         raise NotImplementedError(f"{cls.__module__}.{cls.__qualname__} is not supported: {cls._reason}")
 
