@@ -23,6 +23,9 @@ from chainrule.distributions.distribution import Distribution
 from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.kl import register_kl
 from chainrule.distributions.location_scale import LocationScale
+from chainrule.distributions.normal import Normal
+from chainrule.distributions.transformed_distribution import TransformedDistribution
+from chainrule.distributions.transforms import AbsTransform
 from chainrule.distributions.utils import broadcast_all, uniform_like
 
 
@@ -331,15 +334,20 @@ class Cauchy(_Located):
         return self.loc.detach() * 0 + math.inf
 
 
-class HalfNormal(FromStats):
-    """The distribution of ``|x|``, where x is normal with mean 0 and standard deviation ``scale``."""
+class _Half(FromStats, TransformedDistribution):
+    """The base of distributions of ``|x|``, where x is symmetric about 0."""
 
     arg_constraints: ClassVar = {"scale": constraints.positive}
     support = constraints.nonnegative
-    _stats: ClassVar[Any] = stats.halfnorm
+    _base: ClassVar[Any]
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        self._set_parameters(validate_args, scale=scale)
+        TransformedDistribution.__init__(self, self._base(0.0, scale, validate_args), AbsTransform(), validate_args)
+
+    @property
+    def scale(self) -> Any:
+        """Return the scale of x."""
+        return self.base_dist.scale  # type: ignore[attr-defined]
 
     def _arguments(self) -> dict[str, Any]:
         return {"scale": self.scale}
@@ -350,15 +358,16 @@ class HalfNormal(FromStats):
         return creation.zeros_like(self.scale)
 
 
-class HalfCauchy(FromStats):
+class HalfNormal(_Half):
+    """The distribution of ``|x|``, where x is normal with mean 0 and standard deviation ``scale``."""
+
+    _stats, _base = stats.halfnorm, Normal
+
+
+class HalfCauchy(_Half):
     """The distribution of ``|x|``, where x has the Cauchy distribution about 0."""
 
-    arg_constraints = HalfNormal.arg_constraints
-    support = constraints.nonnegative
-    _stats = stats.halfcauchy
-    __init__ = HalfNormal.__init__
-    _arguments = HalfNormal._arguments
-    mode = HalfNormal.mode
+    _stats, _base = stats.halfcauchy, Cauchy
 
 
 class VonMises(Distribution):

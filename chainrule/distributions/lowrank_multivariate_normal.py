@@ -99,13 +99,13 @@ class LowRankMultivariateNormal(Distribution):
         deviation = (value - self.loc).unsqueeze(-1)
         inner = linalg.solve_triangular(self._capacitance_tril, self._scaled_factor.mT @ deviation, upper=False)
         distance = (deviation.squeeze(-1).pow(2) / self.cov_diag).sum(-1) - inner.pow(2).sum((-2, -1))
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 
     def _half_log_det(self) -> Tensor:
         return self._capacitance_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1) + 0.5 * self.cov_diag.log().sum(-1)
 
     def entropy(self) -> Tensor:
-        return 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
+        return 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)

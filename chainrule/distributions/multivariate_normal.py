@@ -63,7 +63,7 @@ class MultivariateNormal(Distribution):
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
     def _full(self, matrix: Tensor) -> Tensor:
-        return matrix.expand((*self.batch_shape, *self.event_shape, *self.event_shape))
+        return matrix.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
     @lazy_property
     def scale_tril(self) -> Any:
@@ -90,7 +90,7 @@ class MultivariateNormal(Distribution):
     @property
     def variance(self) -> Tensor:
         """Return the diagonal of the covariance."""
-        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self.batch_shape, *self.event_shape))
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self._batch_shape, *self._event_shape))
 
     def rsample(self, sample_shape: object = ()) -> Tensor:
         noise = random.randn_like(self.loc.expand(self._extended_shape(sample_shape)))
@@ -100,11 +100,11 @@ class MultivariateNormal(Distribution):
         self._validate_sample(value)
         deviation = (value - self.loc).unsqueeze(-1)
         distance = linalg.solve_triangular(self._unbroadcasted_scale_tril, deviation, upper=False).pow(2).sum((-2, -1))
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 
     def entropy(self) -> Tensor:
-        entropy = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
-        return entropy.expand(self.batch_shape)
+        entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
+        return entropy.expand(self._batch_shape)
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

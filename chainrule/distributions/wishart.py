@@ -61,7 +61,7 @@ class Wishart(ExponentialFamily):
         super().__init__(batch, (n, n), validate_args)
 
     def _full(self, matrix: Tensor) -> Tensor:
-        return matrix.expand((*self.batch_shape, *self.event_shape))
+        return matrix.expand((*self._batch_shape, *self._event_shape))
 
     @property
     def _degrees(self) -> Tensor:
@@ -76,7 +76,7 @@ class Wishart(ExponentialFamily):
     @property
     def mode(self) -> Tensor:
         """Return (df − n − 1) times the covariance; nan where this is not positive."""
-        factor = self._degrees - self.event_shape[0] - 1
+        factor = self._degrees - self._event_shape[0] - 1
         return where(factor > 0, factor, math.nan) * self.covariance_matrix
 
     @property
@@ -88,7 +88,7 @@ class Wishart(ExponentialFamily):
 
     def rsample(self, sample_shape: object = ()) -> Tensor:
         """Draw matrices by Bartlett's decomposition."""
-        n = self.event_shape[0]
+        n = self._event_shape[0]
         below = random.randn_like(self._degrees.new_zeros(self._extended_shape(sample_shape))).tril(-1)
         degrees = self.df.unsqueeze(-1) - creation.arange(n, dtype=self.df.dtype)
         diagonal = Chi2(degrees, validate_args=False).rsample(sample_shape).sqrt()
@@ -99,18 +99,18 @@ class Wishart(ExponentialFamily):
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def _log_norm(self) -> Tensor:
-        n = self.event_shape[0]
+        n = self._event_shape[0]
         return self.df * (0.5 * n * math.log(2) + self._half_log_det()) + (self.df / 2).mvlgamma(n)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        n, factor = self.event_shape[0], self._unbroadcasted_scale_tril
+        n, factor = self._event_shape[0], self._unbroadcasted_scale_tril
         half = linalg.solve_triangular(factor, linalg.cholesky(value), upper=False)
         log_det = linalg.slogdet(value)[1]
         return (self.df - n - 1) / 2 * log_det - half.pow(2).sum((-2, -1)) / 2 - self._log_norm()
 
     def entropy(self) -> Tensor:
-        n = self.event_shape[0]
+        n = self._event_shape[0]
         degrees = self.df.unsqueeze(-1) - creation.arange(n, dtype=self.df.dtype)
         log_det = (degrees / 2).digamma().sum(-1) + n * math.log(2) + 2 * self._half_log_det()
         return self._log_norm() - (self.df - n - 1) / 2 * log_det + self.df * n / 2

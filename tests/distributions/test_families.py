@@ -568,6 +568,23 @@ def test_expanded(d):
     close(wide.log_prob(x), d.log_prob(x))
 
 
+@pytest.mark.parametrize(("half", "whole"), [(D.HalfNormal, D.Normal), (D.HalfCauchy, D.Cauchy)])
+def test_halves_are_transformed_distributions(half, whole):
+    d = half(t(0.5, 2.0))
+    assert isinstance(d, D.TransformedDistribution) and type(d.base_dist) is whole and d.scale is d.base_dist.scale
+    assert isinstance(d.transforms[0], D.AbsTransform) and d.expand((3, 2)).scale.shape == (3, 2)
+
+
+def test_the_event_shape_may_be_overridden():
+    class Reshaped(D.MultivariateNormal):
+        @property
+        def event_shape(self):
+            return torch.Size((1, 2))
+
+    d = Reshaped(t(1, 2), matrix())
+    assert d.scale_tril.shape == (2, 2) and d.variance.shape == (2,) and d.log_prob(t(1, 2)).shape == ()
+
+
 def test_subclasses():
     class Shifted(D.Normal):
         def __init__(self, shift):
