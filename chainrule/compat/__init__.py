@@ -30,8 +30,8 @@ __all__ = ["install", "run"]
 _PACKAGES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "functorch": "chainrule.func"}
 
 
-#: Library name to the package with the private modules that programs import.
-_PRIVATE = {"torch": "chainrule.compat.torch"}
+#: The package with PyTorch's private modules that programs import.
+_PRIVATE = "chainrule.compat.torch"
 
 #: Modules whose names another module has.
 _MOVED = {
@@ -57,7 +57,7 @@ def _torch() -> ModuleType:
     own = {"__name__", "__package__", "__loader__", "__spec__", "__doc__"}
     vars(module).update({name: value for name, value in vars(public).items() if name not in own})
     for private, names in (("version", ["__version__"]), ("private_functions", None)):
-        source = importlib.import_module(f"{_PRIVATE['torch']}.{private}")
+        source = importlib.import_module(f"{_PRIVATE}.{private}")
         vars(module).update({name: getattr(source, name) for name in names or source.__all__})
 
     def lookup(name: str) -> Any:
@@ -75,8 +75,19 @@ def _is_family(name: str) -> bool:
     return name.replace("_", "").lower() in map(str.lower, sys.modules["chainrule.distributions"].__all__)
 
 
+def _torch_module(path: str, chainrule_name: str) -> ModuleType | None:
+    """Return the module for ``torch.path``, or None if there is none."""
+    if not path:
+        return _torch()
+    module = _module(chainrule_name)
+    if module is None and path.startswith("distributions.") and _is_family(path.rpartition(".")[2]):
+        module = sys.modules["chainrule.distributions"]
+    module = module or _module(f"{_PRIVATE}.{path}") or _unsupported().placeholder_module(path)
+    return None if module is None else _unsupported().add_placeholders(path, module)
+
+
 def _unsupported() -> Any:
-    return importlib.import_module(f"{_PRIVATE['torch']}.unsupported")
+    return importlib.import_module(f"{_PRIVATE}.unsupported")
 
 
 class _Finder:
@@ -90,13 +101,7 @@ class _Finder:
             return None
         rest = name.removeprefix(self.name)
         chainrule_name = _MOVED.get(name, _PACKAGES[self.name] + rest)
-        module = _torch() if name == "torch" else _module(chainrule_name)
-        if module is None and name.startswith("torch.distributions.") and _is_family(rest.rpartition(".")[2]):
-            module = sys.modules["chainrule.distributions"]
-        if module is None and self.name in _PRIVATE:
-            module = _module(_PRIVATE[self.name] + rest) or _unsupported().placeholder_module(rest[1:])
-        if module is not None and self.name == "torch" and rest:
-            module = _unsupported().add_placeholders(rest[1:], module)
+        module = _torch_module(rest[1:], chainrule_name) if self.name == "torch" else _module(chainrule_name)
         if module is None:
             if self.name == "torch":
                 raise _missing_module(name, chainrule_name)
@@ -111,7 +116,7 @@ class _Finder:
 
     def exec_module(self, module: ModuleType) -> None:
         spec: Any = module.__spec__
-        if spec is not None and spec.loader is self:
+        if spec is not None and spec.loader is self and spec.loader_state[1] is not None:
             module.__spec__ = spec.loader_state[1]  # the module keeps its own spec
 
 

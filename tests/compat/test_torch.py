@@ -125,6 +125,8 @@ from torch.utils._pytree import tree_all, tree_any, tree_flatten, tree_leaves, t
 from torch.utils.cpp_extension import load
 from torch.utils.hooks import RemovableHandle
 import torch.fx, torch.multiprocessing as mp
+from importlib.util import find_spec
+assert find_spec("torch") and find_spec("torch.fx") and find_spec("torch.nn") and find_spec("torch.utils.hooks")
 
 def refused(use, *words):
     try:
