@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import linalg
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.size import Size
 from chainrule._src.ops import creation, joining
 from chainrule._src.tape.tensor import Tensor
@@ -846,3 +847,6 @@ class StackTransform(CatTransform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         pairs = zip(self.transforms, self._split(x), self._split(y), strict=True)
         return self._join([t.log_abs_det_jacobian(part, image) for t, part, image in pairs])
+
+
+show(globals())

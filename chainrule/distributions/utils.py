@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.grad_mode import enable_grad
+from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.dtypes import default_dtype
 from chainrule._src.ops import creation, random
 from chainrule._src.ops.shaping import broadcast_tensors
@@ -86,3 +87,6 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 def uniform_like(x: Tensor, shape: Any) -> Tensor:
     """Draw uniform numbers in (0, 1), with the dtype of a parameter."""
     return random.rand_like(x.expand(shape)).clamp(min=float(np.finfo(x.dtype.dtype).tiny))
+
+
+show(globals())
