@@ -22,7 +22,9 @@ __all__ = [
     "is_scripting",
     "is_tracing",
     "script",
+    "script_if_tracing",
     "trace",
+    "trace_module",
     "unused",
 ]
 
@@ -99,6 +101,24 @@ def trace(
 
     traced(*arguments, **(example_kwarg_inputs or {}))
     return traced if isinstance(func, (FunctionType, MethodType)) else func
+
+
+def trace_module(mod: T, inputs: dict[str, Any], **options: object) -> T:
+    """Call methods of a module once, each with example inputs; return the module.
+
+    Args:
+        mod: the module.
+        inputs: the example inputs of each method: a tuple, or one tensor or dictionary.
+        **options: PyTorch's options for checking traces, ignored.
+    """
+    for name, example_inputs in inputs.items():
+        trace(getattr(mod, name), example_inputs)
+    return mod
+
+
+def script_if_tracing(fn: T) -> T:
+    """Return the function unchanged."""
+    return fn
 
 
 @overload

@@ -4,8 +4,9 @@ python tools/clients.py [NAME...] [--own | --write]
 
 The script needs network access: packages come from the registry, and test suites from source distributions or, if these
 contain none, from the project's repository. Clients that cannot be downloaded are skipped. All files are in build/clients;
-an existing suite in build/clients/NAME is reused. tests/clients/baseline.json contains the commands, and the number of
-tests that pass with the client's own library (``own``) and with chainrule (``ours``).
+an existing suite in build/clients/NAME is reused. tests/clients/baseline.json contains the commands, the environment
+variables that select a backend, and the number of tests that pass with the client's own library (``own``) and with
+chainrule (``ours``).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -79,7 +81,8 @@ def main() -> int:
 PIP = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 #: the libraries that chainrule replaces
-OWN = {"autograd": "autograd", "torch": "torch==2.13.0"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OWN = {"autograd": "autograd", "torch": PROJECT["optional-dependencies"]["oracle"][0]}
 
 
 class Unreachable(Exception):
@@ -127,7 +130,8 @@ def count(client: dict[str, Any], folder: Path, own: bool) -> tuple[int, str]:
     report.unlink(missing_ok=True)
     library = [] if own else ["-m", f"chainrule.compat.{client['library']}"]
     one = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
-    environment = {**os.environ, **one, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
+    own_settings = client.get("environment", {})
+    environment = {**os.environ, **one, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT), **own_settings}
     with (BUILD / "output.txt").open("w") as output:
         command = [PYTHON, *library, "-m", "pytest", *OPTIONS, f"--junitxml={report}", *client["tests"]]
         subprocess.run(command, cwd=folder / client.get("folder", ""), env=environment, stdout=output, stderr=output)

@@ -30,8 +30,14 @@ __all__ = ["install", "run"]
 _PACKAGES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "functorch": "chainrule.func"}
 
 
-#: Library name to the package with the private modules that programs import.
-_PRIVATE = {"torch": "chainrule.compat.torch"}
+#: The package with PyTorch's private modules that programs import.
+_PRIVATE = "chainrule.compat.torch"
+
+#: Modules whose names another module has.
+_MOVED = {
+    "torch.nn.utils.stateless": "chainrule.func",
+    "torch.distributions.relaxed_categorical": "chainrule.distributions.one_hot_categorical",
+}
 
 
 def _module(name: str) -> ModuleType | None:
@@ -44,6 +50,46 @@ def _module(name: str) -> ModuleType | None:
         return None
 
 
+def _torch() -> ModuleType:
+    """Return the module ``torch``: chainrule's names, with the version of the PyTorch release whose API they follow."""
+    public: Any = sys.modules["chainrule"]
+    module = ModuleType("torch", public.__doc__)
+    own = {"__name__", "__package__", "__loader__", "__spec__", "__doc__"}
+    vars(module).update({name: value for name, value in vars(public).items() if name not in own})
+    for private, names in (("version", ["__version__"]), ("private_functions", None)):
+        source = importlib.import_module(f"{_PRIVATE}.{private}")
+        vars(module).update({name: getattr(source, name) for name in names or source.__all__})
+
+    def lookup(name: str) -> Any:
+        if not hasattr(public, name):
+            raise errors.unknown_name(name, dir(public), "torch")
+        value = getattr(public, name)
+        return _unsupported().add_placeholders(name, value) if isinstance(value, ModuleType) else value
+
+    vars(module).update(__path__=[], __getattr__=lookup)
+    return _unsupported().add_placeholders("", module)
+
+
+def _is_family(name: str) -> bool:
+    """Return whether a name in ``torch.distributions`` is that of the module of a class, such as ``half_normal``."""
+    return name.replace("_", "").lower() in map(str.lower, sys.modules["chainrule.distributions"].__all__)
+
+
+def _torch_module(path: str, chainrule_name: str) -> ModuleType | None:
+    """Return the module for ``torch.path``, or None if there is none."""
+    if not path:
+        return _torch()
+    module = _module(chainrule_name)
+    if module is None and path.startswith("distributions.") and _is_family(path.rpartition(".")[2]):
+        module = sys.modules["chainrule.distributions"]
+    module = module or _module(f"{_PRIVATE}.{path}") or _unsupported().placeholder_module(path)
+    return None if module is None else _unsupported().add_placeholders(path, module)
+
+
+def _unsupported() -> Any:
+    return importlib.import_module(f"{_PRIVATE}.unsupported")
+
+
 class _Finder:
     """An import finder that maps ``autograd.x`` to the module ``chainrule.compat.autograd.x``."""
 
@@ -54,8 +100,8 @@ class _Finder:
         if name.partition(".")[0] != self.name:
             return None
         rest = name.removeprefix(self.name)
-        chainrule_name = _PACKAGES[self.name] + rest
-        module = _module(chainrule_name) or (_module(_PRIVATE[self.name] + rest) if self.name in _PRIVATE else None)
+        chainrule_name = _MOVED.get(name, _PACKAGES[self.name] + rest)
+        module = _torch_module(rest[1:], chainrule_name) if self.name == "torch" else _module(chainrule_name)
         if module is None:
             if self.name == "torch":
                 raise _missing_module(name, chainrule_name)
@@ -70,7 +116,7 @@ class _Finder:
 
     def exec_module(self, module: ModuleType) -> None:
         spec: Any = module.__spec__
-        if spec is not None and spec.loader is self:
+        if spec is not None and spec.loader is self and spec.loader_state[1] is not None:
             module.__spec__ = spec.loader_state[1]  # the module keeps its own spec
 
 
@@ -105,7 +151,17 @@ def install(name: str) -> None:
             sys.modules[name + loaded.removeprefix(package)] = module
     if name == "torch":
         install("functorch")
-        for private in ("_C", "_dynamo", "nn.modules", "overrides"):
+        for private in (
+            "_C",
+            "_dynamo",
+            "nn.modules",
+            "nn.parallel",
+            "nn.utils.stateless",
+            "overrides",
+            "types",
+            "utils.hooks",
+            "version",
+        ):
             importlib.import_module(f"torch.{private}")  # programs access it as an attribute
         for public in ("autograd.functional", "optim.lbfgs"):
             _add_private_names(public)

@@ -10,11 +10,12 @@ from chainrule._src.ops.elementwise import where
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.probs_or_logits import ProbsOrLogits
 from chainrule.nn import functional
 
 
-class Bernoulli(ProbsOrLogits):
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """The Bernoulli distribution: 1 with a probability, else 0.
 
     Args:
@@ -27,12 +28,6 @@ class Bernoulli(ProbsOrLogits):
 
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 0, validate_args)
-
-    def _probs_of(self, logits: Tensor) -> Tensor:
-        return logits.sigmoid()
-
-    def _logits_of(self, probs: Tensor) -> Tensor:
-        return probs.logit()
 
     @property
     def mean(self) -> Tensor:

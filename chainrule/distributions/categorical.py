@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from chainrule._src.ops import creation
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.probs_or_logits import ProbsOrLogits
+from chainrule.distributions.probs_or_logits import ClassProbs
 
 
-class Categorical(ProbsOrLogits):
+class Categorical(ClassProbs):
     """The categorical distribution over class indices, from 0.
 
     Args:
@@ -24,29 +24,11 @@ class Categorical(ProbsOrLogits):
         logits: unnormalized log probabilities.
     """
 
-    arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
-
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 1, validate_args)
 
-    def _normalize(self, given: Tensor) -> Tensor:
-        if self._name == "logits":
-            return given - given.logsumexp(-1, keepdim=True)
-        return given / given.sum(-1, keepdim=True)
-
-    def _probs_of(self, logits: Tensor) -> Tensor:
-        return logits.softmax(-1)
-
-    def _logits_of(self, probs: Tensor) -> Tensor:
-        return probs.log()
-
-    @property
-    def param_shape(self) -> Size:
-        """Return the shape (batch..., classes)."""
-        return Size(self._given.shape)
-
-    @property
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
         """Return the constraint of class indices."""
         return constraints.integer_interval(0, self._given.shape[-1] - 1)
 

@@ -6,16 +6,15 @@ and ``rsample`` if samples are differentiable functions of the parameters, else 
 
 from __future__ import annotations
 
-from numbers import Number
 from typing import Any, ClassVar
 
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.arrays.dtypes import default_dtype
 from chainrule._src.arrays.size import Size
-from chainrule._src.ops import creation
-from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
-from chainrule.distributions.constraints import Constraint
+from chainrule.distributions.constraints import Constraint, is_dependent
+from chainrule.distributions.utils import lazy_property
+
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 class Distribution:
@@ -49,16 +48,16 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                value = self.__dict__.get(name)
-                if value is not None and not bool(constraint.check(value).all()):
+                lazy = isinstance(getattr(type(self), name, None), lazy_property) and name not in vars(self)
+                if lazy or is_dependent(constraint):
+                    continue  # parameters that were not given are computed from another one
+                value = getattr(self, name)
+                if not bool(constraint.check(value).all()):
                     raise ValueError(
                         f"Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution {self!r} to satisfy the "
                         f"constraint {constraint!r}, but found invalid values:\n{value}"
                     )
-
-    def __getattr__(self, name: str) -> Any:
-        """Raise AttributeError; subclasses compute alternative parameters here (such as logits from probabilities)."""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        super().__init__()  # the other base of a subclass, such as nn.Module
 
     @property
     def batch_shape(self) -> Size:
@@ -129,18 +128,35 @@ class Distribution:
         """Return the exponential of the entropy."""
         return self.entropy().exp()
 
-    def expand(self, batch_shape: Any) -> Distribution:
-        """Return the distribution expanded to a batch shape."""
-        names = [name for name in self.arg_constraints if name in self.__dict__]
-        n = len(self._batch_shape)
-        own = {name: getattr(self, name) for name in names}
-        wide = {name: x.expand((*batch_shape, *x.shape[n:])) for name, x in own.items()}
-        return self._copy_validation(type(self)(**wide, validate_args=False))
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """Return the distribution expanded to a batch shape.
 
-    def _copy_validation(self, other: Distribution) -> Distribution:
-        """Copy ``_validate_args`` to another distribution, and return it."""
-        other._validate_args = self._validate_args
-        return other
+        Raises:
+            NotImplementedError: the class defines its own ``__init__``, but not ``expand``.
+        """
+        new, n = self._copy(batch_shape, _instance), len(self._batch_shape)
+        for name in {name for cls in type(self).__mro__ for name in getattr(cls, "arg_constraints", ())}:
+            x = vars(self).get(name)
+            if isinstance(x, Tensor):
+                vars(new)[name] = x.expand((*batch_shape, *x.shape[n:]))
+        return new
+
+    def _copy(self, batch_shape: Any, _instance: Any) -> Any:
+        """Return a copy with another batch shape, whose parameters :meth:`expand` expands."""
+        defines = (cls for cls in type(self).__mro__ if "expand" in vars(cls) or cls.__module__.startswith(_PACKAGE))
+        new = self._get_checked_instance(next(defines), _instance)
+        vars(new).update(vars(self))
+        new._batch_shape = Size(batch_shape)
+        return new
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """Return the instance to fill in :meth:`expand`: the given one, or a new one of the same class."""
+        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define "
+                "a custom .expand() method"
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
@@ -176,16 +192,3 @@ class Distribution:
         parts = [name for name in self.arg_constraints if name in self.__dict__]
         shown = [(name, getattr(self, name)) for name in parts]
         return f"{type(self).__name__}({', '.join(f'{n}: {x if x.numel() == 1 else x.size()}' for n, x in shown)})"
-
-
-def broadcast_parameters(*values: object) -> list[Tensor]:
-    """Broadcast parameters to tensors of one shape; numbers take the dtype of the tensors.
-
-    Raises:
-        ValueError: a parameter is neither a number nor a tensor.
-    """
-    for x in values:
-        if not isinstance(x, (Tensor, Number)):
-            raise ValueError(f"Input arguments must all be instances of Number or Tensor, not {type(x).__name__}")
-    kind = next((x.dtype for x in values if isinstance(x, Tensor)), default_dtype())
-    return list(broadcast_tensors(*(x if isinstance(x, Tensor) else creation.tensor(x, dtype=kind) for x in values)))

@@ -7,10 +7,11 @@ from typing import ClassVar
 from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, broadcast_parameters
+from chainrule.distributions.exp_family import ExponentialFamily
+from chainrule.distributions.utils import broadcast_all
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The exponential distribution.
 
     Args:
@@ -22,7 +23,7 @@ class Exponential(Distribution):
     has_rsample = True
 
     def __init__(self, rate: object, validate_args: bool | None = None) -> None:
-        (self.rate,) = broadcast_parameters(rate)
+        (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property

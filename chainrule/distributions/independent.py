@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.tape.tensor import Tensor
-from chainrule.distributions.constraints import Constraint
+from chainrule.distributions import constraints
 from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.utils import _sum_rightmost
 
 
 class Independent(Distribution):
@@ -35,9 +36,15 @@ class Independent(Distribution):
         return self.base_dist.has_rsample
 
     @property
-    def support(self) -> Constraint:  # type: ignore[override]
-        """Return the support of the base distribution."""
-        return self.base_dist.support
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        """Return False if an axis is reinterpreted: there are too many combinations of values."""
+        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+
+    @constraints.dependent_property()
+    def support(self) -> constraints.Constraint:
+        """Return the support of the base distribution, for values with the reinterpreted axes."""
+        n = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
     @property
     def mean(self) -> Tensor:
@@ -66,15 +73,18 @@ class Independent(Distribution):
     def entropy(self) -> Tensor:
         return self._sum_event_axes(self.base_dist.entropy())
 
-    def _sum_event_axes(self, x: Tensor) -> Tensor:
-        n = self.reinterpreted_batch_ndims
-        return x.sum(tuple(range(-n, 0))) if n else x
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented: enumerate base_dist")
+        return self.base_dist.enumerate_support(expand)
 
-    def expand(self, batch_shape: Any) -> Distribution:
-        own = self.event_shape[: self.reinterpreted_batch_ndims]
-        return self._copy_validation(
-            Independent(self.base_dist.expand((*batch_shape, *own)), self.reinterpreted_batch_ndims, False)
-        )
+    def _sum_event_axes(self, x: Tensor) -> Tensor:
+        return _sum_rightmost(x, self.reinterpreted_batch_ndims)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._copy(batch_shape, _instance)
+        new.base_dist = self.base_dist.expand((*batch_shape, *self.event_shape[: self.reinterpreted_batch_ndims]))
+        return new
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"

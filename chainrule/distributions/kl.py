@@ -15,10 +15,14 @@ from chainrule.distributions.distribution import Distribution
 from chainrule.distributions.exponential import Exponential
 from chainrule.distributions.independent import Independent
 from chainrule.distributions.laplace import Laplace
+from chainrule.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from chainrule.distributions.multivariate_normal import MultivariateNormal
 from chainrule.distributions.normal import Normal
+from chainrule.distributions.one_hot_categorical import OneHotCategorical
 from chainrule.distributions.poisson import Poisson
+from chainrule.distributions.transformed_distribution import TransformedDistribution
 from chainrule.distributions.uniform import Uniform
+from chainrule.distributions.utils import _sum_rightmost
 
 KLFormula = Callable[[Any, Any], Tensor]
 _FORMULAS: dict[tuple[type, type], KLFormula] = {}
@@ -28,10 +32,10 @@ def register_kl(type_p: type, type_q: type) -> Callable[[KLFormula], KLFormula]:
     """Decorate a formula ``f(p, q)`` for two classes of distributions and their subclasses.
 
     Raises:
-        TypeError: an argument is not a subclass of Distribution.
+        TypeError: an argument is not a class. (As in PyTorch, it need not be a subclass of Distribution.)
     """
     for kind in (type_p, type_q):
-        if not isinstance(kind, type) or not issubclass(kind, Distribution):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected type_p and type_q to be Distribution subclasses but got {kind}")
 
     def register(formula: KLFormula) -> KLFormula:
@@ -112,6 +116,27 @@ def _vectors(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     spread = linalg.solve_triangular(factor, p._unbroadcasted_scale_tril, upper=False).pow(2).sum((-2, -1))
     distance = linalg.solve_triangular(factor, (q.loc - p.loc).unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
     return q._half_log_det() - p._half_log_det() + 0.5 * (spread + distance - p.event_shape[0])
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+def _vectors_of_low_rank(p: Any, q: Any) -> Tensor:
+    return _vectors(*(MultivariateNormal(d.loc, scale_tril=d.scale_tril, validate_args=False) for d in (p, q)))
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot_vectors(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categoricals(p._categorical, q._categorical)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError(
+            "KL-divergence of transformed distributions with different transforms or event shapes"
+        )
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), len(p.event_shape) - len(p.base_dist.event_shape))
 
 
 @register_kl(Independent, Independent)

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, broadcast_parameters
+from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.utils import broadcast_all
 
 
 class LocationScale(Distribution):
@@ -17,7 +18,7 @@ class LocationScale(Distribution):
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_parameters(loc, scale)
+        self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property

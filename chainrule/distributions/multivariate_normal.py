@@ -12,6 +12,7 @@ from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
 from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.utils import lazy_property
 
 
 class MultivariateNormal(Distribution):
@@ -61,17 +62,23 @@ class MultivariateNormal(Distribution):
         else:
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
-    def __getattr__(self, name: str) -> Any:
-        if (
-            name in ("scale_tril", "covariance_matrix", "precision_matrix")
-            and "_unbroadcasted_scale_tril" in self.__dict__
-        ):
-            factor = self._unbroadcasted_scale_tril
-            full = (*self.batch_shape, *self.event_shape, *self.event_shape)
-            if name == "scale_tril":
-                return factor.expand(full)
-            return (factor @ factor.mT if name == "covariance_matrix" else factor.cholesky_inverse()).expand(full)
-        return super().__getattr__(name)
+    def _full(self, matrix: Tensor) -> Tensor:
+        return matrix.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        """Return the lower Cholesky factor of the covariance."""
+        return self._full(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        """Return the covariance."""
+        return self._full(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        """Return the inverse of the covariance."""
+        return self._full(self._unbroadcasted_scale_tril.cholesky_inverse())
 
     @property
     def mean(self) -> Tensor:
@@ -83,7 +90,7 @@ class MultivariateNormal(Distribution):
     @property
     def variance(self) -> Tensor:
         """Return the diagonal of the covariance."""
-        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self.batch_shape, *self.event_shape))
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self._batch_shape, *self._event_shape))
 
     def rsample(self, sample_shape: object = ()) -> Tensor:
         noise = random.randn_like(self.loc.expand(self._extended_shape(sample_shape)))
@@ -93,21 +100,14 @@ class MultivariateNormal(Distribution):
         self._validate_sample(value)
         deviation = (value - self.loc).unsqueeze(-1)
         distance = linalg.solve_triangular(self._unbroadcasted_scale_tril, deviation, upper=False).pow(2).sum((-2, -1))
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 
     def entropy(self) -> Tensor:
-        entropy = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
-        return entropy.expand(self.batch_shape)
+        entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
+        return entropy.expand(self._batch_shape)
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
-    def expand(self, batch_shape: Any) -> Distribution:
-        n = self.event_shape[0]
-        wide = self.scale_tril.expand((*batch_shape, n, n))
-        return self._copy_validation(
-            MultivariateNormal(self.loc.expand((*batch_shape, n)), scale_tril=wide, validate_args=False)
-        )
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:

@@ -6,10 +6,11 @@ import math
 
 from chainrule._src.ops import random
 from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions.exp_family import ExponentialFamily
 from chainrule.distributions.location_scale import LocationScale
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """The normal distribution.
 
     Args:

@@ -9,17 +9,18 @@ from chainrule._src.ops import random
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, broadcast_parameters
+from chainrule.distributions.exp_family import ExponentialFamily
+from chainrule.distributions.utils import broadcast_all
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """The Poisson distribution of counts with a rate."""
 
     arg_constraints: ClassVar = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
     def __init__(self, rate: object, validate_args: bool | None = None) -> None:
-        (self.rate,) = broadcast_parameters(rate)
+        (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property

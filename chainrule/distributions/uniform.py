@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from chainrule._src.ops import random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, broadcast_parameters
+from chainrule.distributions.distribution import Distribution
+from chainrule.distributions.utils import broadcast_all
 
 
 class Uniform(Distribution):
@@ -22,13 +23,13 @@ class Uniform(Distribution):
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self.low, self.high = broadcast_parameters(low, high)
+        self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
         if self._validate_args and not bool((self.low < self.high).all()):
             raise ValueError("Uniform is not defined when low>= high")
 
-    @property
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> constraints.Constraint:
         """Return the interval from ``low`` to ``high``."""
         return constraints.interval(self.low, self.high)
 

@@ -6,6 +6,7 @@ methods, such as ``state_dict`` and ``to``, read these dictionaries.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 from collections import OrderedDict
@@ -82,7 +83,7 @@ class Module:
         self.__dict__.update(
             {name: {} for name in _REGISTRIES}, _transient=set(), _hooks={}, _pre_hooks={}, training=True
         )
-        self.__dict__.update(_backward_hooks={}, _backward_pre_hooks={})
+        self.__dict__.update(_backward_hooks={}, _backward_pre_hooks={}, _load_hooks={}, _after_load_hooks={})
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -357,6 +358,8 @@ class Module:
     ) -> IncompatibleKeys:
         """Write the tensors of a ``state_dict`` into the parameters and buffers of the same names.
 
+        Hooks of ``register_load_state_dict_pre_hook`` may change a copy of ``state_dict`` first.
+
         Args:
             state_dict: the result of :meth:`state_dict`, or of ``chainrule.load``.
             strict: raise for missing or unexpected names, instead of returning them.
@@ -365,9 +368,15 @@ class Module:
         Raises:
             RuntimeError: names (if ``strict``) or shapes differ; all of them are listed.
         """
-        own = self.state_dict(keep_vars=True)
-        keys = IncompatibleKeys([k for k in own if k not in state_dict], [k for k in state_dict if k not in own])
-        wrong = [
+        own, state_dict = self.state_dict(keep_vars=True), OrderedDict(state_dict)
+        keys, reported = IncompatibleKeys([], []), list[str]()
+        modules = [*self.named_modules(remove_duplicate=False)]
+        for name, module in modules:
+            for hook in [*module._load_hooks.values()]:
+                hook(state_dict, f"{name}." if name else "", {}, strict, *keys, reported)
+        keys.missing_keys.extend(k for k in own if k not in state_dict)
+        keys.unexpected_keys.extend(k for k in state_dict if k not in own)
+        wrong = reported + [
             f"{word} key(s) in state_dict: {', '.join(f'{k!r}' for k in names)}.".replace("'", '"')
             for word, names in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys))
             if strict and names
@@ -389,7 +398,26 @@ class Module:
             else:
                 with no_grad():
                     current.copy_(value)
+        for _, module in modules:
+            for hook in [*module._after_load_hooks.values()]:
+                hook(module, keys)
         return keys
+
+    def register_load_state_dict_pre_hook(self, hook: AnyFunction) -> RemovableHandle:
+        """Call a hook before ``load_state_dict`` reads the entries of this module.
+
+        Args:
+            hook: ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``,
+                which may change the dictionary and the lists. The metadata is empty.
+        """
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook: AnyFunction, with_module: bool = False) -> RemovableHandle:
+        return RemovableHandle(self._load_hooks, functools.partial(hook, self) if with_module else hook)
+
+    def register_load_state_dict_post_hook(self, hook: AnyFunction) -> RemovableHandle:
+        """Call ``hook(module, incompatible_keys)`` after ``load_state_dict``."""
+        return RemovableHandle(self._after_load_hooks, hook)
 
     # -- modes, dtypes, gradients -----------------------------------------------------------------------------------
 

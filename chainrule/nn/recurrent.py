@@ -19,6 +19,7 @@ from chainrule.nn import functional as F
 from chainrule.nn import init
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
+from chainrule.nn.utils.rnn import PackedSequence
 
 HiddenState = tuple[Tensor, ...]
 
@@ -105,9 +106,7 @@ class _Recurrent(Module):
 
     def _check_width(self, input: Tensor, width: int) -> None:
         if not isinstance(input, Tensor):
-            raise TypeError(
-                f"{type(self).__name__} takes a tensor; packed sequences are not supported: got {type(input).__name__}"
-            )
+            raise TypeError(f"{type(self).__name__} takes a tensor or a packed sequence, not {type(input).__name__}")
         if input.shape[-1] != width:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {width}, got {input.shape[-1]}")
 
@@ -165,39 +164,81 @@ class RNNBase(_Recurrent):
     def flatten_parameters(self) -> None:
         """Do nothing: weights need no flattening on the CPU."""
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Return the outputs of the last layer at all time steps, and the last state of each layer.
 
         Args:
-            input: of shape (time, batch, input_size), or (batch, time, input_size) with ``batch_first``; or (time, input_size).
+            input: of shape (time, batch, input_size), or (batch, time, input_size) with ``batch_first``; or (time, input_size);
+                or a ``nn.utils.rnn.PackedSequence``. Then the outputs are packed, too.
             hx: the initial state (num_layers · directions, batch, hidden_size), for an LSTM a pair; zeros by default.
         """
+        count = self.num_layers * (1 + self.bidirectional)
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx, count)
         self._check_width(input, self.input_size)
         if input.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         one = input.dim() == 2
-        count = self.num_layers * (1 + self.bidirectional)
         batch_axis = 0 if self.batch_first and not one else 1
         shape = (count, self.hidden_size) if one else (count, input.shape[batch_axis], self.hidden_size)
         first = [h.unsqueeze(1) if one else h for h in self._state(hx, shape, input)]
         x = input.unsqueeze(1) if one else input.transpose(0, 1) if self.batch_first else input
-        last: list[HiddenState] = []
-        for layer in range(self.num_layers):
-            outputs = []
-            for backwards, suffix in enumerate(self._suffixes(layer)):
-                states = self._run(x, tuple(h[len(last)] for h in first), suffix, bool(backwards))
-                outputs.append(joining.stack([state[0] for state in (states[::-1] if backwards else states)]))
-                last.append(states[-1])
-            x = joining.cat(outputs, -1) if self.bidirectional else outputs[0]
-            if self.dropout and layer < self.num_layers - 1:
-                x = F.dropout(x, self.dropout, self.training)
-        after = [joining.stack(parts) for parts in zip(*last, strict=True)]
+        x, after = self._layers(x, first, self._run)
         after = [h.squeeze(1) if one else h for h in after]
         out = x.squeeze(1) if one else x.transpose(0, 1) if self.batch_first else x
         return out, tuple(after) if self.mode == "LSTM" else after[0]
 
-    def _run(self, x: Tensor, state: HiddenState, suffix: str, backwards: bool) -> list[HiddenState]:
-        """Run one cell over time; return its states in the order of the steps."""
+    def _forward_packed(self, input: PackedSequence, hx: Any, count: int) -> tuple[PackedSequence, Any]:
+        self._check_width(input.data, self.input_size)
+        sizes = input.batch_sizes.tolist()
+        first = self._state(hx, (count, sizes[0], self.hidden_size), input.data)
+        if hx is not None and input.sorted_indices is not None:
+            first = [h.index_select(1, input.sorted_indices) for h in first]
+
+        def run(x: Tensor, state: HiddenState, suffix: str, backwards: bool) -> tuple[Tensor, HiddenState]:
+            return self._run_packed(x, sizes, state, suffix, backwards)
+
+        out, after = self._layers(input.data, first, run)
+        if input.unsorted_indices is not None:
+            after = [h.index_select(1, input.unsorted_indices) for h in after]
+        return input.with_data(out), tuple(after) if self.mode == "LSTM" else after[0]
+
+    def _layers(self, x: Tensor, first: list[Tensor], run: Any) -> tuple[Tensor, list[Tensor]]:
+        """Run all layers; return the outputs of the last one, and the tensors of the final states."""
+        last: list[HiddenState] = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for backwards, suffix in enumerate(self._suffixes(layer)):
+                output, state = run(x, tuple(h[len(last)] for h in first), suffix, bool(backwards))
+                outputs.append(output)
+                last.append(state)
+            x = joining.cat(outputs, -1) if self.bidirectional else outputs[0]
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, [joining.stack(parts) for parts in zip(*last, strict=True)]
+
+    def _run_packed(
+        self, x: Tensor, sizes: list[int], state: HiddenState, suffix: str, backwards: bool
+    ) -> tuple[Tensor, HiddenState]:
+        """Run one cell over packed sequences; return its outputs in time order, and the final state of each sequence."""
+        w, u, b, c = self._parameters_of(suffix)
+        step, initial, ended, outputs = _CELLS[self.mode][2], state, [], []
+        state = tuple(h[: sizes[-1 if backwards else 0]] for h in initial)
+        inputs = F.linear(x, w, b).split(sizes)
+        for gates in inputs[::-1] if backwards else inputs:
+            active, rows = len(gates), len(state[0])
+            if active < rows:  # sequences end
+                ended.append(tuple(h[active:] for h in state))
+                state = tuple(h[:active] for h in state)
+            elif active > rows:  # backwards, longer sequences start later
+                state = tuple(joining.cat([h, start[rows:active]]) for h, start in zip(state, initial, strict=True))
+            state = step(gates, F.linear(state[0], u, c), state)
+            outputs.append(state[0])
+        final = tuple(joining.cat(parts) for parts in zip(state, *ended[::-1], strict=True))
+        return joining.cat(outputs[::-1] if backwards else outputs), final
+
+    def _run(self, x: Tensor, state: HiddenState, suffix: str, backwards: bool) -> tuple[Tensor, HiddenState]:
+        """Run one cell over time; return its outputs in the order of the steps, and the final state."""
         w, u, b, c = self._parameters_of(suffix)
         step, states = _CELLS[self.mode][2], []
         inputs = F.linear(x, w, b).unbind(0)
@@ -206,7 +247,7 @@ class RNNBase(_Recurrent):
             states.append(state)
         if not states:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        return states
+        return joining.stack([state[0] for state in (states[::-1] if backwards else states)]), states[-1]
 
     def extra_repr(self) -> str:
         """Return the sizes and the options that differ from the defaults."""

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 from chainrule._src.api.public_modules import show
@@ -18,7 +19,7 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler",
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
     "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau",
     "SequentialLR", "StepLR",
 ]  # fmt: skip
@@ -323,7 +324,22 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
 
 
-class OneCycleLR(LRScheduler):
+class _MomentumCycle(LRScheduler):
+    """The base of schedulers that also cycle the momentum, or the first of ``betas``."""
+
+    def _check_momentum(self, optimizer: Optimizer) -> None:
+        if not {"momentum", "betas"} & optimizer.defaults.keys():
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in optimizer.defaults
+
+    def _set_momentum(self, group: Group, value: float) -> None:
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class OneCycleLR(_MomentumCycle):
     """Raises the learning rate to ``max_lr`` and then decays it, and cycles momentum inversely (Smith and Topin, 2017).
 
     Args:
@@ -370,9 +386,8 @@ class OneCycleLR(LRScheduler):
             self._phases.append((end, ("initial_lr", "min_lr"), ("max_momentum", "max_momentum")))
         else:
             self._phases.append((end, ("max_lr", "min_lr"), ("base_momentum", "max_momentum")))
-        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.use_beta1 = "betas" in optimizer.defaults
+        if cycle_momentum:
+            self._check_momentum(optimizer)
         values = (("max_lr", max_lr), ("max_momentum", max_momentum), ("base_momentum", base_momentum))
         options = [_per_group(name, optimizer, value) for name, value in values]
         if last_epoch == -1:
@@ -383,12 +398,6 @@ class OneCycleLR(LRScheduler):
                     self._set_momentum(group, most)
                     group.update({"max_momentum": most, "base_momentum": least})
         super().__init__(optimizer, last_epoch)
-
-    def _set_momentum(self, group: Group, value: float) -> None:
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
 
     def _anneal(self, start: float, end: float, part: float) -> float:
         if self._anneal_func_type == "linear":
@@ -408,6 +417,86 @@ class OneCycleLR(LRScheduler):
             for group in self.optimizer.param_groups:
                 self._set_momentum(group, self._anneal(group[momenta[0]], group[momenta[1]], part))
         return [self._anneal(group[lrs[0]], group[lrs[1]], part) for group in self.optimizer.param_groups]
+
+
+class CyclicLR(_MomentumCycle):
+    """Varies the learning rate between two bounds after every batch, and momentum inversely (Smith, 2017).
+
+    Args:
+        optimizer: the optimizer whose learning rates are set. Its own learning rates are ignored.
+        base_lr, max_lr: the bounds, or one for each group.
+        step_size_up: the number of steps in which the rate rises.
+        step_size_down: the number of steps in which it falls; by default ``step_size_up``.
+        mode: how the amplitude decays: ``"triangular"`` (not), ``"triangular2"`` (halved in each cycle), or ``"exp_range"``
+            (``gamma`` to the power of the step).
+        gamma: the factor of ``"exp_range"``.
+        scale_fn: a function of the cycle (from 1) or of the step that returns the amplitude, instead of a mode.
+        scale_mode: the argument of ``scale_fn``, ``"cycle"`` or ``"iterations"``.
+        cycle_momentum: cycle ``momentum``, or the first of ``betas``, between ``max_momentum`` and ``base_momentum``.
+        last_epoch: the step to resume from.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, base_lr: float | Sequence[float], max_lr: float | Sequence[float],
+        step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8, max_momentum: float | Sequence[float] = 0.9, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        _check_optimizer(optimizer)
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size, self.step_ratio = up + down, up / (up + down)
+        self.mode, self.gamma, self._scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
+        if scale_fn is None:
+            self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        for group, lowest in zip(optimizer.param_groups, _per_group("base_lr", optimizer, base_lr), strict=True):
+            if last_epoch == -1:
+                _set_lr(group, lowest)
+        self.max_lrs, self.cycle_momentum = _per_group("max_lr", optimizer, max_lr), cycle_momentum
+        if cycle_momentum:
+            self._check_momentum(optimizer)
+            self.base_momentums = _per_group("base_momentum", optimizer, base_momentum)
+            self.max_momentums = _per_group("max_momentum", optimizer, max_momentum)
+            if last_epoch == -1:
+                for group, most in zip(optimizer.param_groups, self.max_momentums, strict=True):
+                    self._set_momentum(group, most)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = _per_group("base_lr", optimizer, base_lr)
+
+    def scale_fn(self, x: float) -> float:
+        """Return the amplitude of a cycle or step."""
+        if self._scale_fn is not None:
+            return self._scale_fn(x)
+        return {"triangular": 1.0, "triangular2": 1 / (2.0 ** (x - 1)), "exp_range": self.gamma**x}[self.mode]
+
+    def get_lr(self) -> list[float]:
+        """Return the rates at the step's position in its cycle; also set the momentum."""
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            bounds = zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True)
+            for group, least, most in bounds:
+                self._set_momentum(group, most - (most - least) * height * scale)
+        pairs = zip(self.base_lrs, self.max_lrs, strict=True)
+        return [lowest + (highest - lowest) * height * scale for lowest, highest in pairs]
+
+    def state_dict(self) -> Params:
+        """Return all attributes except the optimizer, and functions that are not objects with a state."""
+        state = super().state_dict()
+        function = state.pop("_scale_fn")
+        callable_object = function is not None and not isinstance(function, FunctionType)
+        return {**state, "_scale_fn": dict(vars(function)) if callable_object else None}
+
+    def load_state_dict(self, state_dict: Params) -> None:
+        """Resume from the state of another scheduler."""
+        state = dict(state_dict)
+        function_state = state.pop("_scale_fn", None)
+        super().load_state_dict(state)
+        if function_state is not None:
+            vars(self._scale_fn).update(function_state)
 
 
 class LambdaLR(LRScheduler):

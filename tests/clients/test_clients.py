@@ -53,3 +53,15 @@ def test_fewer_passing_tests_are_a_failure(clients, monkeypatch):
     (clients.BUILD / "there" / "test_one.py").write_text("def test_one(): assert False\n")
     monkeypatch.setattr(sys, "argv", ["clients.py", "there"])
     assert clients.main() == 1
+
+
+def test_a_client_sets_environment_variables(clients, monkeypatch):
+    text = "import os\ndef test_one(): assert os.environ['BACKEND'] == 'torch'\n"
+    (clients.BUILD / "there" / "test_one.py").write_text(text)
+    monkeypatch.setattr(sys, "argv", ["clients.py", "there"])
+    monkeypatch.delenv("BACKEND", raising=False)
+    assert clients.main() == 1
+    baseline = json.loads(clients.BASELINE.read_text())
+    baseline["there"]["environment"] = {"BACKEND": "torch"}
+    clients.BASELINE.write_text(json.dumps(baseline))
+    assert clients.main() == 0

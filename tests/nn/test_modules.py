@@ -821,3 +821,34 @@ def test_constructors_take_what_pytorchs_take(name):
     for outdated in ("min_value", "max_value", "recompute_scale_factor"):
         theirs.pop(outdated, None)
     assert list(ours.items())[: len(theirs)] == list(theirs.items())
+
+
+def test_hooks_change_a_state_dict_before_it_is_loaded():
+    class Renamed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(1, 1)
+            self.inner._register_load_state_dict_pre_hook(self.rename)
+            self.calls = []
+
+        def rename(self, state_dict, prefix, metadata, strict, missing, unexpected, messages):
+            self.calls.append((prefix, strict, missing, unexpected, messages))
+            state_dict[prefix + "weight"] = state_dict.pop(prefix + "w")
+
+    net = Renamed()
+    old = {"inner.w": torch.ones(1, 1), "inner.bias": torch.zeros(1)}
+    loaded = []
+    handle = net.register_load_state_dict_post_hook(
+        lambda module, keys: loaded.append((module is net, keys.missing_keys))
+    )
+    assert net.load_state_dict(old).missing_keys == [] and "inner.w" in old and net.inner.weight.item() == 1
+    assert net.calls == [("inner.", True, [], [], [])] and loaded == [(True, [])]
+    handle.remove()
+    seen = []
+    handle = net.inner.register_load_state_dict_pre_hook(lambda module, state, *rest: seen.append(module is net.inner))
+    net.load_state_dict(old)
+    assert seen == [True] and len(loaded) == 1
+    handle.remove()
+    net.inner.register_load_state_dict_pre_hook(lambda module, state, prefix, *rest: rest[-1].append("refused"))
+    with pytest.raises(RuntimeError, match="refused"):
+        net.load_state_dict(old)

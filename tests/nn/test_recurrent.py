@@ -108,6 +108,76 @@ def test_refusals(run, kind, words):
         run()
 
 
+PACKED = [
+    "RNN(3, 2)",
+    "LSTM(3, 2, 2, bidirectional=True)",
+    "GRU(3, 2, bidirectional=True, bias=False)",
+    "LSTM(3, 2, batch_first=True)",
+]
+
+
+@pytest.mark.parametrize("text", PACKED)
+@pytest.mark.parametrize("lengths", [[4, 4, 2, 1], [1, 3, 4, 3]])
+def test_packed_sequences_are_run_one_by_one(text, lengths):
+    layer, rnn = made(torch, text), nn.utils.rnn
+    x = torch.linspace(-1, 1, 48, dtype=torch.float64).reshape(4, 4, 3).sin().requires_grad_()
+    sequences = [row[:n] for row, n in zip(x, lengths, strict=True)]
+    shape = (layer.num_layers * (1 + layer.bidirectional), 4, 2)
+    first = [torch.linspace(-1, 1, shape[0] * 8, dtype=torch.float64).reshape(shape).cos() * k for k in (1, 2)]
+    for state in (None, first[: 1 + (layer.mode == "LSTM")]):
+        given = None if state is None else tuple(state) if layer.mode == "LSTM" else state[0]
+        out, last = layer(rnn.pack_sequence(sequences, enforce_sorted=False), given)
+        assert isinstance(out, rnn.PackedSequence)
+        for i, (sequence, found) in enumerate(zip(sequences, rnn.unpack_sequence(out), strict=True)):
+            one = None if state is None else [h[:, i].contiguous() for h in state]
+            alone, alone_last = layer(sequence, None if one is None else tuple(one) if layer.mode == "LSTM" else one[0])
+            torch.testing.assert_close(found, alone)
+            for h, expected in zip(parts(last), parts(alone_last), strict=True):
+                torch.testing.assert_close(h[:, i], expected)
+            grads = [torch.autograd.grad(out.pow(3).sum(), x, retain_graph=True)[0][i] for out in (found, alone)]
+            torch.testing.assert_close(*grads)
+
+
+def test_packing():
+    rnn = nn.utils.rnn
+    x = torch.arange(12.0).reshape(3, 4)  # (time, batch)
+    packed = rnn.pack_padded_sequence(x, torch.tensor([1, 3, 2, 2]), enforce_sorted=False)
+    assert packed.data.tolist() == [1, 2, 3, 0, 5, 6, 7, 9] and packed.batch_sizes.tolist() == [4, 3, 1]
+    assert packed.sorted_indices.tolist() == [1, 2, 3, 0] and packed.unsorted_indices.tolist() == [3, 0, 1, 2]
+    padded, lengths = rnn.pad_packed_sequence(packed, padding_value=-1.0, total_length=4)
+    assert lengths.tolist() == [1, 3, 2, 2] and padded.tolist() == [
+        [0, 1, 2, 3], [-1, 5, 6, 7], [-1, 9, -1, -1], [-1, -1, -1, -1]
+    ]  # fmt: skip
+    again = rnn.pack_padded_sequence(padded.T, lengths, batch_first=True, enforce_sorted=False)
+    assert again.data.tolist() == packed.data.tolist()
+    assert [s.tolist() for s in rnn.unpack_sequence(rnn.pack_sequence([x[:2, 0], x[:1, 1]]))] == [[0, 4], [1]]
+    wide = packed.double()
+    assert wide.data.dtype == torch.float64 == packed.to(torch.float64).data.dtype and not packed.is_cuda
+    assert type(wide) is rnn.PackedSequence and wide.float().cpu().data.dtype == torch.float32
+    data, batch_sizes, *_ = packed
+    assert rnn.PackedSequence(data, batch_sizes).sorted_indices is None
+
+
+@pytest.mark.parametrize(
+    ("lengths", "words"),
+    [([1, 2], "enforce_sorted"), ([2, 0], "greater than 0"), ([2], "len.lengths.")],
+)
+def test_packing_refuses(lengths, words):
+    with pytest.raises(RuntimeError, match=words):
+        nn.utils.rnn.pack_padded_sequence(torch.zeros(3, 2, 1), lengths)
+
+
+@differs("it reads beyond the padded length")
+def test_packing_refuses_lengths_beyond_the_padding():
+    with pytest.raises(RuntimeError, match="at most 3"):
+        nn.utils.rnn.pack_padded_sequence(torch.zeros(3, 2, 1), [9, 1])
+
+
+def test_unpacking_refuses_short_lengths():
+    with pytest.raises(ValueError, match="total_length"):
+        nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_sequence([torch.zeros(3)]), total_length=2)
+
+
 @differs("it has projections")
 def test_projections_are_not_here():
     with pytest.raises(NotImplementedError, match="proj_size"):

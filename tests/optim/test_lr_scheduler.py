@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from behaviour import OURS, leaf, torch
+from behaviour import leaf, torch
 
 optim = torch.optim
 
@@ -57,6 +57,22 @@ BY_FORMULA = {
         lambda s, o: s.OneCycleLR(o, 1.0, epochs=2, steps_per_epoch=5, pct_start=0.3, div_factor=10.0),
         [0.1, 0.55, *(1e-5 + (1 - 1e-5) * (1 + math.cos(math.pi * k / 7)) / 2 for k in range(8))],
     ),
+    "triangles": (
+        lambda s, o: s.CyclicLR(o, 1.0, 3.0, 2, cycle_momentum=False),
+        [1, 2, 3, 2, 1, 2, 3, 2, 1],
+    ),
+    "triangles, halved": (
+        lambda s, o: s.CyclicLR(o, 1.0, 5.0, 1, 3, "triangular2", cycle_momentum=False),
+        [1, 5, 1 + 8 / 3, 1 + 4 / 3, 1, 3, 1 + 4 / 3, 1 + 2 / 3, 1, 2],
+    ),
+    "triangles, decaying": (
+        lambda s, o: s.CyclicLR(o, 1.0, 3.0, 2, mode="exp_range", gamma=0.5, cycle_momentum=False),
+        [1, 1 + 0.5, 1 + 2 / 4, 1 + 1 / 8, 1],
+    ),
+    "triangles, scaled": (
+        lambda s, o: s.CyclicLR(o, 1.0, 3.0, 1, scale_fn=lambda cycle: cycle, cycle_momentum=False),
+        [1, 3, 1, 5, 1, 7],
+    ),
     "warm up, then down": (
         lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.5, total_iters=2), s.ExponentialLR(o, 0.5)], [3]),
         [0.5, 0.75, 1, 1, 0.5, 0.25],
@@ -79,7 +95,8 @@ def test_formulas(name):
     make, rates = BY_FORMULA[name]
     assert rates_of(torch, make, len(rates)) == pytest.approx(rates, abs=1e-15)
     if name != "one cycle":
-        assert rates_of(torch, make, len(rates), 3.0)[0] == pytest.approx(rates[0] * (1 if "cycle" in name else 3))
+        own = "cycle" in name or "triangles" in name
+        assert rates_of(torch, make, len(rates), 3.0)[0] == pytest.approx(rates[0] * (1 if own else 3))
 
 
 @pytest.mark.parametrize("name", BY_FORMULA)
@@ -190,6 +207,8 @@ def test_several_groups_and_rates_that_are_tensors():
         (lambda s, o: s.OneCycleLR(o, 1.0, -1), ValueError, "Expected positive integer total_steps"),
         (lambda s, o: s.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "Expected float between 0 and 1 pct_start"),
         (lambda s, o: s.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "anneal_strategy must be"),
+        (lambda s, o: s.CyclicLR(o, 0.1, 1.0, mode="square"), ValueError, "mode is invalid and scale_fn is None"),
+        (lambda s, o: s.CyclicLR(o, [0.1, 0.2], 1.0), ValueError, "must have the same length"),
         (lambda s, o: s.CosineAnnealingWarmRestarts(o, 0), ValueError, "Expected positive integer T_0"),
         (lambda s, o: s.SequentialLR(o, [], []), ValueError, "at least one scheduler"),
         (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [1]), ValueError, "one more than the number of milestone"),
@@ -200,6 +219,36 @@ def test_several_groups_and_rates_that_are_tensors():
 def test_refusals(make, kind, words):
     with pytest.raises(kind, match=words):
         made(torch, make)
+
+
+def test_triangles_move_momentum_the_other_way():
+    optimizer, schedule = made(
+        torch, lambda s, o: s.CyclicLR(o, 0.1, 1.0, 2, base_momentum=0.5, max_momentum=0.9), momentum=0.3
+    )
+    found = []
+    for _ in range(5):
+        found.append(optimizer.param_groups[0]["momentum"])
+        optimizer.step()
+        schedule.step()
+    assert found == pytest.approx([0.9, 0.7, 0.5, 0.7, 0.9])
+
+
+class Amplitude:
+    """An amplitude with a state."""
+
+    factor = 1.0
+
+    def __call__(self, cycle):
+        return self.factor
+
+
+def test_the_state_of_an_amplitude_is_saved():
+    make = lambda s, o: s.CyclicLR(o, 1.0, 3.0, 1, scale_fn=Amplitude(), cycle_momentum=False)
+    (_, one), (_, other) = made(torch, make), made(torch, make)
+    one._scale_fn_custom = one.__dict__.get("_scale_fn_custom")  # PyTorch's name
+    (one._scale_fn_custom or one._scale_fn).factor = 2.0
+    other.load_state_dict(copy.deepcopy(one.state_dict()))
+    assert other.scale_fn(1) == 2
 
 
 def test_ones_own_schedule():
@@ -220,6 +269,7 @@ AGAINST = {
     "restarts longer": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.05),
     "three phases": lambda s, o: s.OneCycleLR(o, 0.7, 23, three_phase=True),
     "cycle": lambda s, o: s.OneCycleLR(o, 0.7, 23),
+    "triangles of other lengths": lambda s, o: s.CyclicLR(o, 0.1, 0.7, 3, 4, "exp_range", 0.9, cycle_momentum=False),
     "warm cosine": lambda s, o: s.SequentialLR(
         o, [s.LinearLR(o, 0.01, total_iters=5), s.CosineAnnealingLR(o, 15)], milestones=[5]
     ),
@@ -255,9 +305,3 @@ def test_the_same_numbers_at_any_epoch(name):
         return found
 
     assert at(cr) == at(real)
-
-
-@pytest.mark.skipif(not OURS, reason="names that are not here")
-def test_what_is_not_here():
-    with pytest.raises(AttributeError, match="LambdaLR"):
-        optim.lr_scheduler.CyclicLR(None)

@@ -7,12 +7,14 @@ The blocks of a page form one program with a shared namespace:
 - a ``python`` block with ``>>>`` is a doctest (``...`` matches any text);
 - messages refer to the page as a file (``jacobian.py:5``), counting its lines of code; ``title="train.py"`` makes a
   block a separate file;
-- ``{.python .other title="JAX"}`` is code for another library, run separately if that library is installed;
+- ``{.python .other title="JAX"}`` is code for another library, run separately if that library is installed, and in a
+  separate process if the library reads environment variables at import (``ENVIRONMENTS``);
 - ``<!-- native -->`` marks a page whose output depends on the extension; without the extension it is not tested;
 - ``<!-- picture: expression -->`` and ``<!-- explained: expression | title -->`` insert the SVG and the HTML page of
   an explanation into the site.
 
-``python tools/docs/blocks.py [pages]`` compares; with ``--update`` it inserts the outputs into the pages.
+``python tools/docs/blocks.py [pages]`` compares; with ``--update`` it inserts the outputs into the pages. ``--other=jax``
+runs the blocks for another library.
 """
 
 from __future__ import annotations
@@ -37,7 +39,11 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-LIBRARIES = {"HIPS autograd": "autograd", "Ipopt": "casadi", "JAX": "jax", "PyTorch": "torch"}
+LIBRARIES = {
+    "HIPS autograd": "autograd", "Ipopt": "casadi", "JAX": "jax", "PyTorch": "torch", "SciPy and scikit-learn": "sklearn",
+}  # fmt: skip
+#: the environment variables that a library's blocks set, which must be set before the library is imported
+ENVIRONMENTS = {"sklearn": {"SCIPY_ARRAY_API": "1"}}
 
 
 @dataclass
@@ -196,13 +202,15 @@ def surroundings() -> Iterator[None]:
 
 def main(arguments: list[str]) -> int:
     update = "--update" in arguments
-    chosen = [Path(name).resolve() for name in arguments if name != "--update"] or pages()
+    other = next((name.removeprefix("--other=") for name in arguments if name.startswith("--other=")), None)
+    os.environ.update(ENVIRONMENTS.get(other or "", {}))
+    chosen = [Path(name).resolve() for name in arguments if not name.startswith("--")] or pages()
     failures = 0
     for page in chosen:
         text = page.read_text(encoding="utf-8")
         try:
             with surroundings():
-                new, _ = run(text, page.name, update=update)
+                new, _ = run(text, page.name, update=update, other=other)
         except Exception as error:
             failures += 1
             print(f"{page.name}: {type(error).__name__}: {error}", file=sys.stderr)

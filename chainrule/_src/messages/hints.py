@@ -207,7 +207,6 @@ _MODULE_HINTS = {
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "pass the number of inputs to nn.Linear, nn.Conv2d",
         "SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop, LBFGS and older optimizers; to write your own, "
         "subclass optim.Optimizer and define update(p, grad, group, state)",
-        "CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
         "chalf complex32": "NumPy has no complex32: use complex64",
         "GradScaler": "gradients of float32 and float64 need no scaling: omit it",
         "MaskedTensor": "the functions of masked take mask=",

@@ -1,5 +1,7 @@
 """``torch._C``: types, ``LinAlgError``, and whether a transformation is active."""
 
+import numpy as np
+
 from chainrule._src.arrays.device import device
 from chainrule._src.arrays.dtype import dtype
 from chainrule._src.arrays.size import Size
@@ -34,3 +36,12 @@ def _are_functorch_transforms_active() -> bool:
 
 def _log_api_usage_once(event: str) -> None:
     """Do nothing: API usage is not logged."""
+
+
+def _get_tracing_state() -> None:
+    """Return None: ``jit.trace`` records no graph."""
+
+
+def _infer_size(a: tuple[int, ...], b: tuple[int, ...]) -> Size:
+    """Return the shape to which two shapes broadcast."""
+    return Size(np.broadcast_shapes(a, b))

@@ -1,0 +1,1 @@
+"""Private submodules of ``torch.utils`` that programs import."""
