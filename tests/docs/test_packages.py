@@ -21,9 +21,6 @@ UP = {("compiling", "explaining"): "the display of a compiled function in a note
 #: Cycles of imports for annotations only, which do not exist at run time.
 TYPES = {
     frozenset(
-        f"chainrule._src.jacobians.{name}" for name in ("result", "solve")
-    ): "a method of Jacobian is defined in another module",
-    frozenset(
         f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "templates", "traced")
     ): "a Traced refers to its Recorder",
 } | {

@@ -311,11 +311,11 @@ def test_page_has_everything_and_asks_for_nothing():
 
 
 def test_pictures():
-    assert spy.cells([0, 5], [0, 5], (300, 300), 4).shape == (12, 12)
-    assert spy.text([], [], (0, 5)) == "┌───────────┐\n└───────────┘"
-    wide = spy.text(np.zeros(300, int), np.arange(300), (1, 300))
+    assert spy.cell_densities([0, 5], [0, 5], (300, 300), 4).shape == (12, 12)
+    assert spy.matrix_text([], [], (0, 5)) == "┌───────────┐\n└───────────┘"
+    wide = spy.matrix_text(np.zeros(300, int), np.arange(300), (1, 300))
     assert wide.count("⠉") == 32
-    assert spy.svg([0, 1], [0, 1], (2, 2)).count("M") == 2
+    assert spy.matrix_svg([0, 1], [0, 1], (2, 2)).count("M") == 2
 
 
 def test_products_by_colours():

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.tape.engine import reachable
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.transforms.jacobian import jacobian
+from chainrule._src.transforms.jacobian import jacobian_of_tensors
 
 if TYPE_CHECKING:
     from chainrule._src.explaining.explanation import Explanation
@@ -52,7 +52,9 @@ def _one(e: Explanation, tensor: Tensor, value: Value) -> tuple[bool, str]:
     if any(h.tensor or h.pre or getattr(h, "post", None) for h in hooks):
         return True, f"{value.name}: not checked, because hooks change gradients"
     try:
-        total = sum(_contracted(g, jacobian(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds))
+        total = sum(
+            _contracted(g, jacobian_of_tensors(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds)
+        )
     except Exception as error:  # a rule that does not support batches, or a hook that fails on this pass
         return True, f"{value.name}: not checked, because its Jacobian cannot be built ({str(error).splitlines()[0]})"
     said = f"Σ tensordot(Yˉ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"

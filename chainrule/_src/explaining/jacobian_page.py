@@ -96,7 +96,7 @@ def _plot(e: JacobianExplanation) -> str:
     title = f"The entries of {e.title}, {m:,} × {n:,}"
     part = term if _coloured(e) else None
     colour = [f"var(--t{k})" for k in range(len(_COLOURS))]
-    picture = spy.svg(rows, cols, e.matrix_shape, size=_SIZE, title=escape(title), part=part, colours=colour)
+    picture = spy.matrix_svg(rows, cols, e.matrix_shape, size=_SIZE, title=escape(title), part=part, colours=colour)
     said = f"{m:,} rows, one for each element of {escape(e.output)}; {n:,} columns, one for each of {escape(e.input)}"
     return f"<figure class='plot'>{picture}<figcaption>{said}</figcaption></figure>"
 

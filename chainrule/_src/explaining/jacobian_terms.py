@@ -23,15 +23,15 @@ from chainrule._src.explaining.check import Check
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine, assigned_at, line_of, statement_at
 from chainrule._src.explaining.exports import mimebundle
-from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, TermHistory, parts_of, run
+from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, TermHistory, complex_parts, run_call
 from chainrule._src.explaining.notation import BAR
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians import spy
-from chainrule._src.jacobians.assemble import EntryPattern, is_plain
-from chainrule._src.jacobians.products import resolve
+from chainrule._src.jacobians.assemble import EntryPattern, has_plain_vals
+from chainrule._src.jacobians.products import resolve_to_inputs
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term
-from chainrule._src.jacobians.trace import Recipe, of_input
+from chainrule._src.jacobians.trace import JacobianCall, terms_of_input
 from chainrule._src.messages import errors
 from chainrule._src.messages.reading import expression_of
 from chainrule._src.messages.source_locations import Where
@@ -141,16 +141,16 @@ class JacobianExplanation:
     __module__ = "chainrule.explaining"
 
     def __init__(self, jacobian: Jacobian, names: Names) -> None:
-        recipe = jacobian.made_by
-        if recipe is None:
+        call = jacobian.made_by
+        if call is None:
             raise errors.explained_jacobian_unknown(jacobian)
-        if not is_plain(_off_tape(jacobian)):
+        if not has_plain_vals(_off_tape(jacobian)):
             raise errors.explain_inside()
         self._jacobian = jacobian
-        made = run(recipe)
+        made = run_call(call)
         history, result, variable = made.history, made.result, made.variable
-        called = _called(recipe, made, names)
-        self.strategy = recipe.strategy
+        called = _called(call, made, names)
+        self.strategy = call.strategy
         self.backward = made.backward
         self.start, self.end = called[variable], called[result.origin]
         self.output, self.input = (self.start, self.end) if made.backward else (self.end, self.start)
@@ -163,7 +163,7 @@ class JacobianExplanation:
         self.steps = _steps(made, called, names, self.terms)
         self.factors = _factors(history, called, result)
         if made.with_terms:
-            whole = of_input(resolve(history.settled, result.shape), variable, result.dtype.kind == "c")
+            whole = terms_of_input(resolve_to_inputs(history.settled, result.shape), variable, result.dtype.kind == "c")
             pattern = EntryPattern.of(whole, result.shape, variable.size)
             rows, cols = pattern.row_numbers(), pattern.indices
             if made.backward:
@@ -187,7 +187,9 @@ class JacobianExplanation:
     def spy(self) -> str:
         """Return a picture of the entries, as text; for a small Jacobian with the letters of the terms."""
         rows, cols, term = self.entries
-        return spy.text(rows, cols, self.matrix_shape, term if len(self.terms) > 1 and not self.factors else None)
+        return spy.matrix_text(
+            rows, cols, self.matrix_shape, term if len(self.terms) > 1 and not self.factors else None
+        )
 
     def __str__(self) -> str:
         return jacobian_text.text(self)
@@ -248,13 +250,13 @@ def _check(jacobian: Jacobian, rows: NumpyArray, cols: NumpyArray, numbers: Nump
 
 
 def _checked(jacobian: Jacobian) -> Check:
-    recipe, J = jacobian.made_by, jacobian.detach()
+    call, J = jacobian.made_by, jacobian.detach()
     if J.dtype.kind == "c":
         return Check(True, "not compared: complex")
     g = np.cos(np.arange(J.matrix_shape[0])).astype(J.dtype)
-    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
-    _, pull = vjp(lambda *args: tree_leaves(recipe.function(*args))[recipe.output], *args)
-    backward = np.asarray(tree_leaves(pull(g.reshape(J.out_shape)))[recipe.input]).reshape(-1)
+    args = call.x if type(call.x) is tuple else (call.x,)
+    _, pull = vjp(lambda *args: tree_leaves(call.function(*args))[call.output], *args)
+    backward = np.asarray(tree_leaves(pull(g.reshape(J.out_shape)))[call.input]).reshape(-1)
     product = np.asarray(g @ J).reshape(-1)
     near = 1e-4 if J.dtype.itemsize < 8 else 1e-6  # intermediate values may be float32
     scale = max(1e-8, float(np.abs(backward).max(initial=0.0, where=np.isfinite(backward))))
@@ -265,7 +267,7 @@ def _checked(jacobian: Jacobian) -> Check:
 def _terms(history: TermHistory, called: Labels, shape: Shape) -> list[JacobianTerm]:
     return [
         JacobianTerm(
-            spy.letter(k),
+            spy.part_letter(k),
             called[term.source],
             words.columns(term, shape, called[term.source]),
             words.values(term),
@@ -324,14 +326,14 @@ def _term_of_each(history: TermHistory, pattern: EntryPattern) -> Any:
     if not history.cuts:
         for k, term in enumerate(history.final):
             rows, cols, _ = term.entries()
-            numbers[np.searchsorted(pattern.places, rows * pattern.shape[1] + cols)] = k
+            numbers[np.searchsorted(pattern.positions, rows * pattern.shape[1] + cols)] = k
     return numbers
 
 
 # -- names and source text ---------------------------------------------------------------------------------------------
 
 
-def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
+def _called(call: JacobianCall, made: JacobianRun, names: Names) -> Labels:
     """Name the values: inputs after the function's parameters, others after the variables they are assigned to."""
     history, result = made.history, made.result
     called: Labels = {None: "a constant"}
@@ -346,22 +348,22 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
         taken.add(found)
         called[key] = found
 
-    inputs = _inputs(recipe)
+    inputs = _inputs(call)
     keys = [(line.step, line.output) for line in history.lines]
     assigned = _assigned(made, names)
     if made.backward:
-        enter(made.variable, ("out" if recipe.name in inputs else recipe.name) + BAR)
-        enter(result.origin, inputs[recipe.input] + BAR)
+        enter(made.variable, ("out" if call.name in inputs else call.name) + BAR)
+        enter(result.origin, inputs[call.input] + BAR)
     else:
         for variable, own in zip(made.trace.variables, inputs, strict=True):
             enter(variable, own)
-            for part, which in zip(parts_of(variable), ("real", "imag"), strict=False):
+            for part, which in zip(complex_parts(variable), ("real", "imag"), strict=False):
                 enter(part, f"{own}.{which}")
     for key, own in zip(keys, assigned, strict=True):
         if own and key not in called:
             enter(key, own)
     if result.origin not in called:
-        enter(result.origin, "out" if recipe.name in taken | set(assigned) else recipe.name)
+        enter(result.origin, "out" if call.name in taken | set(assigned) else call.name)
     number = 0
     for key in keys:
         if key not in called:
@@ -372,11 +374,11 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
     return called
 
 
-def _inputs(recipe: Recipe) -> list[str]:
+def _inputs(call: JacobianCall) -> list[str]:
     """Return the names of the function's arguments and of the arrays in them."""
-    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
+    args = call.x if type(call.x) is tuple else (call.x,)
     inputs = []
-    for name, argument in named_arguments(recipe.function, args, {}):
+    for name, argument in named_arguments(call.function, args, {}):
         _, spec = tree_flatten(argument)
         inputs += [name + path for path in leaf_paths(spec)]
     return inputs
