@@ -35,7 +35,7 @@ class Check:
         return f"<check: {self.text}>"
 
 
-def checked(e: Explanation) -> Check:
+def check_explanation(e: Explanation) -> Check:
     """Compare Σ G·∂Y/∂x with the gradient of every x."""
     with np.errstate(all="ignore"):  # the pass itself has warned
         found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]

@@ -15,19 +15,19 @@ import numpy as np
 from chainrule._src.arrays.types import JSONObject, NumpyArray
 from chainrule._src.explaining import rules
 from chainrule._src.explaining.calls import calls_of
-from chainrule._src.explaining.check import Check, checked
-from chainrule._src.explaining.contributions import Contributions, contributions
+from chainrule._src.explaining.check import Check, check_explanation
+from chainrule._src.explaining.contributions import Contributions, contributions_of
 from chainrule._src.explaining.exports import mimebundle
 from chainrule._src.explaining.graph import MOST_CARDS, Graph, graph_of
 from chainrule._src.explaining.jacobian import IndexForm, jacobians_of
 from chainrule._src.explaining.lessons import Lesson, lessons_of
-from chainrule._src.explaining.page import fragment, to_html
-from chainrule._src.explaining.picture import numbers_of
+from chainrule._src.explaining.page import explanation_html, notebook_fragment
+from chainrule._src.explaining.picture import arrays_of_nodes
 from chainrule._src.explaining.steps import Arrow, Step
 from chainrule._src.explaining.sweep import RuleRecord
-from chainrule._src.explaining.text import rich_console, text
+from chainrule._src.explaining.text import explanation_text, rich_console
 from chainrule._src.explaining.to_dict import to_dict, value_dict
-from chainrule._src.explaining.values import Value, Values, outputs_of
+from chainrule._src.explaining.values import Value, Values, node_outputs
 from chainrule._src.tape.node import Edge, Leaf
 from chainrule._src.tape.tensor import Tensor
 
@@ -93,7 +93,7 @@ class Explanation:
         """Append the step of a rule that ran."""
         step = Step(len(self.steps) + 1, record, self._values)
         node, values = record.node, self._values
-        edges = outputs_of(node)
+        edges = node_outputs(node)
         gs = [record.g] if edges == [node] else [record.g[edge.index] for edge in edges]
         for edge, g in zip(edges, gs):
             terms = self._terms.get(edge)
@@ -116,7 +116,7 @@ class Explanation:
                 arrow.sign = "+=" if terms else "="
                 step.arrows.append(arrow)
                 terms.append((step.index, operands[i], g))
-        rules.constants(step)
+        rules.set_constants(step)
         self.steps.append(step)
 
     def _note_hooks(self) -> None:
@@ -158,12 +158,14 @@ class Explanation:
         graph = graph_of(*self._tensors, names=self._values.names, labels=labels, every=small, composites=not small)
         graph.explain(self._values.all())
         graph.sideways = True
-        graph._numbers = numbers_of(graph.nodes, {v.id: value_dict(v) for v in self._values.all()} if small else {})
+        graph._numbers = arrays_of_nodes(
+            graph.nodes, {v.id: value_dict(v) for v in self._values.all()} if small else {}
+        )
         return graph
 
     @functools.cached_property
     def _checked(self) -> Check:
-        return checked(self)
+        return check_explanation(self)
 
     @functools.cached_property
     def jacobians(self) -> list[IndexForm]:
@@ -208,7 +210,7 @@ class Explanation:
         fit: norm 7.21, share 59.1%, cosine 1.000
         0.5 * size: norm 5.00, share 40.9%, cosine 0.999
         """
-        return contributions(self, by)
+        return contributions_of(self, by)
 
     def check(self) -> Check:
         """Build the Jacobian of every output, contract it with the given gradient, and compare with the gradients.
@@ -224,14 +226,14 @@ class Explanation:
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
-        page = to_html(self)
+        page = explanation_html(self)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)
         return page
 
     def __str__(self) -> str:
-        return text(self)
+        return explanation_text(self)
 
     def __repr__(self) -> str:
         return f"<explanation of {self.title}: {len(self.steps)} steps>"
@@ -240,7 +242,7 @@ class Explanation:
         yield from rich_console(self, console, options)
 
     def _repr_html_(self) -> str:
-        return fragment(self)
+        return notebook_fragment(self)
 
     def _repr_svg_(self) -> str:
         return str(self.graph.to_svg())

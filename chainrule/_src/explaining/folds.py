@@ -10,9 +10,15 @@ import numpy as np
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.calls import frames_of
-from chainrule._src.explaining.contributions import Contributions, finite, grouped_terms, inner, norm
+from chainrule._src.explaining.contributions import (
+    Contributions,
+    finite_or_none,
+    grouped_terms,
+    inner_product,
+    joint_norm,
+)
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
-from chainrule._src.explaining.folding import fold
+from chainrule._src.explaining.folding import fold_repeats
 from chainrule._src.messages.source_locations import Where
 
 if TYPE_CHECKING:
@@ -39,7 +45,7 @@ class _Folding:
     def __init__(self, e: Explanation, by_term: Contributions) -> None:
         self.e = e
         self.sent = _sent(e)
-        self.squares = {v.name: inner(v.gradient, v.gradient) for v in e.wrt if v.gradient is not None}
+        self.squares = {v.name: inner_product(v.gradient, v.gradient) for v in e.wrt if v.gradient is not None}
         terms = [group for *_, group in grouped_terms(e)]
         masks = _masks(e, terms)
         names = [part.name for part in by_term.parts[: len(terms)]]
@@ -71,7 +77,7 @@ class _Folding:
         if len(steps) <= _LISTED:
             yield from (at + 1 for at in members)
             return
-        for start, stop, times in fold([(step.op, step.output.shape) for step in steps], _LISTED):
+        for start, stop, times in fold_repeats([(step.op, step.output.shape) for step in steps], _LISTED):
             group = members[start:stop]
             if times == 1:
                 yield from (at + 1 for at in group)
@@ -95,7 +101,7 @@ class _Folding:
             "steps": len(group),
             "first": first.index,
             "shape": list(first.output.shape),
-            "norm": finite(norm([first.upstream])),
+            "norm": finite_or_none(joint_norm([first.upstream])),
             "share": sum(sent.values()) / total if 0 < total < np.inf else None,
             "shares": {leaf: sent[leaf] / x for leaf, x in self.squares.items() if leaf in sent and 0 < x < np.inf},
             "inside": inside,
@@ -108,7 +114,7 @@ def _sent(e: Explanation) -> dict[int, dict[str, float]]:
     for value in e.wrt:
         for index, _, g in e.terms_of(value) if value.gradient is not None else ():
             by_leaf = found.setdefault(index, {})
-            by_leaf[value.name] = by_leaf.get(value.name, 0.0) + inner(g, value.gradient)
+            by_leaf[value.name] = by_leaf.get(value.name, 0.0) + inner_product(g, value.gradient)
     return found
 
 

@@ -18,7 +18,7 @@ from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.drawing import Drawing
 from chainrule._src.explaining.layout import GraphLayout
 from chainrule._src.explaining.parts import GraphEdge, GraphNode
-from chainrule._src.explaining.picture import WIDE, Card, CardArray, card, draw, placed
+from chainrule._src.explaining.picture import WIDE, Card, CardArray, card_of, draw_graph, layout_of
 from chainrule._src.explaining.tape import saved_bytes
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
@@ -68,11 +68,11 @@ class Graph:
         """The cards of the nodes, and the layout."""
         if self._cache is None:
             numbers = self._numbers or {}
-            cards = {n.id: card(n, numbers.get(n.id, ()), memory=self._numbers is None) for n in self.nodes}
-            layout = placed(self.nodes, self.edges, cards, sideways=self.sideways)
+            cards = {n.id: card_of(n, numbers.get(n.id, ()), memory=self._numbers is None) for n in self.nodes}
+            layout = layout_of(self.nodes, self.edges, cards, sideways=self.sideways)
             if self.sideways and layout.width > WIDE:
                 self.sideways = False
-                layout = placed(self.nodes, self.edges, cards, sideways=False)
+                layout = layout_of(self.nodes, self.edges, cards, sideways=False)
             self._cache = cards, layout
         return self._cache
 
@@ -82,7 +82,7 @@ class Graph:
 
     def to_svg(self) -> str:
         """Return a self-contained SVG without scripts, for light and dark backgrounds."""
-        return draw(self)
+        return draw_graph(self)
 
     def to_dot(self) -> str:
         """Return the graph in Graphviz's DOT language."""

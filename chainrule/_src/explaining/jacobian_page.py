@@ -1,7 +1,7 @@
 """Render the explanation of a structured Jacobian as one HTML file: a picture of its entries and a table of operations.
 
 Each term has a colour, which marks its entries in the picture and the operations that it went through. The page has no
-scripts; style sheets highlight the term under the pointer. ``JacobianExplanation.to_html`` calls ``to_html``.
+scripts; style sheets highlight the term under the pointer. ``JacobianExplanation.to_html`` calls ``jacobian_html``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from chainrule._src.explaining.jacobian_text import after_title, ranges, share, shown_steps
-from chainrule._src.explaining.markup import colours, data, escape, scrolling
+from chainrule._src.explaining.jacobian_text import after_title, density_text, ranges_text, shown_steps
+from chainrule._src.explaining.markup import colour_properties, data_file, escape, scroll_box
 from chainrule._src.explaining.notation import derivative_math
-from chainrule._src.explaining.page import inside
+from chainrule._src.explaining.page import scope_styles
 from chainrule._src.explaining.values import identifier
 from chainrule._src.jacobians import spy
 
@@ -41,17 +41,22 @@ _COLOURS = (
 )
 
 
-def to_html(e: JacobianExplanation) -> str:
+def jacobian_html(e: JacobianExplanation) -> str:
     """Return the page, as the text of one file."""
-    style = colours(":root") + _term_colours(":root", len(e.terms)) + data("page.css") + data("jacobian.css")
+    style = (
+        colour_properties(":root")
+        + _term_colours(":root", len(e.terms))
+        + data_file("page.css")
+        + data_file("jacobian.css")
+    )
     fields = {"title": escape(e.title), "style": style, "answer": _answer(e), "steps": _steps(e)}
-    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("jacobian.html"))
+    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data_file("jacobian.html"))
 
 
-def fragment(e: JacobianExplanation) -> str:
+def jacobian_fragment(e: JacobianExplanation) -> str:
     """Return the HTML that a notebook shows."""
-    style = colours(".chainrule") + _term_colours(".chainrule", len(e.terms))
-    style += inside(data("page.css") + data("jacobian.css"))
+    style = colour_properties(".chainrule") + _term_colours(".chainrule", len(e.terms))
+    style += scope_styles(data_file("page.css") + data_file("jacobian.css"))
     body = f"{_answer(e)}<section><h2>How it was computed</h2>{_steps(e)}</section>"
     return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
 
@@ -106,7 +111,7 @@ def _facts(e: JacobianExplanation) -> str:
     facts = {
         "shape": "×".join([f"{k:,}" for k in e.shape]) or "scalar",
         "entries": f"{e.nnz:,}",
-        "density": share(e.density),
+        "density": density_text(e.density),
         "kind": e.kind,
         "computed by": e.strategy,
     }
@@ -125,7 +130,7 @@ def _terms(e: JacobianExplanation) -> str:
     more = f"<p class='many'>… and {len(e.terms) - _TERMS} more terms</p>" * (len(e.terms) > _TERMS)
     titles = "<thead><tr><td></td><th>a row reads</th><th>numbers</th><th class='number'>entries</th><th>operations</th></tr></thead>"
     table = f"<table class='made'>{titles}<tbody>{rows}</tbody></table>"
-    return f"<h2 class='sub'>{head}</h2>{scrolling('The terms', table)}{more}{_row_note(e)}"
+    return f"<h2 class='sub'>{head}</h2>{scroll_box('The terms', table)}{more}{_row_note(e)}"
 
 
 def _row_note(e: JacobianExplanation) -> str:
@@ -139,7 +144,7 @@ def _term(e: JacobianExplanation, k: int, term: JacobianTerm) -> str:
     number = f"{term.entries:,}"
     return (
         f"<tr data-term='{k}'><td>{_chip(k, term.letter, e)}</td><td><code>{escape(term.columns)}</code></td>"
-        f"<td>{escape(term.values)}</td><td class='number'>{number}</td><td>{ranges(term.steps)}</td></tr>"
+        f"<td>{escape(term.values)}</td><td class='number'>{number}</td><td>{ranges_text(term.steps)}</td></tr>"
     )
 
 
@@ -172,7 +177,7 @@ def _steps(e: JacobianExplanation) -> str:
     titles = f"<td></td><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
     titles += "<th>part of</th>" * _coloured(e)
     table = f"<table class='made'><thead><tr>{titles}</tr></thead><tbody>{''.join(_rows(e))}</tbody></table>"
-    return scrolling("The operations", table)
+    return scroll_box("The operations", table)
 
 
 def _rows(e: JacobianExplanation) -> Iterator[str]:

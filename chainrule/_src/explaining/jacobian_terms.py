@@ -192,7 +192,7 @@ class JacobianExplanation:
         )
 
     def __str__(self) -> str:
-        return jacobian_text.text(self)
+        return jacobian_text.jacobian_summary(self)
 
     def check(self) -> Check:
         """Compare the product of a vector and the Jacobian with the gradient that a backward pass computes.
@@ -207,7 +207,7 @@ class JacobianExplanation:
 
     def to_html(self, path: Any = None) -> str:
         """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
-        page = jacobian_page.to_html(self)
+        page = jacobian_page.jacobian_html(self)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)
@@ -217,7 +217,7 @@ class JacobianExplanation:
         return f"<explanation of {self.title}: {len(self.steps)} steps, {len(self.terms)} terms>"
 
     def _repr_html_(self) -> str:
-        return jacobian_page.fragment(self)
+        return jacobian_page.jacobian_fragment(self)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
@@ -269,8 +269,8 @@ def _terms(history: TermHistory, called: Labels, shape: Shape) -> list[JacobianT
         JacobianTerm(
             spy.part_letter(k),
             called[term.source],
-            words.columns(term, shape, called[term.source]),
-            words.values(term),
+            words.describe_columns(term, shape, called[term.source]),
+            words.describe_values(term),
             term.cols.size,
             tuple(sorted(steps)),
         )
@@ -289,7 +289,7 @@ def _steps(made: JacobianRun, called: Labels, names: Names, terms: Sequence[Jaco
             _text(line.step, line.step in alone and line.step not in made.nodes, called, names),
             _line(made.place(line.step), names),
             _local(line, called, names),
-            words.state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
+            words.describe_state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
             words.entries_in_a_row(line.terms, math.prod(line.shape)),
             len(line.terms),
             (line.step, line.output) in history.cuts.values(),
@@ -445,14 +445,14 @@ def _written(step: JacStep, i: int) -> str:
 
 
 class _Value(NamedTuple):
-    """A value, with the attributes that ``structure.of`` reads."""
+    """A value, with the attributes that ``describe_structure`` reads."""
 
     name: str
     shape: Shape
 
 
 class _StepOperand(NamedTuple):
-    """A step's result and one operand, with the attributes that ``structure.of`` reads of an arrow and of its step."""
+    """A step's result and one operand, with the attributes that ``describe_structure`` reads of an arrow and of its step."""
 
     prim: Primitive
     params: Params
@@ -477,4 +477,4 @@ def _local(line: OutputTerms, called: Labels, names: Names) -> tuple[str, ...]:
     arrows = [
         _StepOperand(step.prim, step.params, output, operands, i) for i, terms in enumerate(line.operands) if terms
     ]
-    return tuple(dict.fromkeys([structure.of(arrow)[0] for arrow in arrows]))
+    return tuple(dict.fromkeys([structure.describe_structure(arrow)[0] for arrow in arrows]))

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from chainrule._src.explaining.text import WIDTH, pad, width
+from chainrule._src.explaining.text import WIDTH, pad_text, text_columns
 
 if TYPE_CHECKING:
     from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep
@@ -17,28 +17,30 @@ _MOST = 48
 _TERMS = 16
 
 
-def text(e: JacobianExplanation) -> str:
-    """Return the whole text."""
-    return "\n".join([head(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result(e)), *e.spy().split("\n")])
+def jacobian_summary(e: JacobianExplanation) -> str:
+    """Return the text that printing a ``JacobianExplanation`` shows."""
+    return "\n".join(
+        [heading(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result_line(e)), *e.spy().split("\n")]
+    )
 
 
-def head(e: JacobianExplanation) -> str:
+def heading(e: JacobianExplanation) -> str:
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
     return f"How {e.title} was computed: {e.strategy}, {count}"
 
 
-def result(e: JacobianExplanation) -> str:
+def result_line(e: JacobianExplanation) -> str:
     """Describe the result in one line."""
     m, n = e.matrix_shape
-    return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({share(e.density)})"
+    return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({density_text(e.density)})"
 
 
-def share(density: float) -> str:
+def density_text(density: float) -> str:
     return f"{100 * density:.3g} %"
 
 
 def _cut(s: str, most: int = WIDTH) -> str:
-    while width(s) > most:
+    while text_columns(s) > most:
         s = s[:-2].rstrip("…") + "…"
     return s
 
@@ -55,9 +57,9 @@ def shown_steps(steps: Sequence[JacobianStep], most: int) -> list[JacobianStep]:
 def _steps(e: JacobianExplanation) -> Iterator[str]:
     shown = shown_steps(e.steps, _MOST)
     names, local = ([cell(step) for step in shown] for cell in (_made, _local))
-    columns = [min(max(map(width, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
+    columns = [min(max(map(text_columns, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
     if shown:
-        titles = [pad("operation", columns[0]), pad("local", columns[1]), after_title(e)]
+        titles = [pad_text("operation", columns[0]), pad_text("local", columns[1]), after_title(e)]
         yield f"     {'  '.join(titles)}".rstrip()
     line, before = None, 0
     for step in shown:
@@ -67,8 +69,10 @@ def _steps(e: JacobianExplanation) -> Iterator[str]:
         if step.line != line and step.line is not None:
             yield _cut(f"     {step.line}  {step.line.text}".rstrip())
         line, before = step.line or line, step.number
-        cells = [pad(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)]
-        yield _cut(f"{step.number:>4} {'  '.join(cells)}  {after(step)}".rstrip())
+        cells = [
+            pad_text(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)
+        ]
+        yield _cut(f"{step.number:>4} {'  '.join(cells)}  {state_after(step)}".rstrip())
 
 
 def after_title(e: JacobianExplanation) -> str:
@@ -83,7 +87,7 @@ def _local(step: JacobianStep) -> str:
     return " · ".join(step.local)
 
 
-def after(step: JacobianStep) -> str:
+def state_after(step: JacobianStep) -> str:
     """Describe the Jacobian after a step."""
     if step.cut:
         return f"cut: {step.terms} terms become a variable"
@@ -106,11 +110,11 @@ def _sum(e: JacobianExplanation) -> Iterator[str]:
     count = len(e.terms)
     yield f"{e.title} is {'zero' if not count else 'one term' if count == 1 else f'the sum of {count} terms'}{of}:"
     cells = [(t.letter, t.columns, f"{t.entries:,} entries", t.values) for t in e.terms[:_TERMS]]
-    widths = [max([width(row[k]) for row in cells], default=0) for k in range(4)]
+    widths = [max([text_columns(row[k]) for row in cells], default=0) for k in range(4)]
     for row, term in zip(cells, e.terms, strict=False):
-        said = "  " + "  ".join([pad(cell, n) for cell, n in zip(row, widths, strict=True)])
-        steps = f"steps {ranges(term.steps)}"
-        if width(said) + 2 + width(steps) <= WIDTH:
+        said = "  " + "  ".join([pad_text(cell, n) for cell, n in zip(row, widths, strict=True)])
+        steps = f"steps {ranges_text(term.steps)}"
+        if text_columns(said) + 2 + text_columns(steps) <= WIDTH:
             yield f"{said}  {steps}"
         else:
             yield _cut(said.rstrip())
@@ -132,7 +136,7 @@ def _product(e: JacobianExplanation) -> Iterator[str]:
             yield f"  … and {len(e.factors) - _TERMS} more: e.factors has all"
 
 
-def ranges(numbers: Sequence[int]) -> str:
+def ranges_text(numbers: Sequence[int]) -> str:
     """Format numbers as ranges: ``1–4, 7``."""
     runs: list[list[int]] = []
     for k in numbers:

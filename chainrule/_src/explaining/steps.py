@@ -75,21 +75,21 @@ class Arrow:
     @property
     def unbroadcast(self) -> str | None:
         """A sentence on the sum that undoes broadcasting; None if the operand was not broadcast."""
-        return structure.unbroadcast(self)
+        return structure.broadcast_text(self)
 
     @property
     def structure(self) -> str:
         """The structure of the local Jacobian: "diagonal", "I ⊗ Wᵀ", "selection" ..."""
-        return structure.of(self)[0]
+        return structure.describe_structure(self)[0]
 
     @property
     def structure_text(self) -> str:
         """A sentence on the structure of the local Jacobian."""
-        return structure.of(self)[1]
+        return structure.describe_structure(self)[1]
 
     def jacobian(self, limit: int = 4096) -> Any:
         """Build the local Jacobian, for display; return None if it has more than ``limit`` elements."""
-        return structure.jacobian(self, limit)
+        return structure.local_jacobian(self, limit)
 
     def __repr__(self) -> str:
         return f"<arrow {self.step.output.name} → {self.input.name}: {self.rule_numpy or self.words}>"

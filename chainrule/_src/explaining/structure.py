@@ -1,4 +1,4 @@
-"""Describe the structure of local Jacobians (``of``), and build small ones for display (``jacobian``)."""
+"""Describe the structure of local Jacobians (``describe_structure``), and build small ones for display (``local_jacobian``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PRODUCTS = {  # Jacobians of a product with respect to its left and right opera
 }
 
 
-def of(arrow: Any) -> tuple[str, str]:
+def describe_structure(arrow: Any) -> tuple[str, str]:
     """Return a short name for a local Jacobian's structure, and a sentence about it."""
     prim = arrow.step.prim
     structure = structure_of(prim, arrow.position, arrow.step.params)
@@ -96,7 +96,7 @@ def _product(arrow: Arrow, by: str, structure: str) -> tuple[str, str]:
     return text, f"{text}: {linear}"
 
 
-def unbroadcast(arrow: Arrow) -> str | None:
+def broadcast_text(arrow: Arrow) -> str | None:
     """Return a sentence on the broadcasting of an operand and the sum in its cotangent; None without broadcasting."""
     prim, out, x = arrow.step.prim, arrow.step.output, arrow.input
     axes = [axis for part in broadcast_axes(out.shape, x.shape) for axis in part]
@@ -106,7 +106,7 @@ def unbroadcast(arrow: Arrow) -> str | None:
     return f"{x.name} was broadcast {x.shape} → {out.shape}: its cotangent is summed over {word}"
 
 
-def jacobian(arrow: Arrow, limit: int) -> Any:
+def local_jacobian(arrow: Arrow, limit: int) -> Any:
     """Build ∂output/∂input by pulling back one unit vector after another."""
     if arrow.jacobian_size > limit:
         return None

@@ -30,21 +30,21 @@ _LABEL = 11
 Line = tuple[str, str]
 
 
-def text(e: Explanation) -> str:
-    """Return the whole text (``Explanation.__str__``)."""
-    return "\n".join(line for _, line in lines(e))
+def explanation_text(e: Explanation) -> str:
+    """Return the text that printing an ``Explanation`` shows."""
+    return "\n".join(line for _, line in text_lines(e))
 
 
-def width(s: str) -> int:
+def text_columns(s: str) -> int:
     """Return the number of columns of a text; a combining bar has width 0."""
     return sum(not unicodedata.combining(c) for c in s)
 
 
-def pad(s: str, columns: int) -> str:
-    return s + " " * max(columns - width(s), 0)
+def pad_text(s: str, columns: int) -> str:
+    return s + " " * max(columns - text_columns(s), 0)
 
 
-def lines(e: Explanation) -> list[Line]:
+def text_lines(e: Explanation) -> list[Line]:
     """Return all lines, with styles."""
     answer, verdict = [*_answer(e)], [*_verdict(e)]
     whole = [*answer, *_steps(e, _step, 16), *_sums(e), *verdict]
@@ -62,11 +62,11 @@ def _answer(e: Explanation) -> Iterator[Line]:
         yield from _wrapped("", said, "  ", "      ")
     rules = [(arrow, step) for step in e.steps for arrow in step.arrows]
     for arrow, step in rules[:_SUMMARY]:
-        yield "rule", _cut(f"  {pad(_equation(arrow), 46)}  {step.op}, step {step.index}")
+        yield "rule", _cut(f"  {pad_text(_equation(arrow), 46)}  {step.op}, step {step.index}")
     if len(rules) > _SUMMARY:
         yield "note", f"  … and {len(rules) - _SUMMARY} more"
     if e.steps:
-        short = [j.index for j in e.jacobians if j.index is not None and width(j.index) <= WIDTH - 2]
+        short = [j.index for j in e.jacobians if j.index is not None and text_columns(j.index) <= WIDTH - 2]
         yield from (("rule", f"  {index}") for index in short[:_JACOBIANS])
     for value in e.wrt[:_GRADIENTS]:
         if value.gradient is None:
@@ -84,7 +84,7 @@ def _equation(arrow: Arrow) -> str:
 
 
 def _cut(s: str) -> str:
-    while width(s) > WIDTH:
+    while text_columns(s) > WIDTH:
         s = s[:-2].rstrip("…") + "…"
     return s
 
@@ -105,9 +105,9 @@ def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iter
         label += f"{_shape(x)}; [{'0, ' * (x.ndim - 2)}:, :] is "
         x = x[(0,) * (x.ndim - 2)]
     options: Params = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": 4}
-    rows = np.array2string(x, max_line_width=WIDTH - width(label), suppress_small=False, **options).split("\n")
+    rows = np.array2string(x, max_line_width=WIDTH - text_columns(label), suppress_small=False, **options).split("\n")
     for i, row in enumerate(rows):
-        yield style, _cut((label if i == 0 else " " * width(label)) + row)
+        yield style, _cut((label if i == 0 else " " * text_columns(label)) + row)
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def _brief_step(step: Step, e: Explanation) -> Iterator[Line]:
     for arrow in step.arrows:
         sent = f"{_shape(arrow.downstream)} {_range(arrow.downstream)}".rstrip()
         equation = _equation(arrow)
-        line = f"  {pad(equation, 44)}  {sent}"
-        if width(line) <= WIDTH:
+        line = f"  {pad_text(equation, 44)}  {sent}"
+        if text_columns(line) <= WIDTH:
             yield "rule", line
         else:
             yield from (("rule", _cut(f"  {equation}")), ("", f"    {sent}"))
@@ -177,7 +177,7 @@ def _step(step: Step, e: Explanation) -> Iterator[Line]:
         yield from _labelled("note", note)
 
 
-def side(step: Step, operand: str) -> str:
+def operand_side(step: Step, operand: str) -> str:
     """Return the name of an operand: left or right if there are two."""
     names = list(step.record.node.prim.operands)
     if step.record.node.prim.kind != "function" and len(names) == 2 and operand in names:
@@ -196,20 +196,22 @@ def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: Explanation) -> str:
 
 
 def _terms(value: Any, terms: Any, e: Explanation) -> Iterator[Line]:
-    said = ["your gradient" if i == 0 else f"step {i}, {side(e.steps[i - 1], operand)}" for i, operand, _ in terms]
+    said = [
+        "your gradient" if i == 0 else f"step {i}, {operand_side(e.steps[i - 1], operand)}" for i, operand, _ in terms
+    ]
     for i, (words, (_, _, g)) in enumerate(zip(said[:6], terms)):
         sign = f"{value.bar} = " if i == 0 else "  + "
-        yield from _array("", " " * (_LABEL + 2) + pad(f"{sign}({words}) ", 8), g, compact=True)
+        yield from _array("", " " * (_LABEL + 2) + pad_text(f"{sign}({words}) ", 8), g, compact=True)
     if len(said) > 6:
         yield "note", " " * _LABEL + f"  + … {len(said) - 6} more terms"
 
 
 def _labelled(label: str, sentence: str, style: str = "") -> Iterator[Line]:
     indent = " " * (_LABEL + 2)
-    long = width(label) > _LABEL - 1
+    long = text_columns(label) > _LABEL - 1
     if long:
         yield style, _cut("  " + label)
-    yield from _wrapped(style, sentence, indent if long else "  " + pad(label, _LABEL), indent)
+    yield from _wrapped(style, sentence, indent if long else "  " + pad_text(label, _LABEL), indent)
 
 
 def _arrow(arrow: Arrow) -> Iterator[Line]:
@@ -252,5 +254,5 @@ _STYLES = {"head": "bold", "rule": "cyan", "note": "dim", "ok": "green", "bad": 
 def rich_console(e: Explanation, console: object, options: object) -> Iterator[object]:
     """Yield the lines for rich (``Explanation.__rich_console__``)."""
     rich_text = importlib.import_module("rich.text")
-    for style, line in lines(e):
+    for style, line in text_lines(e):
         yield rich_text.Text(line, style=_STYLES[style], no_wrap=True)

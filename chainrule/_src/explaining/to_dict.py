@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, JSONObject, NumpyArray
-from chainrule._src.explaining.contributions import contributions, finite, norm
+from chainrule._src.explaining.contributions import contributions_of, finite_or_none, joint_norm
 from chainrule._src.explaining.folds import folds_of
 from chainrule._src.explaining.jacobian import IndexForm, Walk
 
@@ -30,41 +30,43 @@ def to_dict(e: Explanation, ends: int | None = None) -> JSONObject:
     budget, walk = [_JACOBIANS], Walk(e)
     whole = {step.index for part in (e.steps[:ends], e.steps[-ends:] if ends else ()) for step in part}
     long, several = len(e.steps) > LONG, len(e.steps) > SEVERAL
-    by_term = contributions(e, "term") if several else None
+    by_term = contributions_of(e, "term") if several else None
     return {
         "version": 1,
         "title": e.title,
         "scalar": e.scalar,
         "outputs": [v.id for v in e.outputs],
         "wrt": [v.id for v in e.wrt],
-        "seed": {v.id: array(seed) for v, seed in zip(e.outputs, e.seeds)},
+        "seed": {v.id: array_dict(seed) for v, seed in zip(e.outputs, e.seeds)},
         "default_seed": e.default_seed,
         "values": {v.id: value_dict(v) for v in e.values.values()},
         "steps": [_step(step, budget, walk if step.index in whole else None) for step in e.steps],
-        "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
+        "gradients": {v.id: array_dict(v.gradient) for v in e.wrt if v.gradient is not None},
         "jacobians": [_jacobian(j) for j in e.jacobians],
         "check": {"ok": e.check().ok, "text": e.check().text},
         "graph": e.graph.to_dict(),
         "lessons": [lesson._asdict() for lesson in e.lessons],
         "folds": folds_of(e, by_term) if by_term is not None and long else None,
-        "contributions": [c.to_dict() for c in (by_term, contributions(e, "line") if long else None) if c is not None],
+        "contributions": [
+            c.to_dict() for c in (by_term, contributions_of(e, "line") if long else None) if c is not None
+        ],
     }
 
 
-def array(x: NumpyArray) -> JSONObject:
+def array_dict(x: NumpyArray) -> JSONObject:
     """Return ``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
     x = np.asarray(x)
     cut = x.size > _CELLS
     shown = x[tuple(slice(_EDGE) for _ in x.shape)] if cut else x
-    return {"shape": list(x.shape), "dtype": str(x.dtype), "data": plain(shown), "truncated": cut}
+    return {"shape": list(x.shape), "dtype": str(x.dtype), "data": json_numbers(shown), "truncated": cut}
 
 
-def plain(x: AnyArray) -> Any:
+def json_numbers(x: AnyArray) -> Any:
     """Return nested lists of numbers; nan, infinities and complex numbers become text, because JSON has no such numbers."""
     if isinstance(x, np.ndarray) and x.ndim:
         if x.dtype.kind in "biu" or (x.dtype.kind == "f" and bool(np.isfinite(x).all())):
             return x.tolist()
-        return [plain(part) for part in x]
+        return [json_numbers(part) for part in x]
     item = x.item() if isinstance(x, (np.ndarray, np.generic)) else x
     if isinstance(item, float) and not math.isfinite(item):
         return "nan" if item != item else "inf" if item > 0 else "-inf"
@@ -87,8 +89,8 @@ def value_dict(v: Value) -> JSONObject:
         **_picked(v, "name", "bar", "role", "why_constant"),
         "shape": list(v.shape),
         "dtype": str(v.dtype),
-        "data": None if v.data is None else array(v.data),
-        "gradient": None if v.gradient is None else array(v.gradient),
+        "data": None if v.data is None else array_dict(v.data),
+        "gradient": None if v.gradient is None else array_dict(v.gradient),
         "line": _line(v.line),
     }
 
@@ -100,10 +102,10 @@ def _step(step: Step, budget: list[int], walk: Walk | None) -> JSONObject:
         "line": _line(step.source_line),
         "output": step.output.id,
         "outputs": [v.id for v in step.outputs],
-        "upstream": array(step.upstream),
-        "norm": finite(norm([step.upstream])),
-        "upstreams": [array(g) for g in step.upstreams],
-        "terms": [{"from": index, "operand": operand, "array": array(g)} for index, operand, g in step.terms],
+        "upstream": array_dict(step.upstream),
+        "norm": finite_or_none(joint_norm([step.upstream])),
+        "upstreams": [array_dict(g) for g in step.upstreams],
+        "terms": [{"from": index, "operand": operand, "array": array_dict(g)} for index, operand, g in step.terms],
         "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],
         "constants": [v.id for v in step.constants],
         "notes": list(dict.fromkeys([*step.notes, *(a.words for a in step.arrows if a.words)])),
@@ -122,8 +124,8 @@ def _arrow(arrow: Arrow, budget: list[int], walk: Walk | None) -> JSONObject:
         "jacobian_shape": list(arrow.jacobian_shape),
         "rule": {kind: getattr(arrow, f"rule_{kind}") for kind in (forms if walk is not None else forms[:1])},
         "element": dict.fromkeys(_FORMS) if walk is None else _picked(walk.jacobian(arrow), *_FORMS),
-        "downstream": array(arrow.downstream),
-        "jacobian": None if jacobian is None else plain(jacobian),
+        "downstream": array_dict(arrow.downstream),
+        "jacobian": None if jacobian is None else json_numbers(jacobian),
     }
 
 
