@@ -23,16 +23,6 @@ TYPES = {
     frozenset(
         f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "templates", "traced")
     ): "a Traced refers to its Recorder",
-} | {
-    frozenset(
-        f"chainrule._src.explaining.{name}" for name in names.split()
-    ): "data classes and the functions that display them name each other's types"
-    for names in (
-        "exports graph picture",
-        "rules steps structure",
-        "jacobian_page jacobian_terms jacobian_text",
-        "check contributions explanation folds jacobian lessons page text to_dict",
-    )
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 import chainrule as cr
 from chainrule._src.explaining import jacobian_words as words
 from chainrule._src.explaining.notation import BAR
-from chainrule._src.explaining.text import text_columns
+from chainrule._src.explaining.text_columns import text_columns
 from chainrule._src.jacobians import spy
 from chainrule._src.jacobians.accumulate import Accumulation
 from chainrule._src.jacobians.trace import JacobianTrace

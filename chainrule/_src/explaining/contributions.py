@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +20,16 @@ from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.diagnosis.names import place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
 from chainrule._src.explaining.exports import shorten
+from chainrule._src.explaining.json_values import finite_or_none
+from chainrule._src.explaining.recorded_pass import RecordedPass
 from chainrule._src.explaining.shares import DEFINITION, part_title, table_html
-from chainrule._src.explaining.text import WIDTH, pad_text, text_columns
+from chainrule._src.explaining.steps import Step
+from chainrule._src.explaining.text_columns import WIDTH, pad_text, text_columns
 from chainrule._src.explaining.values import node_outputs
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
 from chainrule._src.tape.node import Edge, Output
 from chainrule.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Step
 
 WAYS = ("term", "line", "module")
 _MOST = 40  # most parts; further terms are combined into one part
@@ -158,11 +157,6 @@ def joint_norm(arrays: Iterable[NumpyArray]) -> float:
     return math.sqrt(sum(inner_product(x, x) for x in arrays))
 
 
-def finite_or_none(x: float) -> float | None:
-    """Return a number for JSON: None if it is not finite."""
-    return x if math.isfinite(x) else None
-
-
 def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> Iterator[GradientPart]:
     """Yield a part with the difference that hooks made to the sums, unless it is only rounding."""
     found = {}
@@ -180,7 +174,7 @@ def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> It
 # -- dividing ----------------------------------------------------------------------------------------------------------
 
 
-def contributions_of(e: Explanation, by: str) -> Contributions:
+def contributions_of(e: RecordedPass, by: str) -> Contributions:
     """Implement ``Explanation.contributions``."""
     if by not in WAYS:
         raise errors.explained_by(by, WAYS)
@@ -189,7 +183,7 @@ def contributions_of(e: Explanation, by: str) -> Contributions:
     return Contributions(by, ", ".join(v.name for v in e.outputs), parts, gradients)
 
 
-def _by_line(e: Explanation) -> list[GradientPart]:
+def _by_line(e: RecordedPass) -> list[GradientPart]:
     """Group the cotangents of each leaf by the line of the operation that read the leaf."""
     found: dict[SourceLine | None, dict[str, NumpyArray]] = {}
     for value in e.wrt:
@@ -200,7 +194,7 @@ def _by_line(e: Explanation) -> list[GradientPart]:
     return [GradientPart("elsewhere" if line is None else str(line), found[line], line) for line in order]
 
 
-def _by_module(e: Explanation) -> list[GradientPart]:
+def _by_module(e: RecordedPass) -> list[GradientPart]:
     """Group the gradients of parameters by their module; each other leaf is a part."""
     found: dict[str, dict[str, NumpyArray]] = {}
     for tensor, value in zip(e._wanted, e.wrt):
@@ -210,7 +204,7 @@ def _by_module(e: Explanation) -> list[GradientPart]:
     return [GradientPart(name, gradients) for name, gradients in found.items()]
 
 
-def grouped_terms(e: Explanation) -> list[tuple[str, SourceLine | None, list[tuple[Edge, NumpyArray]]]]:
+def grouped_terms(e: RecordedPass) -> list[tuple[str, SourceLine | None, list[tuple[Edge, NumpyArray]]]]:
     """Return the terms of the outputs, grouped by source location: name, line, and edges with cotangents."""
     groups: dict[Any, list[tuple[Edge, NumpyArray]]] = {}
     for edge, g in gradient_terms(e):
@@ -224,23 +218,23 @@ def grouped_terms(e: Explanation) -> list[tuple[str, SourceLine | None, list[tup
     return found
 
 
-def _by_term(e: Explanation) -> list[GradientPart]:
+def _by_term(e: RecordedPass) -> list[GradientPart]:
     """Run a pass from each group of terms."""
     parts: dict[str, GradientPart] = {}
     for name, line, group in grouped_terms(e):
         name = next(n for k in itertools.count(1) if (n := f"{name} ({k})" if k > 1 else name) not in parts)
-        parts[name] = GradientPart(name, pull_again(e, group), line, len(group))
+        parts[name] = GradientPart(name, rerun_rules(e, group), line, len(group))
     return list(parts.values())
 
 
-def _called(e: Explanation, edge: Edge) -> tuple[str, SourceLine | None]:
+def _called(e: RecordedPass, edge: Edge) -> tuple[str, SourceLine | None]:
     """Return a term's name (its variable, or its expression in the program) and its line."""
     value, where = e._values.by_edge[edge], place_of(edge)
     written = "" if where is None or e.is_named(value) else " ".join(where.expression.split())
     return shorten(written, _NAME) or value.name, line_of(where)
 
 
-def gradient_terms(e: Explanation) -> list[tuple[Edge, NumpyArray]]:
+def gradient_terms(e: RecordedPass) -> list[tuple[Edge, NumpyArray]]:
     """Return the edges whose sum the outputs are, in program order, each with its cotangent.
 
     Linear operations on the path (constant factors, means) are skipped. A variable of the program is one term, unless it is
@@ -262,7 +256,7 @@ def gradient_terms(e: Explanation) -> list[tuple[Edge, NumpyArray]]:
         given = found
 
 
-def _summands(e: Explanation, steps: Mapping[Edge, Step], edge: Edge) -> list[tuple[Edge, NumpyArray]]:
+def _summands(e: RecordedPass, steps: Mapping[Edge, Step], edge: Edge) -> list[tuple[Edge, NumpyArray]]:
     """Return the summands of a value, up to constant factors: edges with their cotangents; empty if the value is not a sum."""
     first = edge
     while True:
@@ -292,7 +286,7 @@ def _linear(step: Step) -> bool:
     return constant or (prim.name, flows) in (("mul", [0]), ("mul", [1]), ("div", [0]))
 
 
-def pull_again(e: Explanation, starts: Sequence[tuple[Edge, NumpyArray]]) -> dict[str, NumpyArray]:
+def rerun_rules(e: RecordedPass, starts: Sequence[tuple[Edge, NumpyArray]]) -> dict[str, NumpyArray]:
     """Run the rules of an explanation again from other cotangents, without hooks; return the gradients of the leaves."""
     values, cotangents = e._values.by_edge, dict[Edge, Any]()
 

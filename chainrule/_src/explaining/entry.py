@@ -16,7 +16,7 @@ from chainrule._src.explaining.calls import named_arguments
 from chainrule._src.explaining.contributions import WAYS, Contributions
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.explanation import Explanation
-from chainrule._src.explaining.jacobian_terms import JacobianExplanation
+from chainrule._src.explaining.jacobian_explanation import JacobianExplanation
 from chainrule._src.explaining.sweep import leaves_below, record_sweep
 from chainrule._src.explaining.values import Values
 from chainrule._src.explaining.watching import FunctionWatch

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chainrule._src.explaining.diagnosis.source import SourceLine
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.graph import Graph
-    from chainrule._src.explaining.parts import GraphEdge, GraphNode
+from chainrule._src.explaining.parts import GraphData, GraphEdge, GraphNode
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
@@ -54,7 +51,7 @@ def mimebundle(makers: Mapping[str, Callable[[], str]], include: Any, exclude: A
 # -- a list ------------------------------------------------------------------------------------------------------------
 
 
-def to_text(graph: Graph) -> str:
+def to_text(graph: GraphData) -> str:
     """Return one line for each value and operation; every operand is listed before the operation that reads it."""
     ids = {node.id: node for node in graph.nodes}
     into: dict[str, list[Any]] = {}
@@ -116,7 +113,7 @@ def _texts(node: Any) -> tuple[str, ...]:
     return (node.label, shape_text(node.shape), node.detail) if node.kind == "value" else (node.label, node.detail)
 
 
-def to_dot(graph: Graph) -> str:
+def to_dot(graph: GraphData) -> str:
     """Return the graph in Graphviz's DOT language."""
     faces = 'node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];'
     rows = ["digraph {", f"  label={_quoted(graph.title)};", f"  {faces}"]

@@ -11,7 +11,7 @@ import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,13 @@ from chainrule._src.explaining.elements import (
     reduced_axes,
 )
 from chainrule._src.explaining.notation import LATEX, MATHML, TEXT, Alphabet, print_tree
+from chainrule._src.explaining.recorded_pass import RecordedPass
 from chainrule._src.explaining.simplify import partial_of_rule
+from chainrule._src.explaining.steps import Arrow
 from chainrule._src.explaining.terms import Bound, DeltaTerm, Product, combine_terms, delta_term, sum_of_terms
 from chainrule._src.explaining.tree import Entry, IndexLetters, NoForm
 from chainrule._src.explaining.values import Value
 from chainrule._src.rules.structure import structure_of
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Arrow
 
 _PATHS = 64  # most paths of a form
 _TERMS = 6  # most terms of a form
@@ -113,7 +111,7 @@ class IndexForm:
         return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
 
 
-def jacobians_of(explanation: Explanation) -> list[IndexForm]:
+def jacobians_of(explanation: RecordedPass) -> list[IndexForm]:
     """Return the Jacobian of every output with respect to every value in ``wrt``."""
     walk = Walk(explanation)
     found = []
@@ -132,7 +130,7 @@ def jacobians_of(explanation: Explanation) -> list[IndexForm]:
 class Walk:
     """Walks paths of operations of an explanation, and collects indices and factors."""
 
-    def __init__(self, explanation: Explanation) -> None:
+    def __init__(self, explanation: RecordedPass) -> None:
         self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
         self.is_named = explanation.is_named
 

@@ -1,6 +1,6 @@
-"""``JacobianExplanation``: the operations and terms by which a structured Jacobian was computed.
+"""``JacobianExplanationData``: the operations and terms by which a structured Jacobian was computed.
 
-``entry.explain`` makes it of a ``Jacobian``. Computing a Jacobian records nothing for it; the explanation runs the function again.
+Computing a Jacobian records nothing for its explanation, which runs the function again. ``JacobianExplanation`` displays the data.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_leaves
 from chainrule._src.arrays.types import NumpyArray, Params, Shape
-from chainrule._src.explaining import jacobian_page, jacobian_text, structure
 from chainrule._src.explaining import jacobian_words as words
+from chainrule._src.explaining import structure
 from chainrule._src.explaining.calls import calls_of, named_arguments
 from chainrule._src.explaining.check import Check
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine, assigned_at, line_of, statement_at
-from chainrule._src.explaining.exports import mimebundle
 from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, TermHistory, complex_parts, run_call
 from chainrule._src.explaining.notation import BAR
 from chainrule._src.interpreters.jac import Jac, JacStep
@@ -117,28 +116,8 @@ class CutJacobian(NamedTuple):
     nnz: int
 
 
-class JacobianExplanation:
-    """The operations and terms by which a structured Jacobian ∂output/∂input was computed. Returned by
-    :func:`chainrule.explain`.
-
-    Attributes:
-        output, input: names.
-        backward: whether the transpose was propagated from the output to the input. Then ``start`` and ``end`` have the names
-            ``yˉ`` and ``xˉ``, and rows of terms are columns of the Jacobian.
-        start, end: the names of the values at which the steps start and end.
-        shape: ``(*output's, *input's)``.
-        matrix_shape: the shape as a matrix.
-        strategy: the strategy that computed it.
-        kind: its storage format.
-        nnz: number of entries.
-        steps: the operations between input and output.
-        terms: the terms whose sum it is, after the last operation.
-        factors: the factors whose product it is, the last one first, if values were cut; else empty.
-        entries: the rows and columns of all entries, and for each the number of its term (the last one if several terms have
-            the entry; -1 if there is none).
-    """
-
-    __module__ = "chainrule.explaining"
+class JacobianExplanationData:
+    """The operations and terms by which a structured Jacobian was computed; ``JacobianExplanation`` adds text and page."""
 
     def __init__(self, jacobian: Jacobian, names: Names) -> None:
         call = jacobian.made_by
@@ -191,9 +170,6 @@ class JacobianExplanation:
             rows, cols, self.matrix_shape, term if len(self.terms) > 1 and not self.factors else None
         )
 
-    def __str__(self) -> str:
-        return jacobian_text.jacobian_summary(self)
-
     def check(self) -> Check:
         """Compare the product of a vector and the Jacobian with the gradient that a backward pass computes.
 
@@ -204,23 +180,6 @@ class JacobianExplanation:
             Exception: any exception of the function's backward pass.
         """
         return _checked(self._jacobian)
-
-    def to_html(self, path: Any = None) -> str:
-        """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
-        page = jacobian_page.jacobian_html(self)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
-        return page
-
-    def __repr__(self) -> str:
-        return f"<explanation of {self.title}: {len(self.steps)} steps, {len(self.terms)} terms>"
-
-    def _repr_html_(self) -> str:
-        return jacobian_page.jacobian_fragment(self)
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
 
 
 def _off_tape(jacobian: Jacobian) -> list[Term]:

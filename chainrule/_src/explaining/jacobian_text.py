@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from chainrule._src.explaining.text import WIDTH, pad_text, text_columns
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep
+from chainrule._src.explaining.jacobian_terms import JacobianExplanationData, JacobianStep
+from chainrule._src.explaining.text_columns import WIDTH, pad_text, text_columns
 
 #: most operations that are listed; of more, the first and last ones
 _MOST = 48
@@ -17,19 +14,19 @@ _MOST = 48
 _TERMS = 16
 
 
-def jacobian_summary(e: JacobianExplanation) -> str:
+def jacobian_summary(e: JacobianExplanationData) -> str:
     """Return the text that printing a ``JacobianExplanation`` shows."""
     return "\n".join(
         [heading(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result_line(e)), *e.spy().split("\n")]
     )
 
 
-def heading(e: JacobianExplanation) -> str:
+def heading(e: JacobianExplanationData) -> str:
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
     return f"How {e.title} was computed: {e.strategy}, {count}"
 
 
-def result_line(e: JacobianExplanation) -> str:
+def result_line(e: JacobianExplanationData) -> str:
     """Describe the result in one line."""
     m, n = e.matrix_shape
     return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({density_text(e.density)})"
@@ -54,7 +51,7 @@ def shown_steps(steps: Sequence[JacobianStep], most: int) -> list[JacobianStep]:
     return [step for step in steps if step.number <= first or step.number > last or step.cut]
 
 
-def _steps(e: JacobianExplanation) -> Iterator[str]:
+def _steps(e: JacobianExplanationData) -> Iterator[str]:
     shown = shown_steps(e.steps, _MOST)
     names, local = ([cell(step) for step in shown] for cell in (_made, _local))
     columns = [min(max(map(text_columns, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
@@ -75,7 +72,7 @@ def _steps(e: JacobianExplanation) -> Iterator[str]:
         yield _cut(f"{step.number:>4} {'  '.join(cells)}  {state_after(step)}".rstrip())
 
 
-def after_title(e: JacobianExplanation) -> str:
+def after_title(e: JacobianExplanationData) -> str:
     return f"∂/∂{e.start} after it" if e.terms or not e.nnz else ""
 
 
@@ -99,7 +96,7 @@ def state_after(step: JacobianStep) -> str:
     return said
 
 
-def _sum(e: JacobianExplanation) -> Iterator[str]:
+def _sum(e: JacobianExplanationData) -> Iterator[str]:
     if e.nnz and not e.terms:
         yield f"{e.title} was computed by products with unit vectors: {e.strategy}."
         return
@@ -125,7 +122,7 @@ def _sum(e: JacobianExplanation) -> Iterator[str]:
         yield "(r is the flat row number, for values with several axes and no index for each)"
 
 
-def _product(e: JacobianExplanation) -> Iterator[str]:
+def _product(e: JacobianExplanationData) -> Iterator[str]:
     if e.factors:
         yield f"It is the product of {len(e.factors)} factors, multiplied as sparse matrices:"
         shown = e.factors[:_TERMS]

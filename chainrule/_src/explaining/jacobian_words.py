@@ -33,7 +33,7 @@ def describe_state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Varia
     """
     if not terms:
         return "zero"
-    if len(terms) == 1 and is_identity(terms[0], shape):
+    if len(terms) == 1 and is_identity_term(terms[0], shape):
         return _of_identity(terms[0])
     reads = ", ".join(dict.fromkeys([describe_columns(term, shape, name_of(term.source)) for term in terms]))
     if len(reads) <= most:
@@ -42,7 +42,7 @@ def describe_state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Varia
     return f"{_count(len(terms), 'term')}{every}"
 
 
-def is_identity(term: Term, shape: Shape) -> bool:
+def is_identity_term(term: Term, shape: Shape) -> bool:
     """Return whether each row s has a single entry, in column s."""
     seed = term.source.cols
     cols = term.cols

@@ -14,9 +14,9 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.compiling.inspection import PlanOfCall
 from chainrule._src.explaining.contributions import WAYS
+from chainrule._src.explaining.json_values import array_dict
 from chainrule._src.explaining.markup import escape
 from chainrule._src.explaining.tables import array_table
-from chainrule._src.explaining.to_dict import array_dict
 
 _ROWS = 48  # most lines of plans that are shown
 _STYLE = (

@@ -10,12 +10,13 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining import sections
+from chainrule._src.explaining.explanation_data import ExplanationData
 from chainrule._src.explaining.flow import Flow, flow_of, numbers_agree, numbers_of_array
 from chainrule._src.explaining.graph import MOST_CARDS, Graph
 from chainrule._src.explaining.markup import code_element, colour_properties, data_file, escape, script_json
@@ -25,9 +26,6 @@ from chainrule._src.explaining.shares import DEFINITION, table_html
 from chainrule._src.explaining.tables import array_table, flat_numbers, is_real, tuple_text
 from chainrule._src.explaining.to_dict import to_dict
 
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-
 EDITED = 400  # most steps of a pass that can be edited, and whose formulas are written in every form
 DERIVED = 9  # most lines of the derivation in the answer
 SUMMED = 4  # most contributions that are written out as a sum
@@ -36,7 +34,7 @@ INLINE = 6  # most numbers of an array in a line of text
 SHORT = 90  # most characters of a Jacobian's elements in the answer
 
 
-def explanation_html(explanation: Explanation | JSONObject) -> str:
+def explanation_html(explanation: ExplanationData | JSONObject) -> str:
     """Return the page of an explanation, or of the dictionary of its `to_dict()`, as the text of one HTML file.
 
     >>> import chainrule as cr
@@ -65,11 +63,11 @@ def explanation_html(explanation: Explanation | JSONObject) -> str:
     return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data_file("template.html"))
 
 
-def _plan(explanation: Explanation) -> JSONObject:
+def _plan(explanation: ExplanationData) -> JSONObject:
     return to_dict(explanation, DERIVED if len(explanation.steps) > EDITED else None)
 
 
-def notebook_fragment(explanation: Explanation) -> str:
+def notebook_fragment(explanation: ExplanationData) -> str:
     """Return the answer, graph and steps for a notebook: without scripts, ids or links."""
     plan = _plan(explanation)
     flow = flow_of(plan, detailed=EDITED)
@@ -280,7 +278,8 @@ def _picture(plan: JSONObject) -> str:
     places = {key: f"#value-{key}" for key in plan["values"]}
     places |= {key: f"#gradient-{key}" for key in plan["gradients"]}
     places |= {key: f"#step-{step['index']}" for step in plan["steps"] for key in step["outputs"]}
-    return draw_graph(graph, links={n.id: places[n.value] for n in graph.nodes if n.value in places}, embedded=True)
+    links = {n.id: places[n.value] for n in graph.nodes if n.value in places}
+    return draw_graph(graph, *graph.drawing, links=links, embedded=True)
 
 
 def _refused(plan: JSONObject) -> str:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.exports import bytes_text, location_text, one_line, shorten
 from chainrule._src.explaining.layout import GraphLayout, Point, lay_out, text_width
 from chainrule._src.explaining.markup import colour_properties, data_file, escape
+from chainrule._src.explaining.parts import GraphData, GraphEdge, GraphNode
 from chainrule._src.explaining.tables import flat_numbers, is_real, text_rows, tuple_text
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.graph import Graph
-    from chainrule._src.explaining.parts import GraphEdge, GraphNode
 
 WIDE = 1290  # pixels: a wider picture is drawn from top to bottom instead of from left to right
 _NAME, _SMALL = 13.0, 11.0
@@ -76,7 +73,7 @@ def card_of(node: GraphNode, numbers: Sequence[CardArray] = (), *, memory: bool 
     return Card(w, h, f"{second}<rect {outline}{''.join(parts)}")
 
 
-def layout_of(
+def lay_out_graph(
     nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], cards: Mapping[str, Card], *, sideways: bool
 ) -> GraphLayout:
     """Return the layout of nodes and edges."""
@@ -84,15 +81,22 @@ def layout_of(
     return lay_out(sizes, [(e.source, e.target, shorten(e.label, 32)) for e in edges], sideways=sideways)
 
 
-def draw_graph(graph: Graph, *, links: Mapping[str, str] | None = None, embedded: bool = False) -> str:
+def draw_graph(
+    graph: GraphData,
+    cards: Mapping[str, Card],
+    layout: GraphLayout,
+    *,
+    links: Mapping[str, str] | None = None,
+    embedded: bool = False,
+) -> str:
     """Return the picture.
 
     Args:
-        graph: a `Graph`.
+        cards: the card of each node, by its id.
+        layout: the layout of these cards and of the edges.
         links: the link of each node's card.
         embedded: whether the surrounding page has the style sheet.
     """
-    cards, layout = graph.drawing
     serial = f"chainrule-graph-{next(_SERIAL)}"
     width, height = max(layout.width, 60.0), max(layout.height, 40.0)
     title = escape(one_line(f"Graph of {graph.title}" if graph.title else "Graph"))
@@ -130,7 +134,7 @@ def draw_graph(graph: Graph, *, links: Mapping[str, str] | None = None, embedded
     return "".join([*parts, "</svg>"])
 
 
-def _described(graph: Graph) -> str:
+def _described(graph: GraphData) -> str:
     direction = "left to right" if graph.sideways else "top to bottom"
     folded = " Repeated operations are drawn as one." if graph.collapsed else ""
     return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,11 @@ from chainrule._src.explaining.elements import ElementReader, index_letters, rou
 from chainrule._src.explaining.formula import Formula, formula_helper, formula_text
 from chainrule._src.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, index_brackets, print_tree
 from chainrule._src.explaining.simplify import cotangent_name, parse_formula, simplify_formula
+from chainrule._src.explaining.step_data import ArrowData, StepData
 from chainrule._src.explaining.tree import NoForm, is_scalar
 from chainrule._src.explaining.values import Value, identifier, node_outputs, operands_of
 from chainrule._src.rules.structure import structure_of
 from chainrule._src.tape.node import Node
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.steps import Arrow, Step
 
 ndarray = np.ndarray
 _SMALL = 4096  # most elements of arrays whose numbers are compared eagerly
@@ -41,7 +39,7 @@ def operand_names(node: Node) -> tuple[str, ...]:
     return tuple(prim.operands)
 
 
-def set_constants(step: Step) -> None:
+def set_constants(step: StepData) -> None:
     """Set a step's operands, and list those that no gradient flows to."""
     record, node, values = step.record, step.record.node, step.all_values
     step.operands = operands_of(record, values.known) if node.prim.kind != "function" else [None] * len(node.edges)
@@ -60,7 +58,7 @@ def set_constants(step: Step) -> None:
             step.constants.append(value)
 
 
-def _called(step: Step, index: int) -> str:
+def _called(step: StepData, index: int) -> str:
     """Return the program's name of an output that receives no cotangent."""
     edge = next((edge for edge in node_outputs(step.record.node) if getattr(edge, "index", 0) == index), None)
     name = None if edge is None else step.all_values.names.of(edge)
@@ -70,7 +68,7 @@ def _called(step: Step, index: int) -> str:
 class ArrowRule:
     """The rule of one arrow, in all forms."""
 
-    def __init__(self, arrow: Arrow) -> None:
+    def __init__(self, arrow: ArrowData) -> None:
         self.arrow = arrow
         self.prim = arrow.step.record.node.prim
 

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import importlib
 import textwrap
-import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
+from chainrule._src.explaining.explanation_data import ExplanationData
+from chainrule._src.explaining.steps import Arrow, Step
+from chainrule._src.explaining.text_columns import WIDTH, pad_text, text_columns
 
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Arrow, Step
-
-WIDTH = 80
 _LONGEST = 110  # most lines of an explanation that shows all numbers
 _SUMMARY = 5  # most rules in the answer
 _JACOBIANS = 2  # most whole Jacobians in the answer
@@ -30,28 +27,19 @@ _LABEL = 11
 Line = tuple[str, str]
 
 
-def explanation_text(e: Explanation) -> str:
+def explanation_text(e: ExplanationData) -> str:
     """Return the text that printing an ``Explanation`` shows."""
     return "\n".join(line for _, line in text_lines(e))
 
 
-def text_columns(s: str) -> int:
-    """Return the number of columns of a text; a combining bar has width 0."""
-    return sum(not unicodedata.combining(c) for c in s)
-
-
-def pad_text(s: str, columns: int) -> str:
-    return s + " " * max(columns - text_columns(s), 0)
-
-
-def text_lines(e: Explanation) -> list[Line]:
+def text_lines(e: ExplanationData) -> list[Line]:
     """Return all lines, with styles."""
     answer, verdict = [*_answer(e)], [*_verdict(e)]
     whole = [*answer, *_steps(e, _step, 16), *_sums(e), *verdict]
     return whole if len(whole) <= _LONGEST else [*answer, ("", ""), *_steps(e, _brief_step, 24), *verdict]
 
 
-def _answer(e: Explanation) -> Iterator[Line]:
+def _answer(e: ExplanationData) -> Iterator[Line]:
     what = "backward() computes" if e.default_seed else "backward(gradient) computes"
     call = f"{e.outputs[0].name}.{what}" if len(e.outputs) == 1 else what
     yield from _wrapped("head", f"What {call} for {', '.join(v.name for v in e.wrt)}")
@@ -113,7 +101,7 @@ def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iter
 # -- steps ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(e: Explanation, one: AnyFunction, most: int) -> Iterator[Line]:
+def _steps(e: ExplanationData, one: AnyFunction, most: int) -> Iterator[Line]:
     """Yield all steps; if there are more than ``most``, leave out the middle ones."""
     steps = e.steps
     left_out = steps[most // 2 : -most // 2] if len(steps) > most else []
@@ -134,7 +122,7 @@ def _head(step: Step) -> Line:
     return "head", _cut(f"Step {step.index}  {step.output.name} = {step.op}({', '.join(operands)}){where}")
 
 
-def _brief_step(step: Step, e: Explanation) -> Iterator[Line]:
+def _brief_step(step: Step, e: ExplanationData) -> Iterator[Line]:
     yield _head(step)
     for arrow in step.arrows:
         sent = f"{_shape(arrow.downstream)} {_range(arrow.downstream)}".rstrip()
@@ -156,7 +144,7 @@ def _range(x: Any) -> str:
     return f"all {x.min():.3g}" if x.min() == x.max() else f"from {x.min():.3g} to {x.max():.3g}"
 
 
-def _step(step: Step, e: Explanation) -> Iterator[Line]:
+def _step(step: Step, e: ExplanationData) -> Iterator[Line]:
     yield "", ""
     yield _head(step)
     if step.doc:
@@ -185,7 +173,7 @@ def operand_side(step: Step, operand: str) -> str:
     return operand
 
 
-def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: Explanation) -> str:
+def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: ExplanationData) -> str:
     if len(terms) > 1:
         return f", the sum of {len(terms)} terms"
     if terms and terms[0][0]:
@@ -195,7 +183,7 @@ def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: Explanation) -> str:
     return ", ones" if e.seeds[0].ndim else ", 1, because it is a scalar"
 
 
-def _terms(value: Any, terms: Any, e: Explanation) -> Iterator[Line]:
+def _terms(value: Any, terms: Any, e: ExplanationData) -> Iterator[Line]:
     said = [
         "your gradient" if i == 0 else f"step {i}, {operand_side(e.steps[i - 1], operand)}" for i, operand, _ in terms
     ]
@@ -227,7 +215,7 @@ def _arrow(arrow: Arrow) -> Iterator[Line]:
     yield from _array("", " " * (_LABEL + 2), arrow.downstream)
 
 
-def _sums(e: Explanation) -> Iterator[Line]:
+def _sums(e: ExplanationData) -> Iterator[Line]:
     """Yield the sums of gradients with several contributions."""
     for value in e.wrt[:8]:
         terms = e.terms_of(value)
@@ -239,7 +227,7 @@ def _sums(e: Explanation) -> Iterator[Line]:
             yield from _array("rule", " " * _LABEL + "  = ", value.gradient)
 
 
-def _verdict(e: Explanation) -> Iterator[Line]:
+def _verdict(e: ExplanationData) -> Iterator[Line]:
     check = e.check()
     yield "", ""
     for i, line in enumerate(check.text.split("\n")):
@@ -251,7 +239,7 @@ def _verdict(e: Explanation) -> Iterator[Line]:
 _STYLES = {"head": "bold", "rule": "cyan", "note": "dim", "ok": "green", "bad": "bold red", "": ""}
 
 
-def rich_console(e: Explanation, console: object, options: object) -> Iterator[object]:
+def rich_console(e: ExplanationData, console: object, options: object) -> Iterator[object]:
     """Yield the lines for rich (``Explanation.__rich_console__``)."""
     rich_text = importlib.import_module("rich.text")
     for style, line in text_lines(e):

@@ -13,7 +13,6 @@ from chainrule._src.explaining.diagnosis.tape import (
     leaf_names,
     leaf_tensors,
     left_graph,
-    name_of,
     of_shape,
     op_at,
     operation_chain,
@@ -21,6 +20,7 @@ from chainrule._src.explaining.diagnosis.tape import (
     tensor_text,
     unmarked_variable,
     used_data,
+    user_name_of,
 )
 from chainrule._src.messages.message_parts import shape_of, tensor_type, torch_size
 from chainrule._src.messages.reading import called, expression, out_of_place, receiver, receiver_of_attribute
@@ -34,10 +34,12 @@ from chainrule._src.tape.versions import Written
 
 def implicit_scalar(output: Tensor) -> RuntimeError:
     text = receiver("backward")
-    y = name_of(output) or (text if len(text) <= 16 else "") or "y"
+    y = user_name_of(output) or (text if len(text) <= 16 else "") or "y"
     shape = shape_of(output)
-    known = [leaf for leaf in leaf_tensors(output._edge) if name_of(leaf)] if output._edge is not None else []
-    x, jacobian = (name_of(known[-1]), (*shape, *shape_of(known[-1]))) if known else ("x", f"(*{y}.shape, *x.shape)")
+    known = [leaf for leaf in leaf_tensors(output._edge) if user_name_of(leaf)] if output._edge is not None else []
+    x, jacobian = (
+        (user_name_of(known[-1]), (*shape, *shape_of(known[-1]))) if known else ("x", f"(*{y}.shape, *x.shape)")
+    )
     total, weighted = f"{y}.sum().backward()", f"{y}.backward(g)"
     if _asks_for_grad():
         total, weighted = f"grad({y}.sum(), {x})", f"grad({y}, {x}, g)"
@@ -59,7 +61,7 @@ def _asks_for_grad() -> bool:
 
 def gradient_shape(index: int, gradient: Tensor, output: Tensor, label: str = "output") -> RuntimeError:
     given, want = shape_of(gradient), shape_of(output)
-    y = name_of(output) or "y"
+    y = user_name_of(output) or "y"
     x = of_shape(output._edge, given) if output._edge is not None else ""
     ones = all(bool(v == 1) for v in flat_values(gradient))
     hint = f" ones_like({y}) gives the gradient of {y}.sum()." if ones else ""
@@ -94,7 +96,7 @@ def gradient_numbers(value: object) -> TypeError:
 
 
 def no_grad_fn(index: int, output: Tensor) -> RuntimeError:
-    y = name_of(output) or receiver("backward") or "it"
+    y = user_name_of(output) or receiver("backward") or "it"
     numbers = left_graph(output)
     if output._cut is not None:
         cause = f"No path leads from {y} to a tensor that requires grad: {output._cut}."
@@ -125,7 +127,7 @@ def _mark(output: Tensor) -> str:
 
 
 def input_requires_no_grad(index: int, tensor: Tensor) -> RuntimeError:
-    x = name_of(tensor)
+    x = user_name_of(tensor)
     cause = f" {str(tensor._cut)[0].upper()}{str(tensor._cut)[1:]}." if tensor._cut is not None else ""
     if tensor.dtype.kind in "iub":
         cause = f" Its dtype is {tensor.dtype}, and integers have no gradient: convert it with .float()."
@@ -137,7 +139,7 @@ def input_requires_no_grad(index: int, tensor: Tensor) -> RuntimeError:
 
 
 def unused_input(index: int, tensor: object, outputs: Tensor | tuple[Tensor, ...] = ()) -> RuntimeError:
-    x = name_of(tensor)
+    x = user_name_of(tensor)
     subject = f"input {index} ({x})" if x else f"input {index}"
     several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
     y = next((output for output in several if getattr(output, "_edge", None) is not None), None)
@@ -146,7 +148,7 @@ def unused_input(index: int, tensor: object, outputs: Tensor | tuple[Tensor, ...
         "this is the desired behavior."
     ]
     if y is not None:
-        name = name_of(y) or "the output"
+        name = user_name_of(y) or "the output"
         lines.append(
             f"{subject}, of shape {shape_of(tensor)}, does not reach {name}: {name} ← {operation_chain(y._edge)}."
         )
@@ -223,7 +225,7 @@ def _overwriter(node: Node, array: AnyArray, written: Written) -> str:
 
 
 def warn_non_leaf_grad(tensor: Any) -> None:
-    y = name_of(tensor) or receiver_of_attribute("grad") or "y"
+    y = user_name_of(tensor) or receiver_of_attribute("grad") or "y"
     node = tensor.grad_fn
     text = (
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "

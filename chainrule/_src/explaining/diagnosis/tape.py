@@ -22,7 +22,7 @@ def op_at(node: Node) -> str:
     return f"{node.prim.name}{bracketed(place_of(node))}"
 
 
-def name_of(thing: object) -> str:
+def user_name_of(thing: object) -> str:
     """Return the user's name of a tensor, of the value at an edge, or of an array; '' if it has none."""
     return Names().of(thing) or ""
 
@@ -63,17 +63,17 @@ def operation_chain(edge: Edge) -> str:
     words: list[str] = []
     while type(edge) is not Leaf:
         node = edge.node if isinstance(edge, Output) else edge
-        words.append((name_of(edge) if words else "") or node.prim.name)
+        words.append((user_name_of(edge) if words else "") or node.prim.name)
         below = [e for e in node.edges if e is not None]
         if len(below) != 1 or len(words) > 5:
             return " ← ".join([*words, ", ".join(leaf_names(edge)) or "…"])
         (edge,) = below
-    return " ← ".join([*words, name_of(edge) or "a leaf without a name"])
+    return " ← ".join([*words, user_name_of(edge) or "a leaf without a name"])
 
 
 def of_shape(edge: Edge, shape: tuple[int, ...]) -> str:
     """Return the name of a leaf with this shape that an edge depends on, or ''."""
-    return next((name_of(leaf) for leaf in leaf_tensors(edge) if shape_of(leaf) == shape), "")
+    return next((user_name_of(leaf) for leaf in leaf_tensors(edge) if shape_of(leaf) == shape), "")
 
 
 class Rebinding(NamedTuple):
