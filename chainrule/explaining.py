@@ -5,7 +5,7 @@ from chainrule._src.explaining.contributions import Contribution, Contributions
 from chainrule._src.explaining.entry import explain
 from chainrule._src.explaining.explanation import Explanation
 from chainrule._src.explaining.graph import Graph
-from chainrule._src.explaining.jacobian_terms import JacobianExplanation
+from chainrule._src.explaining.jacobian_explanation import JacobianExplanation
 from chainrule._src.explaining.steps import Arrow, Step
 from chainrule._src.explaining.values import Value
 

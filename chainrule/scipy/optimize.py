@@ -21,7 +21,7 @@ import numpy as np
 from chainrule import implicit
 from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction
-from chainrule._src.jacobians.forms import as_tensor
+from chainrule._src.jacobians.forms import to_tensor
 from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import scipy_module
 from chainrule.scipy.least_squares import least_squares
@@ -98,7 +98,7 @@ def newton(
         options: as in SciPy, with ``fprime``.
     """
     args = arguments(args)
-    x0 = as_tensor(x0).detach().numpy() * 1.0
+    x0 = to_tensor(x0).detach().numpy() * 1.0
     if fprime is None and not options:
         return implicit.root(func, x0, *args)
 

@@ -15,7 +15,7 @@ from chainrule._src.ops.sparse import check_product, entries_of
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import sparse as rows
 from chainrule._src.table.indexing import take_add
-from chainrule._src.table.sparse import Places, ascending
+from chainrule._src.table.sparse import SparsityPattern, is_increasing
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign_operands import is_sparse, numbers_of, raise_what_scipy_caught
 from chainrule._src.tape.protocol import ArrayLike, as_array
@@ -57,26 +57,26 @@ class SparseArray:
         shape: the numbers of rows and columns.
     """
 
-    __slots__ = ("_places", "_transposed", "data")
+    __slots__ = ("_pattern", "_transposed", "data")
     __array_ufunc__ = None  # makes ``array @ A`` call this class
     ndim = 2
 
-    def __init__(self, data: Any, places: Places, transposed: bool = False) -> None:
+    def __init__(self, data: Any, pattern: SparsityPattern, transposed: bool = False) -> None:
         self.data = data
-        self._places = places
+        self._pattern = pattern
         self._transposed = transposed
 
     def __reduce__(self) -> tuple[object, ...]:
-        places = self._places
-        return type(self)._restored, (self.data, places.indices, places.indptr, places.shape, self._transposed)
+        pattern = self._pattern
+        return type(self)._restored, (self.data, pattern.indices, pattern.indptr, pattern.shape, self._transposed)
 
     @classmethod
     def _restored(cls, data: Any, indices: Any, indptr: Any, shape: tuple[int, int], transposed: bool) -> SparseArray:
-        return cls(data, Places(indices, indptr, shape), transposed)
+        return cls(data, SparsityPattern(indices, indptr, shape), transposed)
 
     @property
     def shape(self) -> tuple[int, int]:
-        m, n = self._places.shape
+        m, n = self._pattern.shape
         return (n, m) if self._transposed else (m, n)
 
     @property
@@ -87,17 +87,17 @@ class SparseArray:
     @property
     def nnz(self) -> int:
         """Return the number of entries."""
-        return len(self._places.indices)
+        return len(self._pattern.indices)
 
     @property
     def coords(self) -> tuple[NumpyArray, NumpyArray]:
         """Return the row and column of each entry, in the order of ``data``."""
-        return self._places.coordinates(self._transposed)
+        return self._pattern.coordinates(self._transposed)
 
     @property
     def T(self) -> SparseArray:
         """Return the transpose, with the same entries in the same order."""
-        return type(self)(self.data, self._places, not self._transposed)
+        return type(self)(self.data, self._pattern, not self._transposed)
 
     def transpose(self) -> SparseArray:
         """Return the transpose."""
@@ -116,12 +116,12 @@ class SparseArray:
     @property
     def indices(self) -> NumpyArray:
         """Return the column of each entry in the csr format, its row in the csc format."""
-        return self._places.indices
+        return self._pattern.indices
 
     @property
     def indptr(self) -> NumpyArray:
         """Return the start of each row's entries in the csr format, of each column's in the csc format."""
-        return self._places.indptr
+        return self._pattern.indptr
 
     @property
     def format(self) -> str:
@@ -132,7 +132,7 @@ class SparseArray:
         """Return a matrix with the same pattern and other entries."""
         if tuple(shape_of(data)) != (self.nnz,):
             raise ValueError(f"the pattern has {self.nnz} entries, but data has the shape {tuple(shape_of(data))}")
-        return type(self)(data, self._places, self._transposed)
+        return type(self)(data, self._pattern, self._transposed)
 
     # -- products and systems ------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class SparseArray:
             return self._sparse_product(_sparse(x))
         x = _unwrap(x) if isinstance(x, (list, tuple)) or numbers_of(x) is not None else x
         check_product(self.shape, x, "A @ x")
-        return apply_primitive(rows.sparse_matmul, (self.data, x), places=self._places, transposed=self._transposed)
+        return apply_primitive(rows.sparse_matmul, (self.data, x), pattern=self._pattern, transposed=self._transposed)
 
     dot = __matmul__
 
@@ -168,7 +168,7 @@ class SparseArray:
     def _coo(self, data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
         """Return a matrix of the same class from coordinates."""
         made = coo(data, row, col, shape)
-        return type(self)(made.data, made._places, made._transposed)
+        return type(self)(made.data, made._pattern, made._transposed)
 
     def solve(self, b: object) -> Any:
         """Solve ``A @ x = b`` for a vector or the columns of a dense matrix, by SuperLU.
@@ -183,7 +183,7 @@ class SparseArray:
         if m != n:
             raise ValueError(f"A.solve(b) requires a square matrix, but A has the shape {self.shape}")
         check_product(self.shape, b, "A.solve(b)")
-        return apply_primitive(rows.sparse_solve, (self.data, b), places=self._places, transposed=self._transposed)
+        return apply_primitive(rows.sparse_solve, (self.data, b), pattern=self._pattern, transposed=self._transposed)
 
     # -- elementwise operations ----------------------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ class SparseArray:
         other = _sparse(other)
         if other.shape != self.shape:
             raise ValueError(f"A + B: the shapes are {self.shape} and {other.shape}")
-        if other._places is self._places and other._transposed == self._transposed:
+        if other._pattern is self._pattern and other._transposed == self._transposed:
             return self.with_data(self.data + other.data)
         row, col = (np.concatenate(pair) for pair in zip(self.coords, other.coords, strict=True))
         return self._coo(np.concatenate([self.data, other.data]), row, col, self.shape)
@@ -253,9 +253,9 @@ class SparseArray:
 
     def __getitem__(self, index: object) -> Any:
         """Return an element, a submatrix, or a dense vector of elements, with the indices of SciPy's sparse arrays."""
-        if not self._places.unique:
+        if not self._pattern.unique:
             return self._coo(self.data, *self.coords, self.shape)[index]
-        at: Any = self._places.numbered(self._scipy_class, self._transposed)[index]
+        at: Any = self._pattern.numbered(self._scipy_class, self._transposed)[index]
         if not is_sparse(at):  # one element, or one for each pair of a row and a column
             at = np.asarray(at)
             found = np.take(self.data, np.maximum(at - 1, 0))
@@ -316,8 +316,8 @@ class SparseArray:
         order = np.lexsort((row, col))
         counts = np.bincount(col, minlength=self.shape[of_columns])
         shape = self.shape[::-1] if of_columns else self.shape
-        places = Places(row[order], np.append(0, np.cumsum(counts)), shape)
-        return type(self)(np.take(self.data, order), places, of_columns)
+        pattern = SparsityPattern(row[order], np.append(0, np.cumsum(counts)), shape)
+        return type(self)(np.take(self.data, order), pattern, of_columns)
 
     def tocoo(self) -> SparseArray:
         """Return the matrix unchanged; it has ``row``, ``col`` and ``coords``."""
@@ -337,8 +337,8 @@ class SparseArray:
     def toarray(self) -> Any:
         """Return the dense matrix."""
         rows_at, columns = self.coords
-        places = rows_at.astype(np.intp) * self.shape[1] + columns
-        return np.reshape(self._scatter_add(places, self.shape[0] * self.shape[1]), self.shape)
+        positions = rows_at.astype(np.intp) * self.shape[1] + columns
+        return np.reshape(self._scatter_add(positions, self.shape[0] * self.shape[1]), self.shape)
 
     def diagonal(self, k: int = 0) -> Any:
         """Return the elements on the k-th diagonal, above the main one where k > 0."""
@@ -366,8 +366,8 @@ class SparseArray:
         """Return the mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         return self.sum(axis, dtype, out) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
-    def _scatter_add(self, places: NumpyArray, length: int) -> AnyArray:
-        return apply_primitive(take_add, (self.data, places.astype(np.intp)), axis=-1, length=length)
+    def _scatter_add(self, positions: NumpyArray, length: int) -> AnyArray:
+        return apply_primitive(take_add, (self.data, positions.astype(np.intp)), axis=-1, length=length)
 
     def to_scipy(self) -> Any:
         """Return the matrix as a ``scipy.sparse`` array, without derivatives.
@@ -379,7 +379,7 @@ class SparseArray:
         data = tensor._raw if isinstance(tensor, Tensor) else tensor
         if type(data) is not ndarray:
             raise TypeError("the entries are inside a transformation, but SciPy needs concrete values")
-        return self._places.matrix(data, self._transposed)
+        return self._pattern.matrix(data, self._transposed)
 
     _scipy_class = "csr_array"
 
@@ -416,11 +416,11 @@ class SparseMatrix(SparseArray):
 
 
 def _flatten(A: SparseArray) -> Any:
-    return (A.data,), (A._places, A._transposed)
+    return (A.data,), (A._pattern, A._transposed)
 
 
-register_pytree_node(SparseArray, _flatten, lambda leaves, places: SparseArray(*leaves, *places))
-register_pytree_node(SparseMatrix, _flatten, lambda leaves, places: SparseMatrix(*leaves, *places))
+register_pytree_node(SparseArray, _flatten, lambda leaves, rest: SparseArray(*leaves, *rest))
+register_pytree_node(SparseMatrix, _flatten, lambda leaves, rest: SparseMatrix(*leaves, *rest))
 
 
 def csr(data: object, indices: object, indptr: object, shape: tuple[int, int]) -> SparseArray:
@@ -446,7 +446,7 @@ def csr(data: object, indices: object, indptr: object, shape: tuple[int, int]) -
         raise ValueError(f"indptr of a matrix with {m} rows must have {m + 1} ascending integers, starting with 0")
     if indices.shape != (indptr[-1],) or (indices.size and not 0 <= indices.min() <= indices.max() < n):
         raise ValueError(f"indices must have {indptr[-1]} columns (indptr[-1]), each from 0 to {n - 1}")
-    return SparseArray(None, Places(indices, indptr, (m, n))).with_data(data)
+    return SparseArray(None, SparsityPattern(indices, indptr, (m, n))).with_data(data)
 
 
 def coo(data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
@@ -472,14 +472,14 @@ def coo(data: object, row: object, col: object, shape: tuple[int, int]) -> Spars
         raise ValueError(
             f"row and col must have one integer for each entry, from 0 to {m - 1} in row and from 0 to {n - 1} in col"
         )
-    places = row.astype(np.intp) * n + col
-    if ascending(places):
-        inverse = np.arange(len(places))
+    positions = row.astype(np.intp) * n + col
+    if is_increasing(positions):
+        inverse = np.arange(len(positions))
     else:
-        places, inverse = np.unique(places, return_inverse=True)
-    summed = apply_primitive(take_add, (data, inverse), axis=-1, length=len(places))
-    indptr = np.append(0, np.cumsum(np.bincount(places // max(n, 1), minlength=m)))
-    return csr(summed, places % max(n, 1), indptr, shape)
+        positions, inverse = np.unique(positions, return_inverse=True)
+    summed = apply_primitive(take_add, (data, inverse), axis=-1, length=len(positions))
+    indptr = np.append(0, np.cumsum(np.bincount(positions // max(n, 1), minlength=m)))
+    return csr(summed, positions % max(n, 1), indptr, shape)
 
 
 def like(A: Any, data: Any = None) -> SparseArray:
@@ -503,8 +503,8 @@ def like(A: Any, data: Any = None) -> SparseArray:
         return coo(data, A.row, A.col, A.shape)
     if data is not None and A.format not in ("csr", "csc"):
         raise ValueError(f"the format {A.format} does not define an order of entries: use A.tocsr()")
-    found, places, transposed = entries_of(A)
-    return SparseArray(None, places, transposed).with_data(found if data is None else data)
+    found, pattern, transposed = entries_of(A)
+    return SparseArray(None, pattern, transposed).with_data(found if data is None else data)
 
 
 def _sparse(x: object) -> SparseArray:

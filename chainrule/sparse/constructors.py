@@ -57,7 +57,7 @@ def _constructor(name: str, kind: type[SparseArray]) -> Callable[..., SparseArra
             raise ValueError(f"{name}(): shape is {tuple(shape)}, but the matrix has the shape {found.shape}")
         found = found.asformat(name[:3])
         found = found if dtype is None else found.astype(dtype)
-        return kind(found.data, found._places, found._transposed)
+        return kind(found.data, found._pattern, found._transposed)
 
     make.__name__ = make.__qualname__ = name
     forms = "" if name.startswith("coo") else "``(data, indices, indptr)``, "

@@ -21,21 +21,8 @@ UP = {("compiling", "explaining"): "the display of a compiled function in a note
 #: Cycles of imports for annotations only, which do not exist at run time.
 TYPES = {
     frozenset(
-        f"chainrule._src.jacobians.{name}" for name in ("result", "solve")
-    ): "a method of Jacobian is defined in another module",
-    frozenset(
         f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "templates", "traced")
     ): "a Traced refers to its Recorder",
-} | {
-    frozenset(
-        f"chainrule._src.explaining.{name}" for name in names.split()
-    ): "data classes and the functions that display them name each other's types"
-    for names in (
-        "exports graph picture",
-        "rules steps structure",
-        "jacobian_page jacobian_terms jacobian_text",
-        "check contributions explanation folds jacobian lessons page text to_dict",
-    )
 }
 
 

@@ -40,7 +40,7 @@ def _broken(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize(("mistake", "kind", "text"), MISTAKES, ids=[m[2][:20] for m in MISTAKES])
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(ast, "parse"), (tape, "Names"), (names, "variables"), (reading, "running"), (source, "assignment")],
+    [(ast, "parse"), (tape, "Names"), (names, "variables"), (reading, "running"), (source, "last_assignment")],
 )
 def test_where_reading_the_program_fails_the_error_is_the_same(
     mistake: Any, kind: type[Exception], text: str, module: Any, name: str, monkeypatch: pytest.MonkeyPatch

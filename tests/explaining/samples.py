@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chainrule._src.explaining.diagnosis.names import Names
-from chainrule._src.explaining.entry import explained
+from chainrule._src.explaining.entry import explain_tensors
 from chainrule._src.rules.primitive import unsupported
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -44,7 +44,7 @@ def _explained(prim, sample) -> Iterator[tuple]:
             outs = tuple(o for o in (out if isinstance(out, tuple) else (out,)) if o._edge is not None)
             gs = [_random(o._raw, i) for i, o in enumerate(outs)]
             if outs:
-                yield sample, explained(outs, gs, leaves, nameless, {}, {})
+                yield sample, explain_tensors(outs, gs, leaves, nameless, {}, {})
     except (TypeError, ValueError, NotImplementedError, RuntimeError):
         if not sample.complex:  # primitives without complex support raise
             raise

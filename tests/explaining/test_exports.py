@@ -4,7 +4,7 @@ import re
 import pytest
 
 import chainrule as cr
-from chainrule._src.explaining.exports import bytes_text, one_line, short
+from chainrule._src.explaining.exports import bytes_text, one_line, shorten
 
 
 @pytest.fixture
@@ -106,6 +106,6 @@ def test_small_words():
         "7 GB",
         "1e+04 GB",
     ]
-    assert short("abcdefgh", 8) == "abcdefgh"
-    assert short("abcdefghi", 8) == "abcd…ghi"
+    assert shorten("abcdefgh", 8) == "abcdefgh"
+    assert shorten("abcdefghi", 8) == "abcd…ghi"
     assert one_line("a\nb\x00c") == "a b c"

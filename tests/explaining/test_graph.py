@@ -6,7 +6,7 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.explaining.diagnosis.names import NamedArray, Names
-from chainrule._src.explaining.folding import Stretch, fold
+from chainrule._src.explaining.folding import OperationRange, fold_repeats
 from chainrule._src.explaining.graph import graph_of
 
 
@@ -363,13 +363,13 @@ def test_fold_keeps_order_and_covers_everything():
         "",
     ):
         for most in (1, 3, 6, 100):
-            found = fold(kinds, most)
+            found = fold_repeats(kinds, most)
             assert [i for s in found for i in range(s.start, s.stop)] == list(range(len(kinds)))
             assert len(found) <= max(most, 0) or not kinds
             for s in found:
                 period = (s.stop - s.start) / s.times
                 assert s.times == 1 or period >= 1
-    assert fold("abababxy", 3) == [Stretch(0, 6, 3), Stretch(6, 7), Stretch(7, 8)]
+    assert fold_repeats("abababxy", 3) == [OperationRange(0, 6, 3), OperationRange(6, 7), OperationRange(7, 8)]
 
 
 def test_names_are_the_callers(seed):

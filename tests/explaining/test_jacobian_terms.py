@@ -10,7 +10,7 @@ import pytest
 import chainrule as cr
 from chainrule._src.explaining import jacobian_words as words
 from chainrule._src.explaining.notation import BAR
-from chainrule._src.explaining.text import width
+from chainrule._src.explaining.text_columns import text_columns
 from chainrule._src.jacobians import spy
 from chainrule._src.jacobians.accumulate import Accumulation
 from chainrule._src.jacobians.trace import JacobianTrace
@@ -76,7 +76,7 @@ def test_words_of_terms(f, shape, expected):
     trace = JacobianTrace(f, np.random.default_rng(0).random(shape))
     (y,) = trace.results
     terms = Accumulation([y], 10**6).terms_of(y)
-    said = words.state(terms, y.shape, lambda variable: "x")
+    said = words.describe_state(terms, y.shape, lambda variable: "x")
     assert said == expected or sorted(said.split(", ")) == sorted(expected.split(", "))
 
 
@@ -100,7 +100,7 @@ def test_words_name_the_columns(f, shape):
     trace = JacobianTrace(f, np.random.default_rng(0).random(shape))
     (y,) = trace.results
     for term in Accumulation([y], 10**6).terms_of(y):
-        said = words.columns(term, y.shape, "x")
+        said = words.describe_columns(term, y.shape, "x")
         cols = term.cols.reshape(term.slots, -1)
         rows = np.arange(cols.shape[1]) if term.rows is None else term.rows
         for at, row in enumerate(rows):
@@ -289,7 +289,7 @@ def test_recorded():
 @pytest.mark.parametrize(("f", "x"), [(heat, np.ones(40)), (layer, np.ones((5, 4))), (steps, np.ones(1800))])
 def test_text_fits(f, x):
     said = str(explained(f, x)).split("\n")
-    assert max(map(width, said)) <= 80
+    assert max(map(text_columns, said)) <= 80
     assert len(said) < 160
 
 
@@ -311,11 +311,11 @@ def test_page_has_everything_and_asks_for_nothing():
 
 
 def test_pictures():
-    assert spy.cells([0, 5], [0, 5], (300, 300), 4).shape == (12, 12)
-    assert spy.text([], [], (0, 5)) == "┌───────────┐\n└───────────┘"
-    wide = spy.text(np.zeros(300, int), np.arange(300), (1, 300))
+    assert spy.cell_densities([0, 5], [0, 5], (300, 300), 4).shape == (12, 12)
+    assert spy.matrix_text([], [], (0, 5)) == "┌───────────┐\n└───────────┘"
+    wide = spy.matrix_text(np.zeros(300, int), np.arange(300), (1, 300))
     assert wide.count("⠉") == 32
-    assert spy.svg([0, 1], [0, 1], (2, 2)).count("M") == 2
+    assert spy.matrix_svg([0, 1], [0, 1], (2, 2)).count("M") == 2
 
 
 def test_products_by_colours():

@@ -14,9 +14,9 @@ from pages import GRADIENT, MARKUP, bushy, exp_of_product, long_chain, outer_wit
 
 import chainrule as torch
 from chainrule._src.explaining.flow import flow_of
-from chainrule._src.explaining.markup import embedded
-from chainrule._src.explaining.page import EDITED, to_html
-from chainrule._src.explaining.tables import decimals, written
+from chainrule._src.explaining.markup import script_json
+from chainrule._src.explaining.page import EDITED, explanation_html
+from chainrule._src.explaining.tables import decimals_of, format_number
 from chainrule.explaining import explain
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -82,7 +82,7 @@ def near(shown, exact):
 
 def test_numbers_of_product_and_exp():
     X, W, _Z, _Y, e = exp_of_product()
-    reader = read(to_html(e))
+    reader = read(explanation_html(e))
     plan = e.to_dict()
     ids = {value["name"]: key for key, value in plan["values"].items()}
     z_bar = GRADIENT * np.exp(X.detach().numpy() @ W.detach().numpy())
@@ -109,7 +109,7 @@ def test_numbers_of_product_and_exp():
 
 def test_numbers_of_outer_with_itself():
     _x, _y, e = outer_with_itself()
-    reader = read(to_html(e))
+    reader = read(explanation_html(e))
     text = " ".join("".join(reader.text).split())
     for said in (
         "[10, 10, 10, 10] + [10, 10, 10, 10] = [20, 20, 20, 20]",
@@ -135,7 +135,7 @@ def test_the_whole_jacobian_is_the_real_one():
 
 @pytest.mark.parametrize("make", [lambda: exp_of_product()[-1], lambda: outer_with_itself()[-1], bushy])
 def test_one_file_that_asks_for_nothing(make):
-    page = to_html(make())
+    page = explanation_html(make())
     reader = read(page)
     for tag, attrs in reader.tags:
         assert tag not in {"iframe", "object", "embed", "base", "form", "img"}, tag
@@ -150,7 +150,7 @@ def test_one_file_that_asks_for_nothing(make):
 
 
 def test_policy_lets_its_own_script_run_and_nothing_else():
-    page = to_html(exp_of_product()[-1])
+    page = explanation_html(exp_of_product()[-1])
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     script = re.findall(r"<script>(.*?)</script>", page, re.S)
     assert len(script) == 1
@@ -160,7 +160,7 @@ def test_policy_lets_its_own_script_run_and_nothing_else():
 
 
 def test_markup_in_names_is_text():
-    page = to_html(poisoned())
+    page = explanation_html(poisoned())
     reader = read(page)
     assert not [attrs for tag, attrs in reader.tags if tag == "img"]
     assert page.count("<script") == 2
@@ -169,7 +169,7 @@ def test_markup_in_names_is_text():
 
 
 def test_json_can_not_end_its_element():
-    text = embedded({"name": "</script><!--", "other": "\u2028&"})
+    text = script_json({"name": "</script><!--", "other": "\u2028&"})
     assert "<" not in text and "\u2028" not in text
     assert json.loads(text) == {"name": "</script><!--", "other": "\u2028&"}
 
@@ -192,11 +192,11 @@ def test_json_can_not_end_its_element():
     ],
 )
 def test_numbers_are_written(numbers, text):
-    assert written(numbers[0], decimals(numbers)) == text
+    assert format_number(numbers[0], decimals_of(numbers)) == text
 
 
 def test_long_passes_are_listed_and_stay_small():
-    page = to_html(long_chain(400))
+    page = explanation_html(long_chain(400))
     assert len(page.encode()) < 800_000
     reader = read(page)
     assert sum(found.startswith("step-") for found in reader.ids) == 800
@@ -204,14 +204,14 @@ def test_long_passes_are_listed_and_stay_small():
 
 
 def test_a_seed_page_is_small():
-    assert len(to_html(exp_of_product()[-1]).encode()) < 150_000
+    assert len(explanation_html(exp_of_product()[-1]).encode()) < 150_000
 
 
 def test_a_long_loop_folds():
     u = k = torch.tensor([0.5, 0.25], requires_grad=True)
     for _ in range(200):
         u = u - torch.sin(u * k)
-    page = to_html(explain(u.sum()))
+    page = explanation_html(explain(u.sum()))
     assert page.count("<details class='fold'") == 2  # the loop's line, and its repetition
     assert "<b>200 × (sub, sin, mul)</b>" in page
     assert sum(found.startswith("step-") for found in read(page).ids) == 601
@@ -221,14 +221,14 @@ def test_a_long_loop_folds():
 
 
 def test_float32_shows_the_digits_it_has():
-    assert written(-718534.0, 4, single=True).strip("\u2007\u2008") == "−718534.00"
-    assert written(11.4672, 4, single=True) == "11.4672"
-    assert float(written(12345678.0, 4, single=True)) == 12345678
+    assert format_number(-718534.0, 4, single=True).strip("\u2007\u2008") == "−718534.00"
+    assert format_number(11.4672, 4, single=True) == "11.4672"
+    assert float(format_number(12345678.0, 4, single=True)) == 12345678
 
 
 def test_tall_arrays_show_their_first_rows():
     x = torch.ones(6, 5, 4, requires_grad=True)
-    reader = read(to_html(explain((x * x).sum())))
+    reader = read(explanation_html(explain((x * x).sum())))
     (shown,) = {len(cells) for key, cells in reader.tables.items() if key and key.startswith("g.")} - {1}
     assert shown == 5 * 4 + 1  # the first matrix, and a row of dots
 
@@ -256,7 +256,7 @@ def odd_programs():
 @pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("name, y, g, wrt, off", [pytest.param(*case, id=case[0]) for case in odd_programs()])
 def test_odd_programs_have_a_page(name, y, g, wrt, off):
-    page = to_html(explain(y, grad=g, wrt=wrt))
+    page = explanation_html(explain(y, grad=g, wrt=wrt))
     reader = read(page)
     if off:
         text = "".join(reader.text)

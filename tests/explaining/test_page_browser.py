@@ -12,7 +12,7 @@ import pytest
 from pages import GRADIENT, MARKUP, bushy, exp_of_product, network, outer_with_itself, poisoned, three_terms
 
 import chainrule as torch
-from chainrule._src.explaining.page import to_html
+from chainrule._src.explaining.page import explanation_html
 from chainrule.explaining import explain
 
 ARGS = [
@@ -94,22 +94,22 @@ def visit(tab, tmp_path):
 
 @pytest.fixture(scope="module")
 def product_page():
-    return to_html(exp_of_product()[-1])
+    return explanation_html(exp_of_product()[-1])
 
 
 @pytest.fixture(scope="module")
 def outer_page():
-    return to_html(outer_with_itself()[-1])
+    return explanation_html(outer_with_itself()[-1])
 
 
 @pytest.fixture(scope="module")
 def terms_page():
-    return to_html(three_terms())
+    return explanation_html(three_terms())
 
 
 @pytest.fixture(scope="module")
 def network_page():
-    return to_html(network())
+    return explanation_html(network())
 
 
 NUMBERS = """() => Object.fromEntries([...document.querySelectorAll("table[data-key]")].map((table) => [
@@ -241,7 +241,7 @@ def test_edits_pass_through_float32_and_several_steps(visit):
         y = (h * x).sum(dim=0) / h[0]
         return explain(y, grad=torch.tensor(g), wrt=[x])
 
-    page = visit(to_html(made([1.0, 2.0])))
+    page = visit(explanation_html(made([1.0, 2.0])))
     edit(page, 1, "-3.5")
     agree(page, made([1.0, -3.5]).to_dict(), rtol=1e-5)
 
@@ -277,7 +277,7 @@ def long_page():
     y = x
     for k in range(2):
         y = torch.outer(torch.sin(y)[0], y[1]) * (k + 1)
-    return to_html(explain(y, grad=torch.ones(2, 2)))
+    return explanation_html(explain(y, grad=torch.ones(2, 2)))
 
 
 CONTRAST = "color-contrast"  # takes ten times as long as the other rules of axe
@@ -385,7 +385,7 @@ def test_the_keyboard_reaches_a_step_from_the_graph(visit, product_page):
 
 
 def test_markup_in_names_comes_out_as_text(visit):
-    page = visit(to_html(poisoned()))
+    page = visit(explanation_html(poisoned()))
     assert page.title().startswith("</script><script>")
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
@@ -395,7 +395,7 @@ def test_markup_in_names_comes_out_as_text(visit):
 
 
 def test_a_large_graph_folds(visit):
-    page = visit(to_html(bushy()))
+    page = visit(explanation_html(bushy()))
     assert 1 < page.locator("svg.chainrule-graph .node").count() <= 70
     assert page.locator("html").evaluate("(html) => html.scrollWidth") <= 1366
 
@@ -405,7 +405,7 @@ def test_a_link_opens_what_it_leads_to(visit):
     y = x
     for k in range(10):
         y = torch.sin(y) * (k + 1)
-    page = visit(to_html(explain(y.sum())))
+    page = visit(explanation_html(explain(y.sum())))
     assert page.locator("article.step details[open]").count() == 0
     page.locator("a.tag").nth(3).click()
     until(page, "document.querySelector('article.step:target details').open")
@@ -416,7 +416,7 @@ def test_a_link_opens_what_it_leads_to(visit):
 
 def test_a_long_pass_is_opened_and_edited(visit):
     e = three_terms()
-    page = visit(to_html(e))
+    page = visit(explanation_html(e))
     assert page.locator("table.shares").count() == 2
     closed = page.locator(".folds > .fold:not([open])")
     for _ in range(closed.count()):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_terms import assert_adds_up, matrix_of, random_case, random_terms
 
 import chainrule as cr
-from chainrule._src.jacobians.assemble import EntryPattern, add_into, dense
+from chainrule._src.jacobians.assemble import EntryPattern, add_into, dense_of_terms
 from chainrule._src.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
@@ -27,7 +27,7 @@ def positions(terms, out_shape, variable):
 @given(seeds, st.sampled_from([np.float64, np.float32, np.complex128]))
 def test_dense(seed, dtype):
     _, terms, out_shape, variable = random_case(seed, dtype)
-    J = dense(terms, out_shape, variable.shape, dtype)
+    J = dense_of_terms(terms, out_shape, variable.shape, dtype)
     assert J.shape == (*out_shape, *variable.shape)
     assert J.dtype == dtype
     assert_adds_up(J.reshape(math.prod(out_shape), variable.size), terms, out_shape, variable)
@@ -43,12 +43,12 @@ def test_sparse(seed, dtype):
     assert_adds_up(A.dense(), terms, out_shape, variable)
     found = np.stack([A.row_numbers(), A.indices], axis=1)
     np.testing.assert_array_equal(found, positions(terms, out_shape, variable))  # sorted, each once, zeros too
-    np.testing.assert_array_equal(A.places, pattern.places)
+    np.testing.assert_array_equal(A.positions, pattern.positions)
     assert A.indptr[-1] == A.nnz
 
     turned = A.transposed()
     np.testing.assert_allclose(turned.dense(), A.dense().T)
-    assert (np.diff(turned.places) > 0).all()
+    assert (np.diff(turned.positions) > 0).all()
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
@@ -146,10 +146,10 @@ def test_complex_numbers_do_not_become_real_ones():
     for vals in (1j, np.array([[1j, 2]])):
         terms = [Term(variable, variable.seed[None], vals)]
         with pytest.raises(TypeError, match="a Jacobian of float64 cannot hold derivatives of complex128"):
-            dense(terms, (2,), (2,), np.float64)
+            dense_of_terms(terms, (2,), (2,), np.float64)
         with pytest.raises(TypeError, match="complex128"):
             EntryPattern.of(terms, (2,), 2).data(terms, np.float64)
-        assert dense(terms, (2,), (2,)).dtype == np.complex128
+        assert dense_of_terms(terms, (2,), (2,)).dtype == np.complex128
 
 
 def test_terms_that_are_not_those_of_the_pattern():
@@ -188,7 +188,7 @@ def test_differentiable(seed, make):
 
     def assembled(numbers):
         own = with_numbers(terms, numbers)
-        return dense(own, out_shape, variable.shape) if make == "dense" else pattern.data(own)
+        return dense_of_terms(own, out_shape, variable.shape) if make == "dense" else pattern.data(own)
 
     numbers = numbers_of(terms)
     plain = assembled(numbers)
@@ -216,7 +216,7 @@ def test_compiled(seed):
 
     def assembled(numbers):
         own = with_numbers(terms, numbers)
-        return dense(own, out_shape, variable.shape), pattern.data(own)
+        return dense_of_terms(own, out_shape, variable.shape), pattern.data(own)
 
     compiled = cr.compile(assembled)
     for _ in range(3):

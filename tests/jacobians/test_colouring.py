@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.jacobians.colouring import coloured, entries, pattern_of
+from chainrule._src.jacobians.colouring import colour_pattern, compute_entries, pattern_of
 
 R = np.random.default_rng(0)
 
@@ -39,7 +39,7 @@ PATTERNS = {
 @pytest.mark.parametrize("name", PATTERNS)
 def test_how_many_colours(name):
     matrix, count, of_rows = PATTERNS[name]
-    found = coloured(pattern_of(matrix, matrix.shape))
+    found = colour_pattern(pattern_of(matrix, matrix.shape))
     assert (found.number, found.of_rows) == (count, of_rows)
 
 
@@ -50,11 +50,11 @@ def test_products_give_every_entry_of_a_matrix(seed):
     matrix = np.where(mask, r.standard_normal(mask.shape), 0)
     pattern = pattern_of(mask, mask.shape)
     for of_rows in (False, True):
-        colouring = coloured(pattern, of_rows)
+        colouring = colour_pattern(pattern, of_rows)
         shape = mask.shape[:1] if of_rows else mask.shape[1:]
         for step in (1, 3, 100):
             products = (lambda g: g @ matrix) if of_rows else (lambda t: t @ matrix.T)
-            values = entries(pattern, colouring, products, shape, matrix.dtype, step)
+            values = compute_entries(pattern, colouring, products, shape, matrix.dtype, step)
             assert np.array_equal(values, matrix[pattern.rows, pattern.cols])
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.jacobians import compaction
-from chainrule._src.jacobians.assemble import dense
-from chainrule._src.jacobians.components import by_components
+from chainrule._src.jacobians.assemble import dense_of_terms
+from chainrule._src.jacobians.components import merge_by_components
 from chainrule._src.jacobians.terms import Term, Variable
 
 RNG = np.random.default_rng(0)
@@ -31,10 +31,10 @@ def slot(source: Variable, cols: np.ndarray, shape: tuple[int, ...], component: 
 
 
 def check(terms: list[Term], source: Variable, shape: tuple[int, ...], slots: int) -> list[Term]:
-    found = by_components(terms, source, shape)
+    found = merge_by_components(terms, source, shape)
     assert found is not None and sum(term.slots for term in found) == slots
-    expected = dense(terms, shape, source.shape)
-    np.testing.assert_allclose(dense(found, shape, source.shape), expected, rtol=1e-14, atol=1e-14)
+    expected = dense_of_terms(terms, shape, source.shape)
+    np.testing.assert_allclose(dense_of_terms(found, shape, source.shape), expected, rtol=1e-14, atol=1e-14)
     return found
 
 
@@ -68,17 +68,19 @@ def test_components_of_the_vectors_themselves() -> None:
     others = [Term(source, places.T[:, :, None] + np.zeros(3, int), RNG.normal(size=(3, POINTS, 3)))]
     spread = Term(source, np.broadcast_to(places.T[:, :, None], (3, *shape)), RNG.normal(size=(3, POINTS, 3)))
     check([own, spread], source, shape, 3)
-    assert by_components([own, *others], source, shape) is None, "these are other columns, as far as addresses tell"
+    assert merge_by_components([own, *others], source, shape) is None, (
+        "these are other columns, as far as addresses tell"
+    )
 
 
 def test_where_it_is_not_worth_it() -> None:
     source, places = gathered(4)
     shape = (POINTS, 2)
     one_sided = [slot(source, places[:, k], shape, component) for k, component in ((0, None), (0, 1), (1, 1))]
-    assert by_components(one_sided, source, shape) is None, "a component would get entries that it does not have"
-    assert by_components([slot(source, places[:, k], shape) for k in range(4)], source, shape) is None
+    assert merge_by_components(one_sided, source, shape) is None, "a component would get entries that it does not have"
+    assert merge_by_components([slot(source, places[:, k], shape) for k in range(4)], source, shape) is None
     rows = Term(source, places[:3, 0][None], RNG.normal(size=(1, 3)), np.array([0, 5, 6]))
-    assert by_components([*one_sided, rows], source, shape) is None
+    assert merge_by_components([*one_sided, rows], source, shape) is None
 
 
 def test_columns_of_other_arrays_are_not_shown_by_one_view() -> None:
@@ -104,11 +106,11 @@ def test_in_programs(monkeypatch: pytest.MonkeyPatch, create_graph: bool) -> Non
     added_up = []
 
     def noted(*args: object) -> list[Term] | None:
-        added_up.append(by_components(*args))
+        added_up.append(merge_by_components(*args))
         return added_up[-1]
 
     monkeypatch.setattr(compaction, "SMALL", 0)
-    monkeypatch.setattr(compaction, "by_components", noted)
+    monkeypatch.setattr(compaction, "merge_by_components", noted)
     x = RNG.normal(size=18)
     expected = cr.func.jacrev(rotated)(x)
     J = cr.jacobian(rotated, x, strategy="forward terms", layout="structured", create_graph=create_graph)

@@ -12,7 +12,7 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.jacobians import accumulate, compaction
-from chainrule._src.jacobians.propagation import Moves
+from chainrule._src.jacobians.propagation import Propagation
 from chainrule.primitive import contraction, elementwise, linear, opaque
 from tests.jacobians import programs
 from tests.jacobians.comparing import flattened, matrices, pattern_of
@@ -312,14 +312,14 @@ DENSE = {
 def test_terms_do_not_outgrow_the_matrix(name, monkeypatch):
     """The work of a step, for Jacobians that are dense anyway, is a few times that of the matrix."""
     n, made = 120, [0]
-    through = Moves.through
+    through = Propagation.through
 
     def counted(self, step, operands):
         outs = through(self, step, operands)
         made.append(sum(term.cols.size for terms in outs for term in terms))
         return outs
 
-    monkeypatch.setattr(Moves, "through", counted)
+    monkeypatch.setattr(Propagation, "through", counted)
     x = np.random.default_rng(0).normal(size=n)
     found = cr.jacobian(DENSE[name], x, strategy="forward terms")
     assert max(made) <= 5 * n * n

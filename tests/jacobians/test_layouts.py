@@ -126,6 +126,30 @@ def test_a_dense_hessian_has_a_limit():
         cr.jacobian(x * 2, x)
 
 
+@pytest.mark.parametrize("layout", ["dense", "csr", "structured", "operator"])
+@pytest.mark.parametrize(
+    "x, words",
+    [(np.ma.masked_array([1.0, 2.0, 4.0], [0, 1, 0]), "tensors have no masks"), (np.matrix([[1.0, 2.0]]), "np.matrix")],
+    ids=["masked", "matrix"],
+)
+def test_arrays_with_other_operators_are_refused_in_every_layout(layout, x, words):
+    with pytest.raises(TypeError, match=words):
+        cr.jacobian(np.diff, x, layout=layout)
+    with pytest.raises(TypeError, match=words):
+        cr.hessian(lambda v: (v * v).sum(), x, layout=layout)
+    if layout in ("csr", "structured"):
+        with pytest.raises(TypeError, match=words):
+            cr.jacobian(lambda v: x, np.ones(2), layout=layout)
+
+
+@pytest.mark.parametrize("options", [{}, {"hstack": True}, {"check": True}, {"strategy": "forward terms"}])
+def test_mode_and_chunk_size_are_checked_with_every_option(options):
+    with pytest.raises(ValueError, match="'auto', 'forward' or 'reverse'"):
+        cr.jacobian(np.sin, np.ones(2), mode="rows", **options)
+    with pytest.raises(ValueError, match="chunk_size must be a positive int"):
+        cr.jacobian(np.sin, np.ones(2), chunk_size=0, **options)
+
+
 def test_hessians_are_of_scalars():
     with pytest.raises(RuntimeError, match=r"hessian\(f, x\).*scalar"):
         cr.hessian(lambda x: x**2, np.ones(3))

@@ -309,7 +309,7 @@ def test_what_is_repeated_has_the_same_numbers_and_pattern(name):
     function, shapes, way = WAYS[name]
     points = [tuple([R.standard_normal(shape) for shape in shapes]) for _ in range(3)]
     trace = JacobianTrace(function, points[0], False)
-    terms_to_repeat(trace, function, points[0], api="prepare_jacobian", memory=1 << 28)
+    terms_to_repeat(trace, api="prepare_jacobian", memory=1 << 28)
     assert trace.strategy == way
     prepared = cr.prepare_jacobian(function, points[0], hstack=True)
     blocks = cr.prepare_jacobian(function, points[0], "dense")

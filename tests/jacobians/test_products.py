@@ -12,10 +12,15 @@ from random_terms import matrix_of, random_case, random_terms
 
 import chainrule as cr
 from chainrule._src.jacobians import matmul, products
-from chainrule._src.jacobians.assemble import Sparse
+from chainrule._src.jacobians.assemble import CsrMatrix
 from chainrule._src.jacobians.blocks import affine_view, blocks_of_sparse, blocks_of_terms
-from chainrule._src.jacobians.matmul import FixedProduct, multiplied, times, transposed_times
-from chainrule._src.jacobians.products import newest_first, oldest_first, resolve, sparse_of
+from chainrule._src.jacobians.matmul import (
+    FixedProduct,
+    multiply_by_dense,
+    multiply_sparse,
+    multiply_transpose_by_dense,
+)
+from chainrule._src.jacobians.products import newest_first, oldest_first, resolve_to_inputs, sparse_of
 from chainrule._src.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
@@ -46,7 +51,7 @@ def test_product(seed, with_scipy):
     with pytest.MonkeyPatch.context() as patch:
         if not with_scipy:
             patch.setattr(matmul, "_scipy", lambda: None)
-        found = multiplied(a, b)
+        found = multiply_sparse(a, b)
     A, B = matrix_of(left, out_shape, middle), matrix_of(right, middle.shape, right_variable)
     np.testing.assert_allclose(matrix(found), A @ B, rtol=1e-12, atol=1e-13)
     ones = [x._replace(data=np.ones_like(x.data)) for x in (a, b)]
@@ -64,15 +69,15 @@ def test_products_with_dense_matrices(seed, with_scipy, dtype):
         patch.setattr(matmul, "_MANY", 0 if with_scipy else np.inf)
         for count in (0, 1, 3):
             x, y = (rng.standard_normal((n, count)) for n in A.shape[::-1])
-            np.testing.assert_allclose(times(a, x), A @ x, rtol=1e-12, atol=1e-13)
-            np.testing.assert_allclose(transposed_times(a, y), A.T @ y, rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(multiply_by_dense(a, x), A @ x, rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(multiply_transpose_by_dense(a, y), A.T @ y, rtol=1e-12, atol=1e-13)
 
 
 def test_zeros_stay_entries():
     variable = Variable((2,), float64)
     a = sparse_of([Term(variable, np.array([[0, 1], [1, 0]]), np.array([[1.0, 0.0], [-1.0, 0.0]]))], (2,), 2)
     b = sparse_of([Term(variable, np.array([[0, 0], [1, 1]]), np.array([[1.0, 1.0], [2.0, 0.0]]))], (2,), 2)
-    found = multiplied(a, b)
+    found = multiply_sparse(a, b)
     assert len(found.data) == 4 and matrix(found).tolist() == [[0, 2], [0, 0]]
     assert found.indices.tolist() == [0, 1, 0, 1]
 
@@ -87,7 +92,7 @@ def test_product_with_other_numbers(seed):
     product = FixedProduct(a, b)
     for zeros in (0, 0.7):
         x, y = (rng.integers(-1, 2, s.nnz) * rng.binomial(1, 1 - zeros, s.nnz) * 1.0 for s in (a, b))
-        found = Sparse(product.indptr, product.indices, product.data(x, y), product.shape)
+        found = CsrMatrix(product.indptr, product.indices, product.data(x, y), product.shape)
         np.testing.assert_array_equal(matrix(found), matrix(a._replace(data=x)) @ matrix(b._replace(data=y)))
 
 
@@ -99,7 +104,7 @@ def test_product_is_differentiable():
     def product(x):
         x = x.reshape(2, 4)
         a, b = (sparse_of([Term(variable, c, v)], (4,), 4) for c, v in ((cols, x), (cols[::-1], x * x)))
-        return multiplied(a, b).data
+        return multiply_sparse(a, b).data
 
     assert cr.autograd.gradcheck(product, cr.tensor(rng.standard_normal(8), requires_grad=True))
     compiled = cr.compile(product)
@@ -232,7 +237,7 @@ def test_cuts(order, dense_above, monkeypatch):
         monkeypatch.setattr(products, "_cost", lambda candidate, *_: candidate is not order)
     for seed in range(25):
         inputs, terms, out_shape, expected, met = random_cuts(seed)
-        found = resolve(terms, out_shape)
+        found = resolve_to_inputs(terms, out_shape)
         assert set(found) <= set(inputs)
         for variable, J, where in zip(inputs, expected, met, strict=True):
             own = found.get(variable, [])
@@ -244,7 +249,7 @@ def test_cuts(order, dense_above, monkeypatch):
 def test_without_cuts_terms_stay():
     variable = Variable((3,), float64)
     terms = [Term(variable, variable.seed[None], 2.0)]
-    assert resolve(terms, (3,))[variable][0] is terms[0]
+    assert resolve_to_inputs(terms, (3,))[variable][0] is terms[0]
 
 
 def chain(sizes, rng):
@@ -269,7 +274,7 @@ def test_order_of_multiplication(sizes, best, monkeypatch):
 
         monkeypatch.setattr(products, order.__name__, noted)
     terms, out_shape = chain(sizes, np.random.default_rng(0))
-    ((_, found),) = resolve(terms, out_shape).items()
+    ((_, found),) = resolve_to_inputs(terms, out_shape).items()
     assert ran == [best]
     assert len(found) == 1 and found[0].affine  # dense all along
 
@@ -280,5 +285,5 @@ def test_long_chains():
     first = variable
     for _ in range(2000):
         variable = Variable((2,), float64, [Term(variable, variable.seed[None], 1.001)])
-    found = resolve([Term(variable, variable.seed[None], 1)], (2,))
+    found = resolve_to_inputs([Term(variable, variable.seed[None], 1)], (2,))
     np.testing.assert_allclose(matrix_of(found[first], (2,), first), np.eye(2) * 1.001**2000, rtol=1e-10)

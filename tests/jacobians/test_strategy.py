@@ -5,8 +5,8 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
-from chainrule._src.jacobians.assemble import dense
-from chainrule._src.jacobians.reverse import reverse_dense, reverse_terms, transposes
+from chainrule._src.jacobians.assemble import dense_of_terms
+from chainrule._src.jacobians.reverse import reverse_dense, reverse_terms, transposed_jacobians
 from chainrule._src.jacobians.sketches import ForwardSketches
 from chainrule._src.jacobians.strategy import STRATEGIES
 from chainrule._src.jacobians.terms import Variable
@@ -105,12 +105,12 @@ def test_transposed_terms_keep_their_axes(name):
     function, shape = FUNCTIONS[name]
     x = R.standard_normal(shape)
     variable = Variable(x.shape, x.dtype)
-    found = transposes(function, (x,), [variable], 10**6, False)
+    found = transposed_jacobians(function, (x,), [variable], 10**6, False)
     ((terms,),) = reverse_terms(found, [variable])
     assert all([term.rows is None and term.affine for term in terms]) or name in ("inverse", "cumulative")
     wanted = cr.func.jacrev(function)(x)
     out_shape = wanted.shape[: wanted.ndim - x.ndim]
-    np.testing.assert_allclose(dense(terms, out_shape, shape, x.dtype), wanted, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(dense_of_terms(terms, out_shape, shape, x.dtype), wanted, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(reverse_dense(found, [variable])[0][0], wanted, rtol=1e-10, atol=1e-12)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.table.sparse import Places, operator_matmul, sparse_matmul, sparse_solve
+from chainrule._src.table.sparse import SparsityPattern, operator_matmul, sparse_matmul, sparse_solve
 from chainrule.testing.rulecheck import CHECKS, rulecheck
 from chainrule.testing.samples import Sample
 
@@ -20,17 +20,17 @@ def sample(*shapes, **params):
     return Sample(shapes, params, ((-2, 2),) * n, ("normal",) * n)
 
 
-WIDE = Places(np.array([0, 2, 1, 0, 1]), np.array([0, 2, 3, 3, 5]), (4, 3))
-SQUARE = Places(np.array([0, 1, 0, 1, 2, 1, 2]), np.array([0, 2, 5, 7]), (3, 3))
-EMPTY = Places(np.array([], int), np.array([0, 0, 0]), (2, 3))
+WIDE = SparsityPattern(np.array([0, 2, 1, 0, 1]), np.array([0, 2, 3, 3, 5]), (4, 3))
+SQUARE = SparsityPattern(np.array([0, 1, 0, 1, 2, 1, 2]), np.array([0, 2, 5, 7]), (3, 3))
+EMPTY = SparsityPattern(np.array([], int), np.array([0, 0, 0]), (2, 3))
 OPERATOR = linalg.aslinearoperator(np.arange(6.0, dtype=np.float32).reshape(2, 3))
 ROWS = {
-    "vector": (sparse_matmul, sample((5,), (3,), places=WIDE, transposed=False)),
-    "columns": (sparse_matmul, sample((5,), (3, 2), places=WIDE, transposed=False)),
-    "transposed": (sparse_matmul, sample((5,), (4,), places=WIDE, transposed=True)),
-    "empty": (sparse_matmul, sample((0,), (3,), places=EMPTY, transposed=False)),
-    "solve": (sparse_solve, sample((7,), (3,), places=SQUARE, transposed=False)),
-    "solve transposed": (sparse_solve, sample((7,), (3, 2), places=SQUARE, transposed=True)),
+    "vector": (sparse_matmul, sample((5,), (3,), pattern=WIDE, transposed=False)),
+    "columns": (sparse_matmul, sample((5,), (3, 2), pattern=WIDE, transposed=False)),
+    "transposed": (sparse_matmul, sample((5,), (4,), pattern=WIDE, transposed=True)),
+    "empty": (sparse_matmul, sample((0,), (3,), pattern=EMPTY, transposed=False)),
+    "solve": (sparse_solve, sample((7,), (3,), pattern=SQUARE, transposed=False)),
+    "solve transposed": (sparse_solve, sample((7,), (3, 2), pattern=SQUARE, transposed=True)),
     "operator": (operator_matmul, sample((3,), operator=OPERATOR)),
 }
 
@@ -55,9 +55,9 @@ like, diags = cr.sparse.like, cr.sparse.diags
 
 def dense(data):
     """Return the same matrix, dense."""
-    places = np.zeros((len(ROW), n * n))
-    places[np.arange(len(ROW)), ROW * n + COL] = 1
-    return (data @ places).reshape(n, n)
+    selection = np.zeros((len(ROW), n * n))
+    selection[np.arange(len(ROW)), ROW * n + COL] = 1
+    return (data @ selection).reshape(n, n)
 
 
 PROGRAMS = {

@@ -506,8 +506,15 @@ def _entry(prefix: str, name: str, thing: Any) -> str:
     heading = f"## `{name}`" + (f" <small>{called}</small>" if called else "") + f" {{ #{name} }}"
     parts = [heading, f"```text\n{_signature(prefix, name, thing)}\n```", doc]
     if inspect.isclass(thing) and not issubclass(thing, Exception):
-        parts += [_member(thing, each) for each in vars(thing) if not each.startswith("_")]
+        parts += [_member(thing, each) for each in _members(thing)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _members(cls: type) -> list[str]:
+    """Return the public names that a class defines, after those that it inherits from classes that are not public."""
+    private = [base for base in reversed(cls.__mro__[1:]) if base.__module__.startswith("chainrule._src.")]
+    names = dict.fromkeys(name for each in (*private, cls) for name in vars(each))
+    return [name for name in names if not name.startswith("_")]
 
 
 def _member(cls: type, name: str) -> str:

@@ -347,6 +347,11 @@ def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> Any:
     return _unflatten(treespec, iter(leaves))
 
 
+def unflatten_rows(rows: Iterable[Iterable[object]], inner: TreeSpec, outer: TreeSpec) -> Any:
+    """Return a tree ``outer`` of trees ``inner``, from a list with one list of leaves for each leaf of ``outer``."""
+    return tree_unflatten([tree_unflatten(row, inner) for row in rows], outer)
+
+
 def tree_map(func: AnyFunction, tree: object, *rests: object, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """Return a tree of ``func``'s results, called with each leaf of ``tree`` and the corresponding nodes of the others.
 

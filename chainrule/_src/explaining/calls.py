@@ -1,7 +1,7 @@
 """Group operations by the user's call: ``outer(x, x)`` records two operations, ``conv2d(x, w, b)`` three.
 
 Every node stores the instruction of the user's program at which it was recorded. Neighbouring nodes with the same instruction
-belong to one call, whose name is read from the source. ``Explanation`` and ``Drawing`` call ``calls_of``.
+belong to one call, whose name is read from the source. ``RecordedPass`` and ``Drawing`` call ``calls_of``.
 """
 
 from __future__ import annotations

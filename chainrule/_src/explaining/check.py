@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
+from chainrule._src.explaining.recorded_pass import RecordedPass
+from chainrule._src.explaining.values import Value
 from chainrule._src.tape.engine import reachable
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.transforms.jacobian import jacobian
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.values import Value
+from chainrule._src.transforms.jacobian import jacobian_of_tensors
 
 _LIMIT = 10**6  # most entries of a Jacobian that is built
 
@@ -35,14 +33,14 @@ class Check:
         return f"<check: {self.text}>"
 
 
-def checked(e: Explanation) -> Check:
+def check_explanation(e: RecordedPass) -> Check:
     """Compare Σ G·∂Y/∂x with the gradient of every x."""
     with np.errstate(all="ignore"):  # the pass itself has warned
         found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]
     return Check(all(ok for ok, _ in found), "\n".join(line for _, line in found) or "nothing to check")
 
 
-def _one(e: Explanation, tensor: Tensor, value: Value) -> tuple[bool, str]:
+def _one(e: RecordedPass, tensor: Tensor, value: Value) -> tuple[bool, str]:
     size = sum(t.numel() for t in e._tensors) * tensor.numel()
     if size > _LIMIT:
         return True, f"{value.name}: not checked, because its Jacobian has {size:,} entries (the limit is {_LIMIT:,})"
@@ -52,7 +50,9 @@ def _one(e: Explanation, tensor: Tensor, value: Value) -> tuple[bool, str]:
     if any(h.tensor or h.pre or getattr(h, "post", None) for h in hooks):
         return True, f"{value.name}: not checked, because hooks change gradients"
     try:
-        total = sum(_contracted(g, jacobian(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds))
+        total = sum(
+            _contracted(g, jacobian_of_tensors(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds)
+        )
     except Exception as error:  # a rule that does not support batches, or a hook that fails on this pass
         return True, f"{value.name}: not checked, because its Jacobian cannot be built ({str(error).splitlines()[0]})"
     said = f"Σ tensordot(Yˉ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"

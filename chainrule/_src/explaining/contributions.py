@@ -2,7 +2,7 @@
 
 A backward pass is linear in its seeds, and adds cotangents at each value that is used more than once. So the division is exact:
 "term" runs one pass for each term of the loss, and "line" groups the cotangents that arrive at a leaf by the line they come from.
-``Explanation.contributions`` calls ``contributions``, and the page shows the resulting table.
+``Explanation.contributions`` calls ``contributions_of``, and the page shows the resulting table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,18 +19,17 @@ from chainrule._src.arrays.types import JSONObject, NumpyArray
 from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.diagnosis.names import place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
-from chainrule._src.explaining.exports import short
-from chainrule._src.explaining.shares import DEFINITION, table_html, title
-from chainrule._src.explaining.text import WIDTH, pad, width
-from chainrule._src.explaining.values import outputs_of
+from chainrule._src.explaining.exports import shorten
+from chainrule._src.explaining.json_values import finite_or_none
+from chainrule._src.explaining.recorded_pass import RecordedPass
+from chainrule._src.explaining.shares import DEFINITION, part_title, table_html
+from chainrule._src.explaining.steps import Step
+from chainrule._src.explaining.text_columns import WIDTH, pad_text, text_columns
+from chainrule._src.explaining.values import node_outputs
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
 from chainrule._src.tape.node import Edge, Output
 from chainrule.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Step
 
 WAYS = ("term", "line", "module")
 _MOST = 40  # most parts; further terms are combined into one part
@@ -106,7 +105,7 @@ class Contributions:
 
     def norm(self, leaf: str = "") -> float:
         """Return the norm of a leaf's gradient; by default, of all gradients together."""
-        return norm(self.gradients.values() if not leaf else [self.gradients[leaf]])
+        return joint_norm(self.gradients.values() if not leaf else [self.gradients[leaf]])
 
     def to_dict(self) -> JSONObject:
         """Return names and numbers as plain values, for JSON; numbers that are not finite are None."""
@@ -117,9 +116,13 @@ class Contributions:
                 {"name": p.name, "count": p.count, "line": None if p.line is None else p.line._asdict()}
                 for p in self.parts
             ],
-            "norms": {leaf: finite(self.norm(leaf)) for leaf in ["", *self.gradients]},
+            "norms": {leaf: finite_or_none(self.norm(leaf)) for leaf in ["", *self.gradients]},
             "table": [
-                {"leaf": r.leaf, "part": r.part, **{k: finite(getattr(r, k)) for k in ("norm", "share", "cosine")}}
+                {
+                    "leaf": r.leaf,
+                    "part": r.part,
+                    **{k: finite_or_none(getattr(r, k)) for k in ("norm", "share", "cosine")},
+                }
                 for r in self.table
             ],
         }
@@ -135,28 +138,23 @@ class Contributions:
 
 
 def _contribution(leaf: str, part: GradientPart, parts: JSONObject, wholes: JSONObject) -> Contribution:
-    size, whole = norm(parts.values()), norm(wholes.values())
-    dot = sum(inner(parts[name], g) for name, g in wholes.items() if name in parts)
+    size, whole = joint_norm(parts.values()), joint_norm(wholes.values())
+    dot = sum(inner_product(parts[name], g) for name, g in wholes.items() if name in parts)
     with np.errstate(all="ignore"):
         return Contribution(
             leaf, part.name, size, float(np.divide(dot, whole * whole)), float(np.divide(dot, size * whole))
         )
 
 
-def inner(x: NumpyArray, y: NumpyArray) -> float:
+def inner_product(x: NumpyArray, y: NumpyArray) -> float:
     """Return the real part of ⟨x, y⟩."""
     with np.errstate(all="ignore"):
         return float(np.real(np.vdot(x, y)).astype(float))
 
 
-def norm(arrays: Iterable[NumpyArray]) -> float:
+def joint_norm(arrays: Iterable[NumpyArray]) -> float:
     """Return the norm of several arrays together."""
-    return math.sqrt(sum(inner(x, x) for x in arrays))
-
-
-def finite(x: float) -> float | None:
-    """Return a number for JSON: None if it is not finite."""
-    return x if math.isfinite(x) else None
+    return math.sqrt(sum(inner_product(x, x) for x in arrays))
 
 
 def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> Iterator[GradientPart]:
@@ -166,8 +164,8 @@ def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> It
         pieces = [part.gradients[leaf] for part in parts if leaf in part.gradients]
         with np.errstate(all="ignore"):
             rest = g - sum(pieces)
-        scale = max([norm([p]) for p in [g, *pieces]])
-        if norm([rest]) > 100 * np.finfo(g.dtype).eps * scale:
+        scale = max([joint_norm([p]) for p in [g, *pieces]])
+        if joint_norm([rest]) > 100 * np.finfo(g.dtype).eps * scale:
             found[leaf] = rest
     if found:
         yield GradientPart("changed by hooks", found)
@@ -176,7 +174,7 @@ def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> It
 # -- dividing ----------------------------------------------------------------------------------------------------------
 
 
-def contributions(e: Explanation, by: str) -> Contributions:
+def contributions_of(e: RecordedPass, by: str) -> Contributions:
     """Implement ``Explanation.contributions``."""
     if by not in WAYS:
         raise errors.explained_by(by, WAYS)
@@ -185,7 +183,7 @@ def contributions(e: Explanation, by: str) -> Contributions:
     return Contributions(by, ", ".join(v.name for v in e.outputs), parts, gradients)
 
 
-def _by_line(e: Explanation) -> list[GradientPart]:
+def _by_line(e: RecordedPass) -> list[GradientPart]:
     """Group the cotangents of each leaf by the line of the operation that read the leaf."""
     found: dict[SourceLine | None, dict[str, NumpyArray]] = {}
     for value in e.wrt:
@@ -196,7 +194,7 @@ def _by_line(e: Explanation) -> list[GradientPart]:
     return [GradientPart("elsewhere" if line is None else str(line), found[line], line) for line in order]
 
 
-def _by_module(e: Explanation) -> list[GradientPart]:
+def _by_module(e: RecordedPass) -> list[GradientPart]:
     """Group the gradients of parameters by their module; each other leaf is a part."""
     found: dict[str, dict[str, NumpyArray]] = {}
     for tensor, value in zip(e._wanted, e.wrt):
@@ -206,10 +204,10 @@ def _by_module(e: Explanation) -> list[GradientPart]:
     return [GradientPart(name, gradients) for name, gradients in found.items()]
 
 
-def grouped_terms(e: Explanation) -> list[tuple[str, SourceLine | None, list[tuple[Edge, NumpyArray]]]]:
+def grouped_terms(e: RecordedPass) -> list[tuple[str, SourceLine | None, list[tuple[Edge, NumpyArray]]]]:
     """Return the terms of the outputs, grouped by source location: name, line, and edges with cotangents."""
     groups: dict[Any, list[tuple[Edge, NumpyArray]]] = {}
-    for edge, g in terms(e):
+    for edge, g in gradient_terms(e):
         node = edge.node if isinstance(edge, Output) else edge
         alone = node.code is None or e.is_named(e._values.by_edge[edge])
         groups.setdefault(edge if alone else frames_of(node, e._values.stacks), []).append((edge, g))
@@ -220,29 +218,29 @@ def grouped_terms(e: Explanation) -> list[tuple[str, SourceLine | None, list[tup
     return found
 
 
-def _by_term(e: Explanation) -> list[GradientPart]:
+def _by_term(e: RecordedPass) -> list[GradientPart]:
     """Run a pass from each group of terms."""
     parts: dict[str, GradientPart] = {}
     for name, line, group in grouped_terms(e):
         name = next(n for k in itertools.count(1) if (n := f"{name} ({k})" if k > 1 else name) not in parts)
-        parts[name] = GradientPart(name, pulled(e, group), line, len(group))
+        parts[name] = GradientPart(name, rerun_rules(e, group), line, len(group))
     return list(parts.values())
 
 
-def _called(e: Explanation, edge: Edge) -> tuple[str, SourceLine | None]:
+def _called(e: RecordedPass, edge: Edge) -> tuple[str, SourceLine | None]:
     """Return a term's name (its variable, or its expression in the program) and its line."""
     value, where = e._values.by_edge[edge], place_of(edge)
     written = "" if where is None or e.is_named(value) else " ".join(where.expression.split())
-    return short(written, _NAME) or value.name, line_of(where)
+    return shorten(written, _NAME) or value.name, line_of(where)
 
 
-def terms(e: Explanation) -> list[tuple[Edge, NumpyArray]]:
+def gradient_terms(e: RecordedPass) -> list[tuple[Edge, NumpyArray]]:
     """Return the edges whose sum the outputs are, in program order, each with its cotangent.
 
     Linear operations on the path (constant factors, means) are skipped. A variable of the program is one term, unless it is
     the only term.
     """
-    steps = {step.output.edge: step for step in e.steps if len(outputs_of(step.record.node)) == 1}
+    steps = {step.output.edge: step for step in e.steps if len(node_outputs(step.record.node)) == 1}
     given = [(v.edge, seed) for v, seed in zip(e.outputs, e.seeds)]
     while True:
         whole, found, looked = {edge for edge, _ in given}, [], given[::-1]
@@ -258,7 +256,7 @@ def terms(e: Explanation) -> list[tuple[Edge, NumpyArray]]:
         given = found
 
 
-def _summands(e: Explanation, steps: Mapping[Edge, Step], edge: Edge) -> list[tuple[Edge, NumpyArray]]:
+def _summands(e: RecordedPass, steps: Mapping[Edge, Step], edge: Edge) -> list[tuple[Edge, NumpyArray]]:
     """Return the summands of a value, up to constant factors: edges with their cotangents; empty if the value is not a sum."""
     first = edge
     while True:
@@ -288,7 +286,7 @@ def _linear(step: Step) -> bool:
     return constant or (prim.name, flows) in (("mul", [0]), ("mul", [1]), ("div", [0]))
 
 
-def pulled(e: Explanation, starts: Sequence[tuple[Edge, NumpyArray]]) -> dict[str, NumpyArray]:
+def rerun_rules(e: RecordedPass, starts: Sequence[tuple[Edge, NumpyArray]]) -> dict[str, NumpyArray]:
     """Run the rules of an explanation again from other cotangents, without hooks; return the gradients of the leaves."""
     values, cotangents = e._values.by_edge, dict[Edge, Any]()
 
@@ -301,7 +299,7 @@ def pulled(e: Explanation, starts: Sequence[tuple[Edge, NumpyArray]]) -> dict[st
         add(edge, start)
     for step in e.steps:
         record = step.record
-        edges = outputs_of(record.node)
+        edges = node_outputs(record.node)
         gs = [cotangents.get(edge) for edge in edges]
         if all(g is None for g in gs):
             continue
@@ -327,21 +325,21 @@ def _text(c: Contributions) -> Iterator[str]:
     yield DEFINITION
     yield ""
     lines = {part.name: part.line for part in c.parts if part.line is not None}
-    yield f"{pad('', _NAME + 2)}{'norm':>10}{'share':>10}{'cosine':>8}{'  line' * bool(lines)}"
-    titles = {p.name: p.line.text if c.by == "line" and p.line else title(p.name, p.count) for p in c.parts}
+    yield f"{pad_text('', _NAME + 2)}{'norm':>10}{'share':>10}{'cosine':>8}{'  line' * bool(lines)}"
+    titles = {p.name: p.line.text if c.by == "line" and p.line else part_title(p.name, p.count) for p in c.parts}
     leaves = sorted(c.gradients, key=c.norm, reverse=True)
     shown = [leaf for leaf in c.gradients if leaf in leaves[:_LEAVES]] if c.by != "module" else []
     for leaf in ["", *shown] if len(c.gradients) > 1 or not shown else shown:
         name = f"{leaf} {tuple(c.gradients[leaf].shape)}" if leaf else f"all {len(c.gradients)} together"
-        yield f"{pad(short(name, _NAME + 2), _NAME + 2)}{c.norm(leaf):>10.4g}"
+        yield f"{pad_text(shorten(name, _NAME + 2), _NAME + 2)}{c.norm(leaf):>10.4g}"
         rows = c.rows(leaf)
         large = sorted(rows, key=lambda row: -abs(row.share))[:_ROWS]
         for row in rows:
             if row in large:
                 share = f"{row.share + 0.0:.2%}".replace("-0.00%", "0.00%")
-                line = f"  {pad(short(titles[row.part], _NAME), _NAME)}{row.norm:>10.4g}{share:>10}{row.cosine:>8.2f}"
+                line = f"  {pad_text(shorten(titles[row.part], _NAME), _NAME)}{row.norm:>10.4g}{share:>10}{row.cosine:>8.2f}"
                 line += f"  {lines[row.part]}" if row.part in lines else ""
-                yield line if width(line) <= WIDTH else line[: WIDTH - 1] + "…"
+                yield line if text_columns(line) <= WIDTH else line[: WIDTH - 1] + "…"
         if len(rows) > _ROWS:
             yield f"  … {len(rows) - _ROWS} more, {sum(r.share for r in rows if r not in large):.2%} together"
     if len(shown) < len(c.gradients) and c.by != "module":

@@ -13,7 +13,7 @@ from typing import Any
 
 from chainrule._src.explaining.calls import CallSpan, calls_of, operands_at
 from chainrule._src.explaining.diagnosis.names import Names
-from chainrule._src.explaining.folding import Stretch, fold
+from chainrule._src.explaining.folding import OperationRange, fold_repeats
 from chainrule._src.explaining.parts import GraphEdge, GraphNode
 from chainrule._src.explaining.tape import Tape, constants_of, saved_bytes
 from chainrule._src.messages.message_parts import Cut
@@ -57,9 +57,9 @@ class Drawing:
         self.roots = {t._edge if t._edge is not None else id(t): t for t in tensors}
         self.labels = self._labelled()
         self.boxes: set[object] | None = None  # values with boxes in a folded graph; None: all values with names
-        self.stretches = self._folded(limit, most)
+        self.ranges = self._folded(limit, most)
         self.composites = {call[:2]: call.name for call in self.calls if call.name}
-        self.of_op = [g for g, s in enumerate(self.stretches) for _ in range(s.start, s.stop)]
+        self.of_op = [g for g, s in enumerate(self.ranges) for _ in range(s.start, s.stop)]
         self.nodes: dict[Any, GraphNode] = {}
         self.arrows: list[_Arrow] = []
         self.kept: list[object] = []  # keeps arrays alive whose id is a key
@@ -80,9 +80,9 @@ class Drawing:
             return True
         return self.names.of(edge) is not None if self.boxes is None else edge in self.boxes
 
-    def _folded(self, limit: int | None, most: int) -> list[Stretch]:
+    def _folded(self, limit: int | None, most: int) -> list[OperationRange]:
         tape = self.tape
-        singles = [Stretch(call.start, call.stop) for call in self.calls]
+        singles = [OperationRange(call.start, call.stop) for call in self.calls]
         boxes = sum(self._boxed(edge) for edge in tape.values if type(edge) is not Leaf)
         if limit is None or len(singles) + boxes + len(tape.leaves) <= limit:
             return singles
@@ -91,28 +91,28 @@ class Drawing:
         }
         self.boxes = named if len(named) <= limit // 4 else set(self.roots)
         kinds = [(_name(node), tape.about.get(node, (None,))[0]) for node in tape.ops]
-        folded = fold([tuple(kinds[call.start : call.stop]) for call in self.calls], max(most, 1))
-        return [Stretch(singles[s.start].start, singles[s.stop - 1].stop, s.times) for s in folded]
+        folded = fold_repeats([tuple(kinds[call.start : call.stop]) for call in self.calls], max(most, 1))
+        return [OperationRange(singles[s.start].start, singles[s.stop - 1].stop, s.times) for s in folded]
 
     @property
     def collapsed(self) -> bool:
-        return len(self.stretches) < len(self.calls)
+        return len(self.ranges) < len(self.calls)
 
     # -- nodes and arrows --------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
         for leaf in sorted(self.tape.leaves, key=lambda leaf: self.tape.readers.get(leaf, (0,))[0]):
             self._value(leaf)
-        for g, stretch in enumerate(self.stretches):
-            self._operation(g, stretch)
-            for i in range(stretch.start, stretch.stop):
+        for g, op_range in enumerate(self.ranges):
+            self._operation(g, op_range)
+            for i in range(op_range.start, op_range.stop):
                 for edge in self._results(i):
-                    if self._boxed(edge) and (stretch.stop - stretch.start == 1 or self._leaves(edge, g)):
+                    if self._boxed(edge) and (op_range.stop - op_range.start == 1 or self._leaves(edge, g)):
                         self._value(edge)
                         self.arrows.append(_Arrow(("op", g), edge))
-        for g, stretch in enumerate(self.stretches):
-            for i in range(stretch.start, stretch.stop):
-                self._operands(g, stretch, i)
+        for g, op_range in enumerate(self.ranges):
+            for i in range(op_range.start, op_range.stop):
+                self._operands(g, op_range, i)
         self._unknown_constants()
         for tensor in self.tensors:
             if tensor._edge is None:
@@ -140,19 +140,19 @@ class Drawing:
         shape, dtype = self.tape.about.get(edge, (None, None))
         return GraphNode("", kind, label, shape, None if dtype is None else str(dtype), line=self.names.line(edge))
 
-    def _operation(self, g: int, stretch: Stretch) -> None:
-        ops = self.tape.ops[stretch.start : stretch.stop]
+    def _operation(self, g: int, op_range: OperationRange) -> None:
+        ops = self.tape.ops[op_range.start : op_range.stop]
         self.nodes["op", g] = node = self._node("op", _name(ops[0]), ops[-1])
         node.saved_bytes = sum(map(saved_bytes, ops))
-        composite = self.composites.get((stretch.start, stretch.stop))
+        composite = self.composites.get((op_range.start, op_range.stop))
         if composite:
             node.role, node.label, node.detail = "fold", composite, ", ".join(map(_name, ops))
         elif len(ops) == 1:
             node.detail = ", ".join(_parameters(ops[0]))
         else:
             node.role, node.count = "fold", len(ops)
-            pattern = [_name(op) for op in ops[: len(ops) // stretch.times]]
-            times = f"{stretch.times} × " * (stretch.times > 1)
+            pattern = [_name(op) for op in ops[: len(ops) // op_range.times]]
+            times = f"{op_range.times} × " * (op_range.times > 1)
             if times and len(pattern) <= 4:
                 node.label = times + (f"({', '.join(pattern)})" if len(pattern) > 1 else pattern[0])
             else:
@@ -160,8 +160,8 @@ class Drawing:
                 node.label = f"{times}{len(pattern)} operations"
                 node.detail = ", ".join(f"{n} {name}" for name, n in counts.most_common(3)) + " …" * (len(counts) > 3)
 
-    def _operands(self, g: int, stretch: Stretch, i: int) -> None:
-        node, op, alone = self.tape.ops[i], self.nodes["op", g], stretch.stop - stretch.start == 1
+    def _operands(self, g: int, op_range: OperationRange, i: int) -> None:
+        node, op, alone = self.tape.ops[i], self.nodes["op", g], op_range.stop - op_range.start == 1
         for at, edge in enumerate(node.edges):
             if edge is None:
                 continue
@@ -221,9 +221,9 @@ class Drawing:
     def _unknown_constants(self) -> None:
         """Add constants that their operation does not save, if the source expression names a variable of that shape."""
         by_name = {f.name: f for f in self.names.found if isinstance(f.thing, Tensor) and f.thing._edge is None}
-        for g, stretch in enumerate(self.stretches):
-            node = self.tape.ops[stretch.start]
-            alone = stretch.stop - stretch.start == 1
+        for g, op_range in enumerate(self.ranges):
+            node = self.tape.ops[op_range.start]
+            alone = op_range.stop - op_range.start == 1
             missing = [at for at, value in constants_of(node) if alone and value is None]
             operands = operands_at(node) if missing else []
             for at in missing:
@@ -261,7 +261,7 @@ class Drawing:
     def _order(self) -> list[Any]:
         """Sort nodes so that arrows go forward: operations in execution order, values before their first reader."""
         kinds = {key: node.kind for key, node in self.nodes.items()}
-        rank = {key: (key[1], 1) if kind == "op" else (len(self.stretches), 0) for key, kind in kinds.items()}
+        rank = {key: (key[1], 1) if kind == "op" else (len(self.ranges), 0) for key, kind in kinds.items()}
         made = {arrow.target: arrow.source[1] for arrow in self.arrows if kinds[arrow.source] == "op"}
         for arrow in self.arrows:
             if kinds[arrow.target] == "op" != kinds[arrow.source]:

@@ -25,13 +25,13 @@ from chainrule._src.explaining.tree import (
     NoForm,
     Relation,
     Sigma,
-    accepts,
+    accepts_arguments,
     call_name,
-    constant,
+    constant_node,
     copy_tree,
-    evaluate,
+    evaluate_tree,
     of_numpy,
-    times,
+    product_node,
 )
 from chainrule._src.rules.primitive import Primitive
 
@@ -42,7 +42,7 @@ _MOVES = {"expand_dims", "broadcast_to", "transpose", "swapaxes", "moveaxis", "d
 _ELEMENTWISE = {"clip", "real", "imag"}  # besides NumPy's ufuncs and elementwise rows
 
 
-def letters_of(shape: Sequence[int], wanted: str = "") -> IndexLetters:
+def index_letters(shape: Sequence[int], wanted: str = "") -> IndexLetters:
     """Return the indices of an array: the wanted letters for its last axes, or i, j, k ...; 0 along axes of length 1."""
     letters = "bcdef"[: len(shape) - len(wanted)] + wanted if wanted else LETTERS[: len(shape)]
     if len(letters) < len(shape):
@@ -57,10 +57,10 @@ def broadcast_index(index: IndexLetters, shape: tuple[int, ...]) -> IndexLetters
     return tuple(0 if n == 1 else i for n, i in zip(shape, index[len(index) - len(shape) :]))
 
 
-def rounded(x: object) -> ast.expr:
+def rounded_constant(x: object) -> ast.expr:
     """Return a number, rounded to four digits, as a constant of a tree."""
     x = np.asarray(x).item()
-    return constant(float(f"{x:.4g}") if isinstance(x, float) else x)
+    return constant_node(float(f"{x:.4g}") if isinstance(x, float) else x)
 
 
 class ElementReader:
@@ -84,7 +84,7 @@ class ElementReader:
         self.concrete = concrete
         self.entry = entry or (lambda key, index: Entry(formula.names[key], index))
         self._seen_through = entry is not None
-        self._places: dict[int, list[tuple[int | None, int, int]]] = {}  # by the nodes that move elements
+        self._permutations: dict[int, list[tuple[int | None, int, int]]] = {}  # by the nodes that move elements
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._free = (letter for letter in LETTERS if letter not in used)
 
@@ -138,7 +138,7 @@ class ElementReader:
         if not isinstance(value, np.ndarray):
             return self._single(node)
         index = broadcast_index(index, value.shape)
-        return rounded(value[index]) if self.concrete else self.entry(node.id, index)
+        return rounded_constant(value[index]) if self.concrete else self.entry(node.id, index)
 
     def _constant(self, node: ast.Constant, index: IndexLetters) -> ast.expr:
         if not isinstance(node.value, (bool, int, float, complex)):
@@ -150,7 +150,7 @@ class ElementReader:
         value = self._value(node)
         if np.ndim(value) != 0 or not isinstance(value, (bool, int, float, complex, np.generic)):
             raise NoForm
-        return constant(np.asarray(value).item())
+        return constant_node(np.asarray(value).item())
 
     def _result(self, node: ast.Call, index: IndexLetters) -> ast.expr:
         """Return an element of a function of whole arrays: ``softmax(x)[i,j]``. Raise NoForm if the rule is only that call."""
@@ -163,7 +163,7 @@ class ElementReader:
             raise NoForm
         index = broadcast_index(index, shape)
         if self.concrete:
-            return rounded(self._value(node)[index])
+            return rounded_constant(self._value(node)[index])
         return Entry(print_tree(self.formula.renamed(node), TEXT), index)
 
     def _attribute(self, node: ast.Attribute, index: IndexLetters) -> ast.expr:
@@ -171,7 +171,7 @@ class ElementReader:
             value = getattr(np, node.attr)
             if not isinstance(value, float):
                 raise NoForm
-            return rounded(value) if self.concrete else node
+            return rounded_constant(value) if self.concrete else node
         return self._moved(node, index, node.value) if node.attr in ("mT", "T") else self._single(node)
 
     def _unaryop(self, node: ast.UnaryOp, index: IndexLetters) -> ast.expr:
@@ -204,10 +204,10 @@ class ElementReader:
         def move(coordinates: object) -> Any:
             return self._value(copy_tree(node, array, ast.Name("moved", ast.Load())), moved=coordinates)
 
-        if id(node) not in self._places:
-            self._places[id(node)] = places(move, self.shape(array))
+        if id(node) not in self._permutations:
+            self._permutations[id(node)] = element_permutation(move, self.shape(array))
         index = broadcast_index(index, self.shape(node))
-        return self.at(array, tuple(_along(index, *place) for place in self._places[id(node)]))
+        return self.at(array, tuple(_along(index, *place) for place in self._permutations[id(node)]))
 
     # -- calls
 
@@ -216,7 +216,7 @@ class ElementReader:
         if name in _MOVES:
             return self._moved(node, index, node.args[0])
         special = getattr(self, "_np_" + name, None)
-        if accepts(special, node, index, *node.args):
+        if accepts_arguments(special, node, index, *node.args):
             return special(node, index, *node.args)
         if isinstance(node.func, ast.Attribute) and not of_numpy(node.func):
             method = getattr(self, "_of_" + node.func.attr, None)
@@ -265,7 +265,7 @@ class ElementReader:
         shift = _value(k)
         about = f" + {shift}" if shift > 0 else f" − {-shift}" if shift < 0 else ""
         sign = "≤" if call_name(node) == "tril" else "≥"
-        return times(self.at(x, index), Relation(f"{index[-1]} {sign} {index[-2]}{about}"))
+        return product_node(self.at(x, index), Relation(f"{index[-1]} {sign} {index[-2]}{about}"))
 
     _np_tril = _np_triu = _triangle
 
@@ -296,7 +296,7 @@ class ElementReader:
                 self.at(array, (*(batch if "..." in part else ()), *(at[c] for c in part.replace("...", ""))))
                 for part, array in zip(parts, arrays)
             ]
-            return functools.reduce(times, factors)
+            return functools.reduce(product_node, factors)
 
         return self._total([sizes[c] for c in summed], body)
 
@@ -335,12 +335,12 @@ class ElementReader:
 
     def _value(self, node: ast.expr, **names: object) -> Any:
         try:
-            return evaluate(node, {**self.formula.helpers, **self.formula.values, **names})
+            return evaluate_tree(node, {**self.formula.helpers, **self.formula.values, **names})
         except Exception:
             raise NoForm from None
 
 
-def places(move: Callable[[Any], Any], shape: tuple[int, ...]) -> list[tuple[int | None, int, int]]:
+def element_permutation(move: Callable[[Any], Any], shape: tuple[int, ...]) -> list[tuple[int | None, int, int]]:
     """Find how ``move`` permutes the elements of an array.
 
     Return for each axis of the array the axis of the result along which it is read (None: a single index is read), the first
@@ -391,10 +391,10 @@ def _reduced(node: ast.Call, ndim: int) -> tuple[tuple[int, ...], bool]:
     """Return the axes that a method sums over, and whether it keeps them."""
     keywords = {k.arg: _value(k.value) for k in node.keywords}
     axis = _value(node.args[0]) if node.args else keywords.get("axis")
-    return axes_of(axis, ndim), bool(keywords.get("keepdims"))
+    return reduced_axes(axis, ndim), bool(keywords.get("keepdims"))
 
 
-def axes_of(axis: Dims, ndim: int) -> tuple[int, ...]:
+def reduced_axes(axis: Dims, ndim: int) -> tuple[int, ...]:
     """Return the axes of a parameter ``axis`` as a tuple of non-negative numbers."""
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return tuple(a % ndim for a in axes) if ndim else ()

@@ -16,7 +16,7 @@ from chainrule._src.explaining.calls import named_arguments
 from chainrule._src.explaining.contributions import WAYS, Contributions
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.explanation import Explanation
-from chainrule._src.explaining.jacobian_terms import JacobianExplanation
+from chainrule._src.explaining.jacobian_explanation import JacobianExplanation
 from chainrule._src.explaining.sweep import leaves_below, record_sweep
 from chainrule._src.explaining.values import Values
 from chainrule._src.explaining.watching import FunctionWatch
@@ -77,11 +77,11 @@ def explain(Y: object, grad: object = None, wrt: object = None, *, by: str | Non
     if callable(Y) and not isinstance(Y, Tensor):
         return _of_function(Y, grad, wrt, names, by)
     tensors = tuple(Y) if isinstance(Y, (tuple, list)) else (Y,)
-    explanation = explained(tensors, grad, wrt, names, {}, {})
+    explanation = explain_tensors(tensors, grad, wrt, names, {}, {})
     return explanation if by is None else explanation.contributions(by)
 
 
-def explained(
+def explain_tensors(
     tensors: tuple[Tensor, ...],
     grad: object,
     wrt: Any,
@@ -179,7 +179,9 @@ def _of_function(
             raise errors.explained_result(function, result, bool(leaves))
         watch.name(called, tensors)
         asked = None if wrt is None else _asked(function, wrt, called, leaves, given)
-        explanation = explained(tuple(tensors), grad, asked, names, called, dict(watch.known), leaves, watch.stacks)
+        explanation = explain_tensors(
+            tuple(tensors), grad, asked, names, called, dict(watch.known), leaves, watch.stacks
+        )
         return explanation if by is None else explanation.contributions(by)
 
     return call

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chainrule._src.explaining.diagnosis.source import SourceLine
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.graph import Graph
-    from chainrule._src.explaining.parts import GraphEdge, GraphNode
+from chainrule._src.explaining.parts import GraphData, GraphEdge, GraphNode
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
@@ -29,7 +26,7 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def short(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Shorten a text to at most ``most`` characters by cutting out the middle."""
     text = one_line(text)
     if len(text) <= most:
@@ -38,7 +35,7 @@ def short(text: str, most: int) -> str:
     return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
 
 
-def place_text(line: SourceLine | None) -> str:
+def location_text(line: SourceLine | None) -> str:
     """Format a line with its location: ``t.py:7  y = exp(x)``."""
     if line is None:
         return ""
@@ -54,7 +51,7 @@ def mimebundle(makers: Mapping[str, Callable[[], str]], include: Any, exclude: A
 # -- a list ------------------------------------------------------------------------------------------------------------
 
 
-def to_text(graph: Graph) -> str:
+def to_text(graph: GraphData) -> str:
     """Return one line for each value and operation; every operand is listed before the operation that reads it."""
     ids = {node.id: node for node in graph.nodes}
     into: dict[str, list[Any]] = {}
@@ -74,7 +71,7 @@ def to_text(graph: Graph) -> str:
     count = f"{graph.operations} operation{'s' * (graph.operations != 1)}, {graph.leaves} {'leaf' if graph.leaves == 1 else 'leaves'}"
     memory = f"{graph.saved_bytes} bytes" if graph.saved_bytes < 1000 else bytes_text(graph.saved_bytes)
     head = f"graph of {one_line(graph.title)}: {count}, {memory} saved for backward"
-    cells = [(short(name, 24), shape_text(node.shape), what) for name, node, what in rows]
+    cells = [(shorten(name, 24), shape_text(node.shape), what) for name, node, what in rows]
     names, shapes = (max([len(cell[i]) for cell in cells], default=0) for i in range(2))
     return "\n".join([head, *(f"  {name:<{names}}  {shape:<{shapes}}  {what}".rstrip() for name, shape, what in cells)])
 
@@ -116,13 +113,13 @@ def _texts(node: Any) -> tuple[str, ...]:
     return (node.label, shape_text(node.shape), node.detail) if node.kind == "value" else (node.label, node.detail)
 
 
-def to_dot(graph: Graph) -> str:
+def to_dot(graph: GraphData) -> str:
     """Return the graph in Graphviz's DOT language."""
     faces = 'node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];'
     rows = ["digraph {", f"  label={_quoted(graph.title)};", f"  {faces}"]
     for node in graph.nodes:
         tip = _quoted(
-            place_text(node.line), node.why, f"saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else ""
+            location_text(node.line), node.why, f"saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else ""
         )
         style = 'shape=ellipse style=filled fillcolor="#f6ead2"'
         if node.kind == "value":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from chainrule._src.arrays.types import JSONObject
-from chainrule._src.explaining.tables import flat, is_real
+from chainrule._src.explaining.tables import flat_numbers, is_real
 
 ENTRIES = 60_000  # most entries of all embedded Jacobians together
 WHOLE = 4_096  # most entries of the Jacobian of the whole pass
@@ -21,7 +21,7 @@ UNITS = 256  # most output elements for which that Jacobian is computed
 
 
 @dataclass(slots=True)
-class Map:
+class LocalMap:
     """The entries of one Jacobian: output element, input element, value; ``shape`` is (out, in)."""
 
     outputs: np.ndarray
@@ -46,7 +46,7 @@ class Map:
         return {"o": self.outputs.tolist(), "i": self.inputs.tolist(), "v": values, "n": list(self.shape)}
 
     @classmethod
-    def of(cls, dense: np.ndarray) -> Map:
+    def of(cls, dense: np.ndarray) -> LocalMap:
         outputs, inputs = np.nonzero(dense)
         return cls(outputs, inputs, dense[outputs, inputs], (dense.shape[0], dense.shape[1]))
 
@@ -55,10 +55,10 @@ class Map:
 class Flow:
     """The parts of a pass that can run again: for each (step, arrow) a map, or the reason why it has none."""
 
-    maps: dict[tuple[int, int], Map] = field(default_factory=dict)
+    maps: dict[tuple[int, int], LocalMap] = field(default_factory=dict)
     why_not: dict[tuple[int, int], str] = field(default_factory=dict)
     stale: dict[str, str] = field(default_factory=dict)  # value id -> why its cotangent can't be recomputed
-    totals: dict[tuple[str, str], Map] = field(default_factory=dict)  # (output, wrt) -> its Jacobian
+    totals: dict[tuple[str, str], LocalMap] = field(default_factory=dict)  # (output, wrt) -> its Jacobian
     editable: bool = False
     off: str = ""
 
@@ -78,7 +78,7 @@ def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
     for at, step in enumerate(plan["steps"]):
         for j, arrow in enumerate(step["arrows"]):
             found = _local(step, arrow, room)
-            if isinstance(found, Map):
+            if isinstance(found, LocalMap):
                 room -= len(found.values)
                 flow.maps[at, j] = found
             else:
@@ -93,11 +93,11 @@ def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
 
 def numbers_of_array(array: JSONObject) -> np.ndarray | None:
     """Return an array's numbers; None if they are truncated or complex."""
-    numbers = flat(array["data"])
+    numbers = flat_numbers(array["data"])
     return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
 
 
-def _local(step: JSONObject, arrow: JSONObject, room: int) -> Map | str:
+def _local(step: JSONObject, arrow: JSONObject, room: int) -> LocalMap | str:
     """Return the map of an arrow if it reproduces the recorded numbers, else the reason why there is none."""
     upstream, downstream = numbers_of_array(step["upstream"]), numbers_of_array(arrow["downstream"])
     if len(step["outputs"]) > 1:
@@ -106,18 +106,18 @@ def _local(step: JSONObject, arrow: JSONObject, room: int) -> Map | str:
         return "its cotangent is too large to embed"
     if arrow["jacobian"] is None:
         return f"its Jacobian has {arrow['jacobian_size']:,} numbers and is not embedded"
-    numbers = flat(arrow["jacobian"])
+    numbers = flat_numbers(arrow["jacobian"])
     if upstream is None or downstream is None or not is_real(numbers):
         return "its numbers are complex or too many"
-    found = Map.of(np.array(numbers, dtype=float).reshape(upstream.size, downstream.size))
+    found = LocalMap.of(np.array(numbers, dtype=float).reshape(upstream.size, downstream.size))
     if len(found.values) > room:
         return "the Jacobians of this pass are too large to embed all of them"
-    if not close(found.pull(upstream), downstream):
+    if not numbers_agree(found.pull(upstream), downstream):
         return "its result differs from the Jacobian's product (a hook changed it, or it is rounded)"
     return found
 
 
-def close(ours: np.ndarray, given: np.ndarray) -> bool:
+def numbers_agree(ours: np.ndarray, given: np.ndarray) -> bool:
     """Return whether numbers agree up to the precision of float32; ignore pairs with a number that is not finite."""
     finite = np.isfinite(ours) & np.isfinite(given)
     scale = max(np.max(np.abs(given), initial=0, where=finite), 1e-30)
@@ -126,7 +126,7 @@ def close(ours: np.ndarray, given: np.ndarray) -> bool:
 
 def _run(plan: JSONObject, flow: Flow) -> None:
     """Pull stacks of gradients through the maps: first the given gradient, then the unit gradients of all outputs."""
-    seeds = {key: flat(seed["data"]) for key, seed in plan["seed"].items()}
+    seeds = {key: flat_numbers(seed["data"]) for key, seed in plan["seed"].items()}
     sizes = {key: len(seed) for key, seed in seeds.items()}
     units = sum(sizes.values()) if max(sizes.values(), default=0) <= UNITS else 0
     stacks: dict[str, np.ndarray] = {}
@@ -141,7 +141,12 @@ def _run(plan: JSONObject, flow: Flow) -> None:
 
     def compare(key: str, array: dict[str, object]) -> None:
         recorded = numbers_of_array(array)
-        if key not in flow.stale and recorded is not None and key in stacks and not close(stacks[key][0], recorded):
+        if (
+            key not in flow.stale
+            and recorded is not None
+            and key in stacks
+            and not numbers_agree(stacks[key][0], recorded)
+        ):
             flow.stale[key] = f"a hook changed the gradient of {plan['values'][key]['name']}"
 
     for at, step in enumerate(plan["steps"]):
@@ -158,7 +163,7 @@ def _run(plan: JSONObject, flow: Flow) -> None:
         compare(key, gradient)
         for output in plan["outputs"]:
             if units and key in stacks and key not in flow.stale and 0 < sizes[output] * stacks[key].shape[1] <= WHOLE:
-                flow.totals[output, key] = Map.of(stacks[key][rows[output]])
+                flow.totals[output, key] = LocalMap.of(stacks[key][rows[output]])
 
 
 def keys_of_terms(step: JSONObject, plan: JSONObject) -> Iterator[str]:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.calls import frames_of
-from chainrule._src.explaining.contributions import Contributions, finite, grouped_terms, inner, norm
+from chainrule._src.explaining.contributions import (
+    Contributions,
+    grouped_terms,
+    inner_product,
+    joint_norm,
+)
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
-from chainrule._src.explaining.folding import fold
+from chainrule._src.explaining.folding import fold_repeats
+from chainrule._src.explaining.json_values import finite_or_none
+from chainrule._src.explaining.recorded_pass import RecordedPass
+from chainrule._src.explaining.steps import Step
 from chainrule._src.messages.source_locations import Where
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Step
 
 _LISTED = 24  # most steps of a line before repetitions are folded
 _PATTERN = 6  # most operations of a repetition in its name
@@ -25,7 +29,7 @@ _PATTERN = 6  # most operations of a repetition in its name
 Key = tuple[str, str, Any]  # "term", "function" or "line"; its name; its line
 
 
-def folds_of(e: Explanation, by_term: Contributions) -> list[int | JSONObject]:
+def folds_of(e: RecordedPass, by_term: Contributions) -> list[int | JSONObject]:
     """Return a nested list of step numbers, and of dicts for folds.
 
     A fold has ``what`` ("term", "function", "line" or "repeat"), ``name``, ``line``, ``steps`` (the count), ``first`` (its first
@@ -36,10 +40,10 @@ def folds_of(e: Explanation, by_term: Contributions) -> list[int | JSONObject]:
 
 
 class _Folding:
-    def __init__(self, e: Explanation, by_term: Contributions) -> None:
+    def __init__(self, e: RecordedPass, by_term: Contributions) -> None:
         self.e = e
         self.sent = _sent(e)
-        self.squares = {v.name: inner(v.gradient, v.gradient) for v in e.wrt if v.gradient is not None}
+        self.squares = {v.name: inner_product(v.gradient, v.gradient) for v in e.wrt if v.gradient is not None}
         terms = [group for *_, group in grouped_terms(e)]
         masks = _masks(e, terms)
         names = [part.name for part in by_term.parts[: len(terms)]]
@@ -71,7 +75,7 @@ class _Folding:
         if len(steps) <= _LISTED:
             yield from (at + 1 for at in members)
             return
-        for start, stop, times in fold([(step.op, step.output.shape) for step in steps], _LISTED):
+        for start, stop, times in fold_repeats([(step.op, step.output.shape) for step in steps], _LISTED):
             group = members[start:stop]
             if times == 1:
                 yield from (at + 1 for at in group)
@@ -95,24 +99,24 @@ class _Folding:
             "steps": len(group),
             "first": first.index,
             "shape": list(first.output.shape),
-            "norm": finite(norm([first.upstream])),
+            "norm": finite_or_none(joint_norm([first.upstream])),
             "share": sum(sent.values()) / total if 0 < total < np.inf else None,
             "shares": {leaf: sent[leaf] / x for leaf, x in self.squares.items() if leaf in sent and 0 < x < np.inf},
             "inside": inside,
         }
 
 
-def _sent(e: Explanation) -> dict[int, dict[str, float]]:
+def _sent(e: RecordedPass) -> dict[int, dict[str, float]]:
     """Map (step, leaf) to the inner product of the step's contribution with the leaf's gradient."""
     found: dict[int, dict[str, float]] = {}
     for value in e.wrt:
         for index, _, g in e.terms_of(value) if value.gradient is not None else ():
             by_leaf = found.setdefault(index, {})
-            by_leaf[value.name] = by_leaf.get(value.name, 0.0) + inner(g, value.gradient)
+            by_leaf[value.name] = by_leaf.get(value.name, 0.0) + inner_product(g, value.gradient)
     return found
 
 
-def _masks(e: Explanation, terms: Sequence[Sequence[tuple[object, object]]]) -> dict[int, frozenset[int]]:
+def _masks(e: RecordedPass, terms: Sequence[Sequence[tuple[object, object]]]) -> dict[int, frozenset[int]]:
     """Return for each step the indices of the terms that it belongs to."""
     reached: dict[object, frozenset[int]] = {}
     for k, group in enumerate(terms):
@@ -139,7 +143,7 @@ def _term(mask: frozenset[int], names: Sequence[str]) -> Key:
     )
 
 
-def _frames(e: Explanation, step: Step) -> Iterator[Key]:
+def _frames(e: RecordedPass, step: Step) -> Iterator[Key]:
     """Yield the functions, and their lines, that were running when an operation was recorded; at least the innermost."""
     for code, at in frames_of(step.record.node, e._values.stacks):
         where = Where(code, at)

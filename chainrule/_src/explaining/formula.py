@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyDType, Params
 from chainrule._src.explaining.notation import MUL, Alphabet, Printer
-from chainrule._src.explaining.tree import RenameNames, copy_tree, evaluate, free_names, is_scalar
+from chainrule._src.explaining.tree import RenameNames, copy_tree, evaluate_tree, free_names, is_scalar
 from chainrule._src.rules.kinds import unbroadcast
 from chainrule._src.rules.primitive import TABLE, Primitive
 
@@ -65,7 +65,7 @@ class Formula:
 
     def raw(self) -> Any:
         """Return the tree's value, before it is summed and cast to the operand's shape and dtype."""
-        return evaluate(self.tree, {**self.helpers, **self.values})
+        return evaluate_tree(self.tree, {**self.helpers, **self.values})
 
     def value(self) -> Any:
         """Return the VJP, computed by the formula."""
@@ -123,7 +123,7 @@ def broadcast_axes(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
     return tuple(range(extra)), long
 
 
-def helper(prim: Primitive, name: str) -> Any:
+def formula_helper(prim: Primitive, name: str) -> Any:
     """Return the object of a name in a formula that is neither an array nor a parameter; raise KeyError if there is none."""
     if name in ("np", "unbroadcast"):
         return np if name == "np" else unbroadcast

@@ -17,8 +17,8 @@ from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.drawing import Drawing
 from chainrule._src.explaining.layout import GraphLayout
-from chainrule._src.explaining.parts import GraphEdge, GraphNode
-from chainrule._src.explaining.picture import WIDE, Card, CardArray, card, draw, placed
+from chainrule._src.explaining.parts import GraphData, GraphEdge, GraphNode
+from chainrule._src.explaining.picture import WIDE, Card, CardArray, card_of, draw_graph, lay_out_graph
 from chainrule._src.explaining.tape import saved_bytes
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
@@ -32,7 +32,7 @@ MOST_CARDS = 16  # most values and operations of a graph whose cards show number
 
 
 @dataclass(slots=True)
-class Graph:
+class Graph(GraphData):
     """The graph returned by ``tensor.graph()``: ``nodes`` and ``edges``, and methods that draw or export them.
 
     >>> import chainrule as cr
@@ -45,15 +45,6 @@ class Graph:
       y   (3,)  = mul(t1, 2)
     """
 
-    nodes: list[GraphNode]
-    edges: list[GraphEdge]
-    title: str = ""
-    operations: int = 0
-    leaves: int = 0
-    saved_bytes: int = 0
-    collapsed: bool = False
-    text: str = ""
-    sideways: bool = False
     _numbers: Mapping[str, Sequence[CardArray]] | None = field(default=None, repr=False)
     _cache: tuple[dict[str, Card], GraphLayout] | None = field(default=None, repr=False)
 
@@ -68,11 +59,11 @@ class Graph:
         """The cards of the nodes, and the layout."""
         if self._cache is None:
             numbers = self._numbers or {}
-            cards = {n.id: card(n, numbers.get(n.id, ()), memory=self._numbers is None) for n in self.nodes}
-            layout = placed(self.nodes, self.edges, cards, sideways=self.sideways)
+            cards = {n.id: card_of(n, numbers.get(n.id, ()), memory=self._numbers is None) for n in self.nodes}
+            layout = lay_out_graph(self.nodes, self.edges, cards, sideways=self.sideways)
             if self.sideways and layout.width > WIDE:
                 self.sideways = False
-                layout = placed(self.nodes, self.edges, cards, sideways=False)
+                layout = lay_out_graph(self.nodes, self.edges, cards, sideways=False)
             self._cache = cards, layout
         return self._cache
 
@@ -82,7 +73,7 @@ class Graph:
 
     def to_svg(self) -> str:
         """Return a self-contained SVG without scripts, for light and dark backgrounds."""
-        return draw(self)
+        return draw_graph(self, *self.drawing)
 
     def to_dot(self) -> str:
         """Return the graph in Graphviz's DOT language."""

@@ -11,21 +11,25 @@ import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from chainrule._src.explaining.elements import LETTERS, ElementReader, axes_of, broadcast_index, places
+from chainrule._src.explaining.elements import (
+    LETTERS,
+    ElementReader,
+    broadcast_index,
+    element_permutation,
+    reduced_axes,
+)
 from chainrule._src.explaining.notation import LATEX, MATHML, TEXT, Alphabet, print_tree
-from chainrule._src.explaining.simplify import partial
-from chainrule._src.explaining.terms import Bound, DeltaTerm, Product, combine, delta_term, expression
+from chainrule._src.explaining.recorded_pass import RecordedPass
+from chainrule._src.explaining.simplify import partial_of_rule
+from chainrule._src.explaining.steps import Arrow
+from chainrule._src.explaining.terms import Bound, DeltaTerm, Product, combine_terms, delta_term, sum_of_terms
 from chainrule._src.explaining.tree import Entry, IndexLetters, NoForm
 from chainrule._src.explaining.values import Value
 from chainrule._src.rules.structure import structure_of
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Arrow
 
 _PATHS = 64  # most paths of a form
 _TERMS = 6  # most terms of a form
@@ -74,7 +78,7 @@ class IndexForm:
         out, own = self._letters
         try:
             products = [delta_term(product, place, own, self.input.shape) for place, product in self._walked(out)]
-            terms = combine(products, [c for c in LETTERS if c not in (*out, *own)])
+            terms = combine_terms(products, [c for c in LETTERS if c not in (*out, *own)])
         except NoForm:
             return None
         return terms if len(terms) <= _TERMS else None
@@ -85,7 +89,7 @@ class IndexForm:
         top, bottom = (
             to.indexed(value.identifier, index) for value, index in zip((self.output, self.input), self._letters)
         )
-        right = print_tree(expression(self._terms), to)
+        right = print_tree(sum_of_terms(self._terms), to)
         return to.put("formula", to.binary(to.put("derivative", top, bottom), "=", right))
 
     @functools.cached_property
@@ -107,7 +111,7 @@ class IndexForm:
         return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
 
 
-def jacobians_of(explanation: Explanation) -> list[IndexForm]:
+def jacobians_of(explanation: RecordedPass) -> list[IndexForm]:
     """Return the Jacobian of every output with respect to every value in ``wrt``."""
     walk = Walk(explanation)
     found = []
@@ -126,7 +130,7 @@ def jacobians_of(explanation: Explanation) -> list[IndexForm]:
 class Walk:
     """Walks paths of operations of an explanation, and collects indices and factors."""
 
-    def __init__(self, explanation: Explanation) -> None:
+    def __init__(self, explanation: RecordedPass) -> None:
         self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
         self.is_named = explanation.is_named
 
@@ -200,7 +204,7 @@ class Walk:
 
     def _summed(self, arrow: Arrow, index: IndexLetters) -> PathProduct:
         params, x, out = arrow.step.params, arrow.input, arrow.step.output
-        summed = set(axes_of(params["axis"], len(x.shape)))
+        summed = set(reduced_axes(params["axis"], len(x.shape)))
         kept = iter([i for a, i in enumerate(index) if not params["keepdims"] or a not in summed])
         place = tuple(_bound(n) if a in summed else next(kept) for a, n in enumerate(x.shape))
         size, count = int(np.prod(out.shape)), int(np.prod(x.shape))
@@ -238,7 +242,7 @@ def _partial(arrow: Arrow, index: IndexLetters, entry: Callable[[str, IndexLette
     formula = arrow._rule.formula
     if formula is None or not arrow._rule.holds:
         raise NoForm
-    return _product(partial(formula.tree), ElementReader(formula, entry=entry), index)
+    return _product(partial_of_rule(formula.tree), ElementReader(formula, entry=entry), index)
 
 
 def _product(node: ast.expr, element: ElementReader, index: IndexLetters) -> Product:
@@ -273,7 +277,9 @@ def axes_read(arrow: Arrow) -> list[tuple[int | None, int]]:
     step = arrow.step
     if arrow.position != 0 or 0 in arrow.input.shape:
         raise NoForm
-    found = places(lambda x: step.record.node.prim.value(x, *step.operands[1:], **step.params), arrow.input.shape)
+    found = element_permutation(
+        lambda x: step.record.node.prim.value(x, *step.operands[1:], **step.params), arrow.input.shape
+    )
     if any(axis is not None and (start, step) != (0, 1) for axis, start, step in found):
         raise NoForm
     return [(axis, start) for axis, start, _ in found]

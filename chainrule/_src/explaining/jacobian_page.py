@@ -1,24 +1,22 @@
 """Render the explanation of a structured Jacobian as one HTML file: a picture of its entries and a table of operations.
 
 Each term has a colour, which marks its entries in the picture and the operations that it went through. The page has no
-scripts; style sheets highlight the term under the pointer. ``JacobianExplanation.to_html`` calls ``to_html``.
+scripts; style sheets highlight the term under the pointer. ``JacobianExplanation.to_html`` calls ``jacobian_html``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from chainrule._src.explaining.jacobian_text import after_title, ranges, share, shown_steps
-from chainrule._src.explaining.markup import colours, data, escape, scrolling
+from chainrule._src.explaining.jacobian_terms import JacobianExplanationData, JacobianStep, JacobianTerm
+from chainrule._src.explaining.jacobian_text import after_title, density_text, ranges_text, shown_steps
+from chainrule._src.explaining.markup import colour_properties, data_file, escape, scroll_box
 from chainrule._src.explaining.notation import derivative_math
-from chainrule._src.explaining.page import inside
+from chainrule._src.explaining.page import scope_styles
 from chainrule._src.explaining.values import identifier
 from chainrule._src.jacobians import spy
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep, JacobianTerm
 
 #: most operations and terms that are listed
 _STEPS, _TERMS = 240, 40
@@ -41,17 +39,22 @@ _COLOURS = (
 )
 
 
-def to_html(e: JacobianExplanation) -> str:
+def jacobian_html(e: JacobianExplanationData) -> str:
     """Return the page, as the text of one file."""
-    style = colours(":root") + _term_colours(":root", len(e.terms)) + data("page.css") + data("jacobian.css")
+    style = (
+        colour_properties(":root")
+        + _term_colours(":root", len(e.terms))
+        + data_file("page.css")
+        + data_file("jacobian.css")
+    )
     fields = {"title": escape(e.title), "style": style, "answer": _answer(e), "steps": _steps(e)}
-    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("jacobian.html"))
+    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data_file("jacobian.html"))
 
 
-def fragment(e: JacobianExplanation) -> str:
+def jacobian_fragment(e: JacobianExplanationData) -> str:
     """Return the HTML that a notebook shows."""
-    style = colours(".chainrule") + _term_colours(".chainrule", len(e.terms))
-    style += inside(data("page.css") + data("jacobian.css"))
+    style = colour_properties(".chainrule") + _term_colours(".chainrule", len(e.terms))
+    style += scope_styles(data_file("page.css") + data_file("jacobian.css"))
     body = f"{_answer(e)}<section><h2>How it was computed</h2>{_steps(e)}</section>"
     return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
 
@@ -67,14 +70,14 @@ def _term_colours(where: str, count: int) -> str:
     return rules
 
 
-def _coloured(e: JacobianExplanation) -> bool:
+def _coloured(e: JacobianExplanationData) -> bool:
     return 1 < len(e.terms) <= len(_COLOURS) and not e.factors
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-def _answer(e: JacobianExplanation) -> str:
+def _answer(e: JacobianExplanationData) -> str:
     name = derivative_math(identifier(e.output), identifier(e.input))
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
     carried = "propagated as terms. A term holds the elements that each row reads, and their coefficients"
@@ -90,23 +93,23 @@ def _answer(e: JacobianExplanation) -> str:
     )
 
 
-def _plot(e: JacobianExplanation) -> str:
+def _plot(e: JacobianExplanationData) -> str:
     rows, cols, term = e.entries
     m, n = e.matrix_shape
     title = f"The entries of {e.title}, {m:,} × {n:,}"
     part = term if _coloured(e) else None
     colour = [f"var(--t{k})" for k in range(len(_COLOURS))]
-    picture = spy.svg(rows, cols, e.matrix_shape, size=_SIZE, title=escape(title), part=part, colours=colour)
+    picture = spy.matrix_svg(rows, cols, e.matrix_shape, size=_SIZE, title=escape(title), part=part, colours=colour)
     said = f"{m:,} rows, one for each element of {escape(e.output)}; {n:,} columns, one for each of {escape(e.input)}"
     return f"<figure class='plot'>{picture}<figcaption>{said}</figcaption></figure>"
 
 
-def _facts(e: JacobianExplanation) -> str:
+def _facts(e: JacobianExplanationData) -> str:
     m, n = e.matrix_shape
     facts = {
         "shape": "×".join([f"{k:,}" for k in e.shape]) or "scalar",
         "entries": f"{e.nnz:,}",
-        "density": share(e.density),
+        "density": density_text(e.density),
         "kind": e.kind,
         "computed by": e.strategy,
     }
@@ -116,7 +119,7 @@ def _facts(e: JacobianExplanation) -> str:
     return f"<dl class='facts'>{inner}</dl>"
 
 
-def _terms(e: JacobianExplanation) -> str:
+def _terms(e: JacobianExplanationData) -> str:
     if not e.terms:
         return "" if e.nnz else f"<p>No path leads from {escape(e.input)} to {escape(e.output)}: it is zero.</p>"
     head = f"The sum of {len(e.terms)} terms" if len(e.terms) > 1 else "One term"
@@ -125,30 +128,30 @@ def _terms(e: JacobianExplanation) -> str:
     more = f"<p class='many'>… and {len(e.terms) - _TERMS} more terms</p>" * (len(e.terms) > _TERMS)
     titles = "<thead><tr><td></td><th>a row reads</th><th>numbers</th><th class='number'>entries</th><th>operations</th></tr></thead>"
     table = f"<table class='made'>{titles}<tbody>{rows}</tbody></table>"
-    return f"<h2 class='sub'>{head}</h2>{scrolling('The terms', table)}{more}{_row_note(e)}"
+    return f"<h2 class='sub'>{head}</h2>{scroll_box('The terms', table)}{more}{_row_note(e)}"
 
 
-def _row_note(e: JacobianExplanation) -> str:
+def _row_note(e: JacobianExplanationData) -> str:
     if not any(["[r" in said for said in [*[t.columns for t in e.terms], *[step.after for step in e.steps]]]):
         return ""
     said = "is the flat row number, for values with several axes and no index for each."
     return f"<p class='many'><code>r</code> {said}</p>"
 
 
-def _term(e: JacobianExplanation, k: int, term: JacobianTerm) -> str:
+def _term(e: JacobianExplanationData, k: int, term: JacobianTerm) -> str:
     number = f"{term.entries:,}"
     return (
         f"<tr data-term='{k}'><td>{_chip(k, term.letter, e)}</td><td><code>{escape(term.columns)}</code></td>"
-        f"<td>{escape(term.values)}</td><td class='number'>{number}</td><td>{ranges(term.steps)}</td></tr>"
+        f"<td>{escape(term.values)}</td><td class='number'>{number}</td><td>{ranges_text(term.steps)}</td></tr>"
     )
 
 
-def _chip(k: int, letter: str, e: JacobianExplanation) -> str:
+def _chip(k: int, letter: str, e: JacobianExplanationData) -> str:
     colour = f"var(--t{k})" if _coloured(e) else "var(--soft)"
     return f"<span class='chip' style='--chip:{colour}'>{escape(letter)}</span>"
 
 
-def _product(e: JacobianExplanation) -> str:
+def _product(e: JacobianExplanationData) -> str:
     if not e.factors:
         return ""
     items = "".join([_factor(factor) for factor in e.factors[:_TERMS]])
@@ -168,14 +171,14 @@ def _factor(factor: Any) -> str:
 # -- the operations ----------------------------------------------------------------------------------------------------
 
 
-def _steps(e: JacobianExplanation) -> str:
+def _steps(e: JacobianExplanationData) -> str:
     titles = f"<td></td><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
     titles += "<th>part of</th>" * _coloured(e)
     table = f"<table class='made'><thead><tr>{titles}</tr></thead><tbody>{''.join(_rows(e))}</tbody></table>"
-    return scrolling("The operations", table)
+    return scroll_box("The operations", table)
 
 
-def _rows(e: JacobianExplanation) -> Iterator[str]:
+def _rows(e: JacobianExplanationData) -> Iterator[str]:
     wide = 5 if _coloured(e) else 4
     line, before = None, 0
     for step in shown_steps(e.steps, _STEPS):
@@ -190,7 +193,7 @@ def _rows(e: JacobianExplanation) -> Iterator[str]:
         yield _operation(e, step)
 
 
-def _operation(e: JacobianExplanation, step: JacobianStep) -> str:
+def _operation(e: JacobianExplanationData, step: JacobianStep) -> str:
     chips = [_chip(k, term.letter, e) for k, term in enumerate(e.terms) if step.number in term.steps]
     of = " ".join([f"of-{k}" for k, term in enumerate(e.terms) if step.number in term.steps])
     many = f" <span class='many'>{step.in_a_row:,} a row</span>" * (step.in_a_row > 1)

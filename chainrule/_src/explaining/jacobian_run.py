@@ -1,7 +1,7 @@
 """Run a function again to explain its structured Jacobian, and record for each term the operations that it went through.
 
-``JacobianExplanation`` calls ``run`` with the recipe of a Jacobian. ``RecordingMoves`` records the terms of each step's operands and
-results. To find the operand's term that a result's term comes from, it propagates each operand's term separately.
+``JacobianExplanation`` calls ``run_call`` with the call that computed a Jacobian. ``RecordingPropagation`` records the terms of each step's
+operands and results. To find the operand's term that a result's term comes from, it propagates each operand's term separately.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from chainrule._src.arrays.types import Shape
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
 from chainrule._src.jacobians.compute_terms import ITEMSIZE
-from chainrule._src.jacobians.propagation import Moves
+from chainrule._src.jacobians.propagation import Propagation
 from chainrule._src.jacobians.reverse import backward_of
 from chainrule._src.jacobians.strategy import FORWARD, REVERSE
 from chainrule._src.jacobians.terms import Term, Variable
-from chainrule._src.jacobians.trace import JacobianTrace, Recipe
+from chainrule._src.jacobians.trace import JacobianCall, JacobianTrace
 from chainrule._src.messages.source_locations import Where
 from chainrule._src.tape.node import Node, next_seq
 from chainrule._src.transforms.trace import Trace
 
 
-class RecordingMoves(Moves):
-    """Moves that record the terms of each step.
+class RecordingPropagation(Propagation):
+    """Propagates terms, and records those of each step.
 
     Attributes:
         records: one for each step, in order.
@@ -48,7 +48,7 @@ class RecordingMoves(Moves):
                 alone[i] = [term]
                 for out, found, origins in zip(outs, super().through(step, alone), came, strict=True):
                     for part in found:
-                        origins[_place(part, out)].append(OperandTerm(i, j))
+                        origins[_index_of(part, out)].append(OperandTerm(i, j))
         self.records.append(TermRecord(step, [list(terms) for terms in operands], outs, came))
         return outs
 
@@ -69,7 +69,7 @@ class TermRecord(NamedTuple):
     came: list[list[list[OperandTerm]]]
 
 
-def _place(part: Term, terms: list[Term]) -> int:
+def _index_of(part: Term, terms: list[Term]) -> int:
     """Return the index of the term that has a part's entries."""
     for same in (_is_same, _equal):
         for k, term in enumerate(terms):
@@ -102,7 +102,7 @@ class OutputTerms(NamedTuple):
         return tuple(shape_of(self.step.outs[self.output]))
 
 
-def parts_of(variable: Variable) -> tuple[Variable, ...]:
+def complex_parts(variable: Variable) -> tuple[Variable, ...]:
     """Return the real and imaginary part of a complex variable, with respect to which its terms are; else nothing."""
     return variable.parts if variable.dtype.kind == "c" else ()
 
@@ -120,7 +120,7 @@ class TermHistory:
     """
 
     def __init__(self, records: Sequence[TermRecord], result: object, variable: Variable, final: list[Term]) -> None:
-        self.relevant = {variable, *parts_of(variable)}
+        self.relevant = {variable, *complex_parts(variable)}
         self.cuts: dict[Variable, Any] = {}
         self.merged: set[object] = set()
         self.lines: list[OutputTerms] = []
@@ -182,9 +182,9 @@ def _meet(a: Term, b: Term) -> bool:
     """Return whether two terms have an entry at the same position."""
     if a.source is not b.source:
         return False
-    (rows, cols, _), (others, places, _) = a.entries(), b.entries()
+    (rows, cols, _), (others, positions, _) = a.entries(), b.entries()
     n = a.source.size
-    return bool(np.isin(rows * n + cols, others * n + places).any())
+    return bool(np.isin(rows * n + cols, others * n + positions).any())
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
@@ -217,39 +217,39 @@ class JacobianRun(NamedTuple):
         return Where(node.code, node.lasti)
 
 
-def run(recipe: Recipe) -> JacobianRun:
-    """Run the function of a recipe with the recipe's strategy."""
+def run_call(call: JacobianCall) -> JacobianRun:
+    """Run the function of a Jacobian's call again, with the same strategy."""
     with Rules() as rules:
-        trace = JacobianTrace(recipe.function, recipe.x, False)
-    if recipe.strategy == REVERSE:
-        return _backward(recipe, trace)
-    result, variable = trace.results[recipe.output], trace.variables[recipe.input]
+        trace = JacobianTrace(call.function, call.x, False)
+    if call.strategy == REVERSE:
+        return _backward(call, trace)
+    result, variable = trace.results[call.output], trace.variables[call.input]
     nodes = rules.nodes_of(steps_of([result]))
-    if recipe.strategy == FORWARD:
+    if call.strategy == FORWARD:
         return JacobianRun(
-            trace, result, variable, _history_of(result, variable, recipe.memory // ITEMSIZE), True, False, nodes
+            trace, result, variable, _history_of(result, variable, call.memory // ITEMSIZE), True, False, nodes
         )
     return JacobianRun(trace, result, variable, TermHistory.without_terms(result, variable), False, False, nodes)
 
 
 def _history_of(result: Jac, variable: Variable, limit: int) -> TermHistory:
-    moves = RecordingMoves(limit)
-    final = Accumulation([result], limit, moves).terms_of(result)
-    return TermHistory(moves.records, result.origin, variable, final)
+    propagation = RecordingPropagation(limit)
+    final = Accumulation([result], limit, propagation).terms_of(result)
+    return TermHistory(propagation.records, result.origin, variable, final)
 
 
-def _backward(recipe: Recipe, forward: JacobianTrace) -> JacobianRun:
+def _backward(call: JacobianCall, forward: JacobianTrace) -> JacobianRun:
     """Run the backward pass on a cotangent whose Jacobian is traced."""
-    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
-    trace = Trace("jacobian", recipe.function, range(len(args)), args, {})
+    args = call.x if type(call.x) is tuple else (call.x,)
+    trace = Trace("jacobian", call.function, range(len(args)), args, {})
     outputs, _ = trace.outputs()
     with Rules() as rules:
-        cotangent, gradients = backward_of(trace, outputs[recipe.output], False)
-    gradient = gradients[recipe.input]
+        cotangent, gradients = backward_of(trace, outputs[call.output], False)
+    gradient = gradients[call.input]
     if type(gradient) is not Jac:  # the output does not depend on the input
-        nothing = Jac(np.zeros(forward.variables[recipe.input].shape), None, 0)
+        nothing = Jac(np.zeros(forward.variables[call.input].shape), None, 0)
         return JacobianRun(forward, nothing, cotangent, TermHistory([], None, cotangent, []), True, True, {})
-    history = _history_of(gradient, cotangent, recipe.memory // ITEMSIZE)
+    history = _history_of(gradient, cotangent, call.memory // ITEMSIZE)
     return JacobianRun(forward, gradient, cotangent, history, True, True, rules.nodes_of(steps_of([gradient])))
 
 

@@ -1,6 +1,6 @@
-"""``JacobianExplanation``: the operations and terms by which a structured Jacobian was computed.
+"""``JacobianExplanationData``: the operations and terms by which a structured Jacobian was computed.
 
-``entry.explain`` makes it of a ``Jacobian``. Computing a Jacobian records nothing for it; the explanation runs the function again.
+Computing a Jacobian records nothing for its explanation, which runs the function again. ``JacobianExplanation`` displays the data.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_leaves
 from chainrule._src.arrays.types import NumpyArray, Params, Shape
-from chainrule._src.explaining import jacobian_page, jacobian_text, structure
 from chainrule._src.explaining import jacobian_words as words
+from chainrule._src.explaining import structure
 from chainrule._src.explaining.calls import calls_of, named_arguments
 from chainrule._src.explaining.check import Check
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine, assigned_at, line_of, statement_at
-from chainrule._src.explaining.exports import mimebundle
-from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, TermHistory, parts_of, run
+from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, TermHistory, complex_parts, run_call
 from chainrule._src.explaining.notation import BAR
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians import spy
-from chainrule._src.jacobians.assemble import EntryPattern, is_plain
-from chainrule._src.jacobians.products import resolve
+from chainrule._src.jacobians.assemble import EntryPattern, has_plain_vals
+from chainrule._src.jacobians.products import resolve_to_inputs
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term
-from chainrule._src.jacobians.trace import Recipe, of_input
+from chainrule._src.jacobians.trace import JacobianCall, terms_of_input
 from chainrule._src.messages import errors
 from chainrule._src.messages.reading import expression_of
 from chainrule._src.messages.source_locations import Where
@@ -117,40 +116,20 @@ class CutJacobian(NamedTuple):
     nnz: int
 
 
-class JacobianExplanation:
-    """The operations and terms by which a structured Jacobian ∂output/∂input was computed. Returned by
-    :func:`chainrule.explain`.
-
-    Attributes:
-        output, input: names.
-        backward: whether the transpose was propagated from the output to the input. Then ``start`` and ``end`` have the names
-            ``yˉ`` and ``xˉ``, and rows of terms are columns of the Jacobian.
-        start, end: the names of the values at which the steps start and end.
-        shape: ``(*output's, *input's)``.
-        matrix_shape: the shape as a matrix.
-        strategy: the strategy that computed it.
-        kind: its storage format.
-        nnz: number of entries.
-        steps: the operations between input and output.
-        terms: the terms whose sum it is, after the last operation.
-        factors: the factors whose product it is, the last one first, if values were cut; else empty.
-        entries: the rows and columns of all entries, and for each the number of its term (the last one if several terms have
-            the entry; -1 if there is none).
-    """
-
-    __module__ = "chainrule.explaining"
+class JacobianExplanationData:
+    """The operations and terms by which a structured Jacobian was computed; ``JacobianExplanation`` adds text and page."""
 
     def __init__(self, jacobian: Jacobian, names: Names) -> None:
-        recipe = jacobian.made_by
-        if recipe is None:
+        call = jacobian.made_by
+        if call is None:
             raise errors.explained_jacobian_unknown(jacobian)
-        if not is_plain(_off_tape(jacobian)):
+        if not has_plain_vals(_off_tape(jacobian)):
             raise errors.explain_inside()
         self._jacobian = jacobian
-        made = run(recipe)
+        made = run_call(call)
         history, result, variable = made.history, made.result, made.variable
-        called = _called(recipe, made, names)
-        self.strategy = recipe.strategy
+        called = _called(call, made, names)
+        self.strategy = call.strategy
         self.backward = made.backward
         self.start, self.end = called[variable], called[result.origin]
         self.output, self.input = (self.start, self.end) if made.backward else (self.end, self.start)
@@ -163,7 +142,7 @@ class JacobianExplanation:
         self.steps = _steps(made, called, names, self.terms)
         self.factors = _factors(history, called, result)
         if made.with_terms:
-            whole = of_input(resolve(history.settled, result.shape), variable, result.dtype.kind == "c")
+            whole = terms_of_input(resolve_to_inputs(history.settled, result.shape), variable, result.dtype.kind == "c")
             pattern = EntryPattern.of(whole, result.shape, variable.size)
             rows, cols = pattern.row_numbers(), pattern.indices
             if made.backward:
@@ -187,10 +166,9 @@ class JacobianExplanation:
     def spy(self) -> str:
         """Return a picture of the entries, as text; for a small Jacobian with the letters of the terms."""
         rows, cols, term = self.entries
-        return spy.text(rows, cols, self.matrix_shape, term if len(self.terms) > 1 and not self.factors else None)
-
-    def __str__(self) -> str:
-        return jacobian_text.text(self)
+        return spy.matrix_text(
+            rows, cols, self.matrix_shape, term if len(self.terms) > 1 and not self.factors else None
+        )
 
     def check(self) -> Check:
         """Compare the product of a vector and the Jacobian with the gradient that a backward pass computes.
@@ -202,23 +180,6 @@ class JacobianExplanation:
             Exception: any exception of the function's backward pass.
         """
         return _checked(self._jacobian)
-
-    def to_html(self, path: Any = None) -> str:
-        """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
-        page = jacobian_page.to_html(self)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
-        return page
-
-    def __repr__(self) -> str:
-        return f"<explanation of {self.title}: {len(self.steps)} steps, {len(self.terms)} terms>"
-
-    def _repr_html_(self) -> str:
-        return jacobian_page.fragment(self)
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
 
 
 def _off_tape(jacobian: Jacobian) -> list[Term]:
@@ -248,13 +209,13 @@ def _check(jacobian: Jacobian, rows: NumpyArray, cols: NumpyArray, numbers: Nump
 
 
 def _checked(jacobian: Jacobian) -> Check:
-    recipe, J = jacobian.made_by, jacobian.detach()
+    call, J = jacobian.made_by, jacobian.detach()
     if J.dtype.kind == "c":
         return Check(True, "not compared: complex")
     g = np.cos(np.arange(J.matrix_shape[0])).astype(J.dtype)
-    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
-    _, pull = vjp(lambda *args: tree_leaves(recipe.function(*args))[recipe.output], *args)
-    backward = np.asarray(tree_leaves(pull(g.reshape(J.out_shape)))[recipe.input]).reshape(-1)
+    args = call.x if type(call.x) is tuple else (call.x,)
+    _, pull = vjp(lambda *args: tree_leaves(call.function(*args))[call.output], *args)
+    backward = np.asarray(tree_leaves(pull(g.reshape(J.out_shape)))[call.input]).reshape(-1)
     product = np.asarray(g @ J).reshape(-1)
     near = 1e-4 if J.dtype.itemsize < 8 else 1e-6  # intermediate values may be float32
     scale = max(1e-8, float(np.abs(backward).max(initial=0.0, where=np.isfinite(backward))))
@@ -265,10 +226,10 @@ def _checked(jacobian: Jacobian) -> Check:
 def _terms(history: TermHistory, called: Labels, shape: Shape) -> list[JacobianTerm]:
     return [
         JacobianTerm(
-            spy.letter(k),
+            spy.part_letter(k),
             called[term.source],
-            words.columns(term, shape, called[term.source]),
-            words.values(term),
+            words.describe_columns(term, shape, called[term.source]),
+            words.describe_values(term),
             term.cols.size,
             tuple(sorted(steps)),
         )
@@ -287,7 +248,7 @@ def _steps(made: JacobianRun, called: Labels, names: Names, terms: Sequence[Jaco
             _text(line.step, line.step in alone and line.step not in made.nodes, called, names),
             _line(made.place(line.step), names),
             _local(line, called, names),
-            words.state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
+            words.describe_state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
             words.entries_in_a_row(line.terms, math.prod(line.shape)),
             len(line.terms),
             (line.step, line.output) in history.cuts.values(),
@@ -324,14 +285,14 @@ def _term_of_each(history: TermHistory, pattern: EntryPattern) -> Any:
     if not history.cuts:
         for k, term in enumerate(history.final):
             rows, cols, _ = term.entries()
-            numbers[np.searchsorted(pattern.places, rows * pattern.shape[1] + cols)] = k
+            numbers[np.searchsorted(pattern.positions, rows * pattern.shape[1] + cols)] = k
     return numbers
 
 
 # -- names and source text ---------------------------------------------------------------------------------------------
 
 
-def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
+def _called(call: JacobianCall, made: JacobianRun, names: Names) -> Labels:
     """Name the values: inputs after the function's parameters, others after the variables they are assigned to."""
     history, result = made.history, made.result
     called: Labels = {None: "a constant"}
@@ -346,22 +307,22 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
         taken.add(found)
         called[key] = found
 
-    inputs = _inputs(recipe)
+    inputs = _inputs(call)
     keys = [(line.step, line.output) for line in history.lines]
     assigned = _assigned(made, names)
     if made.backward:
-        enter(made.variable, ("out" if recipe.name in inputs else recipe.name) + BAR)
-        enter(result.origin, inputs[recipe.input] + BAR)
+        enter(made.variable, ("out" if call.name in inputs else call.name) + BAR)
+        enter(result.origin, inputs[call.input] + BAR)
     else:
         for variable, own in zip(made.trace.variables, inputs, strict=True):
             enter(variable, own)
-            for part, which in zip(parts_of(variable), ("real", "imag"), strict=False):
+            for part, which in zip(complex_parts(variable), ("real", "imag"), strict=False):
                 enter(part, f"{own}.{which}")
     for key, own in zip(keys, assigned, strict=True):
         if own and key not in called:
             enter(key, own)
     if result.origin not in called:
-        enter(result.origin, "out" if recipe.name in taken | set(assigned) else recipe.name)
+        enter(result.origin, "out" if call.name in taken | set(assigned) else call.name)
     number = 0
     for key in keys:
         if key not in called:
@@ -372,11 +333,11 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
     return called
 
 
-def _inputs(recipe: Recipe) -> list[str]:
+def _inputs(call: JacobianCall) -> list[str]:
     """Return the names of the function's arguments and of the arrays in them."""
-    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
+    args = call.x if type(call.x) is tuple else (call.x,)
     inputs = []
-    for name, argument in named_arguments(recipe.function, args, {}):
+    for name, argument in named_arguments(call.function, args, {}):
         _, spec = tree_flatten(argument)
         inputs += [name + path for path in leaf_paths(spec)]
     return inputs
@@ -443,14 +404,14 @@ def _written(step: JacStep, i: int) -> str:
 
 
 class _Value(NamedTuple):
-    """A value, with the attributes that ``structure.of`` reads."""
+    """A value, with the attributes that ``describe_structure`` reads."""
 
     name: str
     shape: Shape
 
 
 class _StepOperand(NamedTuple):
-    """A step's result and one operand, with the attributes that ``structure.of`` reads of an arrow and of its step."""
+    """A step's result and one operand, with the attributes that ``describe_structure`` reads of an arrow and of its step."""
 
     prim: Primitive
     params: Params
@@ -475,4 +436,4 @@ def _local(line: OutputTerms, called: Labels, names: Names) -> tuple[str, ...]:
     arrows = [
         _StepOperand(step.prim, step.params, output, operands, i) for i, terms in enumerate(line.operands) if terms
     ]
-    return tuple(dict.fromkeys([structure.of(arrow)[0] for arrow in arrows]))
+    return tuple(dict.fromkeys([structure.describe_structure(arrow)[0] for arrow in arrows]))

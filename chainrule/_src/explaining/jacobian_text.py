@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from chainrule._src.explaining.text import WIDTH, pad, width
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep
+from chainrule._src.explaining.jacobian_terms import JacobianExplanationData, JacobianStep
+from chainrule._src.explaining.text_columns import WIDTH, pad_text, text_columns
 
 #: most operations that are listed; of more, the first and last ones
 _MOST = 48
@@ -17,28 +14,30 @@ _MOST = 48
 _TERMS = 16
 
 
-def text(e: JacobianExplanation) -> str:
-    """Return the whole text."""
-    return "\n".join([head(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result(e)), *e.spy().split("\n")])
+def jacobian_summary(e: JacobianExplanationData) -> str:
+    """Return the text that printing a ``JacobianExplanation`` shows."""
+    return "\n".join(
+        [heading(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result_line(e)), *e.spy().split("\n")]
+    )
 
 
-def head(e: JacobianExplanation) -> str:
+def heading(e: JacobianExplanationData) -> str:
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
     return f"How {e.title} was computed: {e.strategy}, {count}"
 
 
-def result(e: JacobianExplanation) -> str:
+def result_line(e: JacobianExplanationData) -> str:
     """Describe the result in one line."""
     m, n = e.matrix_shape
-    return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({share(e.density)})"
+    return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({density_text(e.density)})"
 
 
-def share(density: float) -> str:
+def density_text(density: float) -> str:
     return f"{100 * density:.3g} %"
 
 
 def _cut(s: str, most: int = WIDTH) -> str:
-    while width(s) > most:
+    while text_columns(s) > most:
         s = s[:-2].rstrip("…") + "…"
     return s
 
@@ -52,12 +51,12 @@ def shown_steps(steps: Sequence[JacobianStep], most: int) -> list[JacobianStep]:
     return [step for step in steps if step.number <= first or step.number > last or step.cut]
 
 
-def _steps(e: JacobianExplanation) -> Iterator[str]:
+def _steps(e: JacobianExplanationData) -> Iterator[str]:
     shown = shown_steps(e.steps, _MOST)
     names, local = ([cell(step) for step in shown] for cell in (_made, _local))
-    columns = [min(max(map(width, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
+    columns = [min(max(map(text_columns, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
     if shown:
-        titles = [pad("operation", columns[0]), pad("local", columns[1]), after_title(e)]
+        titles = [pad_text("operation", columns[0]), pad_text("local", columns[1]), after_title(e)]
         yield f"     {'  '.join(titles)}".rstrip()
     line, before = None, 0
     for step in shown:
@@ -67,11 +66,13 @@ def _steps(e: JacobianExplanation) -> Iterator[str]:
         if step.line != line and step.line is not None:
             yield _cut(f"     {step.line}  {step.line.text}".rstrip())
         line, before = step.line or line, step.number
-        cells = [pad(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)]
-        yield _cut(f"{step.number:>4} {'  '.join(cells)}  {after(step)}".rstrip())
+        cells = [
+            pad_text(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)
+        ]
+        yield _cut(f"{step.number:>4} {'  '.join(cells)}  {state_after(step)}".rstrip())
 
 
-def after_title(e: JacobianExplanation) -> str:
+def after_title(e: JacobianExplanationData) -> str:
     return f"∂/∂{e.start} after it" if e.terms or not e.nnz else ""
 
 
@@ -83,7 +84,7 @@ def _local(step: JacobianStep) -> str:
     return " · ".join(step.local)
 
 
-def after(step: JacobianStep) -> str:
+def state_after(step: JacobianStep) -> str:
     """Describe the Jacobian after a step."""
     if step.cut:
         return f"cut: {step.terms} terms become a variable"
@@ -95,7 +96,7 @@ def after(step: JacobianStep) -> str:
     return said
 
 
-def _sum(e: JacobianExplanation) -> Iterator[str]:
+def _sum(e: JacobianExplanationData) -> Iterator[str]:
     if e.nnz and not e.terms:
         yield f"{e.title} was computed by products with unit vectors: {e.strategy}."
         return
@@ -106,11 +107,11 @@ def _sum(e: JacobianExplanation) -> Iterator[str]:
     count = len(e.terms)
     yield f"{e.title} is {'zero' if not count else 'one term' if count == 1 else f'the sum of {count} terms'}{of}:"
     cells = [(t.letter, t.columns, f"{t.entries:,} entries", t.values) for t in e.terms[:_TERMS]]
-    widths = [max([width(row[k]) for row in cells], default=0) for k in range(4)]
+    widths = [max([text_columns(row[k]) for row in cells], default=0) for k in range(4)]
     for row, term in zip(cells, e.terms, strict=False):
-        said = "  " + "  ".join([pad(cell, n) for cell, n in zip(row, widths, strict=True)])
-        steps = f"steps {ranges(term.steps)}"
-        if width(said) + 2 + width(steps) <= WIDTH:
+        said = "  " + "  ".join([pad_text(cell, n) for cell, n in zip(row, widths, strict=True)])
+        steps = f"steps {ranges_text(term.steps)}"
+        if text_columns(said) + 2 + text_columns(steps) <= WIDTH:
             yield f"{said}  {steps}"
         else:
             yield _cut(said.rstrip())
@@ -121,7 +122,7 @@ def _sum(e: JacobianExplanation) -> Iterator[str]:
         yield "(r is the flat row number, for values with several axes and no index for each)"
 
 
-def _product(e: JacobianExplanation) -> Iterator[str]:
+def _product(e: JacobianExplanationData) -> Iterator[str]:
     if e.factors:
         yield f"It is the product of {len(e.factors)} factors, multiplied as sparse matrices:"
         shown = e.factors[:_TERMS]
@@ -132,7 +133,7 @@ def _product(e: JacobianExplanation) -> Iterator[str]:
             yield f"  … and {len(e.factors) - _TERMS} more: e.factors has all"
 
 
-def ranges(numbers: Sequence[int]) -> str:
+def ranges_text(numbers: Sequence[int]) -> str:
     """Format numbers as ranges: ``1–4, 7``."""
     runs: list[list[int]] = []
     for k in numbers:

@@ -1,7 +1,8 @@
 """Describe the terms of a structured Jacobian as NumPy indexing: a row of ``∂y/∂x`` reads ``x[i, :]``, ``x[i-1]``.
 
 A term stores its columns as numbers. If they are a linear function of the row's indices (checked for all entries), the
-description is that function; else it gives shifts or counts. ``jacobian_terms`` calls ``state``, ``columns`` and ``values``.
+description is that function; else it gives shifts or counts. ``jacobian_terms`` calls the functions
+``describe_state``, ``describe_columns`` and ``describe_values``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ROW = "r"
 _SHIFTS = 2
 
 
-def state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Variable], str], most: int = 40) -> str:
+def describe_state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Variable], str], most: int = 40) -> str:
     """Describe the Jacobian of a value of a shape: "diagonal", "u[i], u[i+1]", "12 terms".
 
     Args:
@@ -32,16 +33,16 @@ def state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Variable], str
     """
     if not terms:
         return "zero"
-    if len(terms) == 1 and is_identity(terms[0], shape):
+    if len(terms) == 1 and is_identity_term(terms[0], shape):
         return _of_identity(terms[0])
-    reads = ", ".join(dict.fromkeys([columns(term, shape, name_of(term.source)) for term in terms]))
+    reads = ", ".join(dict.fromkeys([describe_columns(term, shape, name_of(term.source)) for term in terms]))
     if len(reads) <= most:
         return reads
     every = ", affine" if all([term.affine for term in terms]) else ""
     return f"{_count(len(terms), 'term')}{every}"
 
 
-def is_identity(term: Term, shape: Shape) -> bool:
+def is_identity_term(term: Term, shape: Shape) -> bool:
     """Return whether each row s has a single entry, in column s."""
     seed = term.source.cols
     cols = term.cols
@@ -86,7 +87,7 @@ def entries_in_a_row(terms: Sequence[Term], size: int) -> int:
     return every + int(counts.max())
 
 
-def values(term: Term) -> str:
+def describe_values(term: Term) -> str:
     """Describe the numbers of a term: the value that all share, or their range."""
     number = one_number(term.vals)
     if number is not None:
@@ -105,7 +106,7 @@ def values(term: Term) -> str:
 # -- the elements that a row reads -------------------------------------------------------------------------------------
 
 
-def columns(term: Term, shape: Shape, name: str) -> str:
+def describe_columns(term: Term, shape: Shape, name: str) -> str:
     """Describe the elements of the variable that a row of a value reads, such as ``u[i+1]`` or ``X[i, :]``."""
     if not term.cols.size:
         return "nothing"

@@ -1,6 +1,6 @@
 """Lay out the nodes and arrows of a graph by Sugiyama's method, in layers from top to bottom or from left to right.
 
-``picture.placed`` calls ``lay_out`` with the sizes of the nodes. The steps are:
+``picture.lay_out_graph`` calls ``lay_out`` with the sizes of the nodes. The steps are:
 
 1. Layers: every node is below its operands (longest path); leaves move down to their readers.
 2. Bends: arrows over several layers, labels of arrows, and parallel arrows pass through *bends*, small nodes that reserve space.

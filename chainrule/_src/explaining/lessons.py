@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.explaining.diagnosis.names import place_of
+from chainrule._src.explaining.recorded_pass import RecordedPass
+from chainrule._src.explaining.steps import Step
 from chainrule._src.messages.reading import expression_of
 from chainrule._src.rules.structure import structure_of
 from chainrule._src.tape.tensor import Tensor
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Step
 
 
 class Lesson(NamedTuple):
@@ -31,7 +29,7 @@ class Lesson(NamedTuple):
     text: str
 
 
-def lessons_of(e: Explanation, given: Sequence[object]) -> Iterator[Lesson]:
+def lessons_of(e: RecordedPass, given: Sequence[object]) -> Iterator[Lesson]:
     """Yield the lessons of an explanation; ``given`` are the gradients that were passed (None: the default)."""
     if not e.steps:
         return
@@ -62,7 +60,7 @@ def lessons_of(e: Explanation, given: Sequence[object]) -> Iterator[Lesson]:
         yield Lesson("ones_means_sum", f"{how}: this differentiates {e.scalar} = {total}.")
 
 
-def _leaf_with(e: Explanation, passed: object, seed: AnyArray) -> Any:
+def _leaf_with(e: RecordedPass, passed: object, seed: AnyArray) -> Any:
     """Return the leaf that was passed as the gradient, or a leaf with the same numbers."""
     data = passed._raw if isinstance(passed, Tensor) else passed
     if np.all(seed == 1) or seed.size < 2:
@@ -71,7 +69,7 @@ def _leaf_with(e: Explanation, passed: object, seed: AnyArray) -> Any:
     return next((v for v in alike if e._values.known.get(v.edge) is data or np.array_equal(v.data, seed)), None)
 
 
-def _broadcasting(e: Explanation, step: Step) -> Iterator[Lesson]:
+def _broadcasting(e: RecordedPass, step: Step) -> Iterator[Lesson]:
     """Yield lessons about operands of an elementwise operation that probably broadcast unintentionally."""
     node, shape = step.record.node, step.output.shape
     avals = node.in_avals
@@ -122,7 +120,7 @@ def _source(step: Step, i: int) -> str:
 _AXIS_ADDED = re.compile(r"None\b|newaxis|unsqueeze|expand_dims|reshape|view\(|\.outer\b")
 
 
-def _gained_an_axis(e: Explanation, step: Step, i: int) -> bool:
+def _gained_an_axis(e: RecordedPass, step: Step, i: int) -> bool:
     """Return whether the program itself made a column of a 1-D array, so that all pairs are intended."""
     where = place_of(step.record.node)
     if where is not None and _AXIS_ADDED.search(where.expression):
@@ -134,7 +132,7 @@ def _gained_an_axis(e: Explanation, step: Step, i: int) -> bool:
     return any(value is not None and len(value.shape) == 1 for value in values)
 
 
-def _is_summed(e: Explanation, step: Step) -> bool:
+def _is_summed(e: RecordedPass, step: Step) -> bool:
     """Return whether a result is reduced to a number through sums, means and elementwise operations only."""
     waiting, seen = [step.output], set()
     while waiting:

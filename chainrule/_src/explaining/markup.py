@@ -25,7 +25,7 @@ _COLOURS = {  # on a light background, on a dark background
 }
 
 
-def colours(where: str) -> str:
+def colour_properties(where: str) -> str:
     """Return the colours as CSS properties, for the colour scheme of the screen or of ``data-theme``."""
     light, dark = (
         ";".join(f"--{name}:{both[i]}" for name, both in _COLOURS.items()) + f";color-scheme:{scheme}"
@@ -36,7 +36,7 @@ def colours(where: str) -> str:
 
 
 @functools.cache
-def data(name: str) -> str:
+def data_file(name: str) -> str:
     """Return the text of a file in the folder ``data``."""
     return resources.files("chainrule._src.explaining").joinpath("data", name).read_text(encoding="utf-8")
 
@@ -46,28 +46,28 @@ def escape(text: object) -> str:
     return html.escape(str(text), quote=True)
 
 
-def scrolling(label: str, inside: str) -> str:
+def scroll_box(label: str, inside: str) -> str:
     """Wrap a wide part in an element that scrolls, also by keyboard."""
     return f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{inside}</div>"
 
 
-def barred(text: str) -> str:
+def mark_bars(text: str) -> str:
     """Return text in which the bar of a name is drawn over the whole name, but copied as a letter."""
     return re.sub(f"(\\w+){BAR}", rf"<span class='bar'>\1<i>{BAR}</i></span>", escape(text))
 
 
-def code(text: str) -> str:
+def code_element(text: str) -> str:
     """Return a formula as text in a code element."""
-    return f"<code>{barred(text)}</code>"
+    return f"<code>{mark_bars(text)}</code>"
 
 
-def embedded(value: object) -> str:
+def script_json(value: object) -> str:
     """Return JSON for a script element: nothing in it can end the element or open a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def math(mathml: str | None, *, display: bool = False) -> str:
+def math_element(mathml: str | None, *, display: bool = False) -> str:
     """Return a MathML formula without its namespace, which HTML does not need; '' if there is none."""
     inside = (mathml or "").partition(">")[2]
     return inside and ("<math display='block'>" if display else "<math>") + inside

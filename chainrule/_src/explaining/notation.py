@@ -17,7 +17,7 @@ from chainrule._src.explaining.tree import (
     IndexLetters,
     Relation,
     Sigma,
-    accepts,
+    accepts_arguments,
     call_name,
     free_names,
     of_numpy,
@@ -83,7 +83,7 @@ def bar(name: str) -> str:
     return name + BAR
 
 
-def bracket(index: IndexLetters) -> str:
+def index_brackets(index: IndexLetters) -> str:
     return f"[{','.join(map(str, index))}]" if index else ""
 
 
@@ -132,7 +132,7 @@ class Alphabet:
 
     def indexed(self, name: str, index: IndexLetters) -> str:
         if not index or not self.stacked:
-            return self.name(name) + bracket(index)
+            return self.name(name) + index_brackets(index)
         below = "".join(self.put("number" if isinstance(i, int) else "letter", str(i)) for i in index)
         if self.column == 2:
             return self.put("below", self.name(name), below)
@@ -379,7 +379,7 @@ class Printer:
             name, arguments = node.func.attr, [node.func.value, *arguments]
         keywords = {k.arg or "": k.value for k in node.keywords if k.arg != "keepdims"}
         special = getattr(self, "_np_" + name, None)
-        if accepts(special, *arguments, **keywords):
+        if accepts_arguments(special, *arguments, **keywords):
             found: tuple[str, int] = special(*arguments, **keywords)
             return found
         function = self.to.function(_FUNCTIONS.get(name, name).rpartition(".")[2])

@@ -14,9 +14,9 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.compiling.inspection import PlanOfCall
 from chainrule._src.explaining.contributions import WAYS
+from chainrule._src.explaining.json_values import array_dict
 from chainrule._src.explaining.markup import escape
-from chainrule._src.explaining.tables import table
-from chainrule._src.explaining.to_dict import array
+from chainrule._src.explaining.tables import array_table
 
 _ROWS = 48  # most lines of plans that are shown
 _STYLE = (
@@ -33,7 +33,7 @@ def array_html(x: Any) -> str | None:
         return None
     kind = type(x).__name__ if isinstance(x, Array) else "tensor"
     facts = [f"<b>{escape(kind)}</b>", escape(tensor._raw.dtype), *map(escape, tensor._history())]
-    shown = table(array(tensor._raw), ", ".join(facts), label=kind)
+    shown = array_table(array_dict(tensor._raw), ", ".join(facts), label=kind)
     return f"<div class='chainrule-array'>{_STYLE}{shown}</div>"
 
 

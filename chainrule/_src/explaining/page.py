@@ -1,7 +1,7 @@
 """Render an explanation as one self-contained HTML file: the answer, the graph, every step with its numbers, the Jacobian.
 
-``Explanation.to_html`` calls ``to_html``, and notebooks show ``fragment``. The markup contains everything, so the page is readable
-without scripts. With scripts, the supplied gradient can be edited, and all numbers are recomputed from embedded Jacobians.
+``Explanation.to_html`` calls ``explanation_html``, and notebooks show ``notebook_fragment``. The markup contains everything, so the
+page is readable without scripts. With scripts, the supplied gradient can be edited, and all numbers are recomputed from embedded Jacobians.
 """
 
 from __future__ import annotations
@@ -10,23 +10,21 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining import sections
-from chainrule._src.explaining.flow import Flow, close, flow_of, numbers_of_array
+from chainrule._src.explaining.explanation_data import ExplanationData
+from chainrule._src.explaining.flow import Flow, flow_of, numbers_agree, numbers_of_array
 from chainrule._src.explaining.graph import MOST_CARDS, Graph
-from chainrule._src.explaining.markup import code, colours, data, embedded, escape
+from chainrule._src.explaining.markup import code_element, colour_properties, data_file, escape, script_json
 from chainrule._src.explaining.notation import derivative_math, name_math
-from chainrule._src.explaining.picture import draw, numbers_of
+from chainrule._src.explaining.picture import arrays_of_nodes, draw_graph
 from chainrule._src.explaining.shares import DEFINITION, table_html
-from chainrule._src.explaining.tables import flat, is_real, shape_text, table
+from chainrule._src.explaining.tables import array_table, flat_numbers, is_real, tuple_text
 from chainrule._src.explaining.to_dict import to_dict
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
 
 EDITED = 400  # most steps of a pass that can be edited, and whose formulas are written in every form
 DERIVED = 9  # most lines of the derivation in the answer
@@ -36,52 +34,52 @@ INLINE = 6  # most numbers of an array in a line of text
 SHORT = 90  # most characters of a Jacobian's elements in the answer
 
 
-def to_html(explanation: Explanation | JSONObject) -> str:
+def explanation_html(explanation: ExplanationData | JSONObject) -> str:
     """Return the page of an explanation, or of the dictionary of its `to_dict()`, as the text of one HTML file.
 
     >>> import chainrule as cr
     >>> x = cr.tensor([1., 2.], requires_grad=True)
-    >>> page = to_html(cr.explain((x * x).sum()))
+    >>> page = explanation_html(cr.explain((x * x).sum()))
     >>> page.startswith("<!doctype html>"), "http://" in page or "https://" in page
     (True, False)
     """
     plan = explanation if isinstance(explanation, dict) else _plan(explanation)
     flow = flow_of(plan, detailed=EDITED)
-    script = "\n" + data("page.js")
+    script = "\n" + data_file("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     fields = {
         "title": escape(plan["title"]),
         "csp": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
-        "style": colours(":root") + data("page.css") + data("graph.css"),
+        "style": colour_properties(":root") + data_file("page.css") + data_file("graph.css"),
         "answer": _answer(plan, flow),
         "graph": _graph(plan) if plan["graph"]["nodes"] else "",
-        "steps": sections.steps(plan, flow),
-        "whole": sections.whole(plan, flow) + _refused(plan),
-        "values": sections.values(plan),
-        "data": embedded(_numbers(plan, flow)),
+        "steps": sections.steps_html(plan, flow),
+        "whole": sections.whole_html(plan, flow) + _refused(plan),
+        "values": sections.values_html(plan),
+        "data": script_json(_numbers(plan, flow)),
         "script": script,
     }
-    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("template.html"))
+    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data_file("template.html"))
 
 
-def _plan(explanation: Explanation) -> JSONObject:
+def _plan(explanation: ExplanationData) -> JSONObject:
     return to_dict(explanation, DERIVED if len(explanation.steps) > EDITED else None)
 
 
-def fragment(explanation: Explanation) -> str:
+def notebook_fragment(explanation: ExplanationData) -> str:
     """Return the answer, graph and steps for a notebook: without scripts, ids or links."""
     plan = _plan(explanation)
     flow = flow_of(plan, detailed=EDITED)
     flow.editable = False
-    style = colours(".chainrule") + inside(data("page.css")) + data("graph.css")
+    style = colour_properties(".chainrule") + scope_styles(data_file("page.css")) + data_file("graph.css")
     body = _answer(plan, flow) + (_graph(plan) if plan["graph"]["nodes"] else "")
-    body += f"<section><h2>Step by step</h2>{sections.steps(plan, flow)}</section>"
+    body += f"<section><h2>Step by step</h2>{sections.steps_html(plan, flow)}</section>"
     body = re.sub(r" (?:id|href|aria-labelledby|tabindex)='[^']*'", "", body)
     return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
 
 
-def inside(style: str) -> str:
+def scope_styles(style: str) -> str:
     """Restrict the page's style sheet to the contents of a fragment."""
     return re.sub(r"/\*.*?\*/|([^{}]+){", lambda found: _inside(found[1] or ""), style)
 
@@ -133,7 +131,7 @@ def _question(plan: JSONObject) -> str:
 
 
 def _names(plan: JSONObject, keys: list[str], *, bar: bool = False) -> str:
-    return ", ".join(name_math(sections.symbol(plan["values"][key]), bar=bar) for key in keys)
+    return ", ".join(name_math(sections.symbol_of(plan["values"][key]), bar=bar) for key in keys)
 
 
 def _lede(plan: JSONObject) -> str:
@@ -157,8 +155,8 @@ def _given(plan: JSONObject, flow: Flow) -> str:
         if plan["default_seed"]:
             who = ": no gradient was given, so it is ones" if seed["shape"] else " = 1, because the output is a scalar"
         live = flow.editable and not seed["truncated"]
-        caption = name_math(sections.symbol(value), bar=True) + who
-        parts.append(table(seed, caption, key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
+        caption = name_math(sections.symbol_of(value), bar=True) + who
+        parts.append(array_table(seed, caption, key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
     if flow.editable:
         parts.append("<p class='note hint' hidden>Edit a number: all numbers that depend on it are recomputed.</p>")
     elif flow.off:
@@ -169,9 +167,9 @@ def _given(plan: JSONObject, flow: Flow) -> str:
 
 def _gradient(plan: JSONObject, key: str) -> str:
     value = plan["values"][key]
-    name = name_math(sections.symbol(value), bar=True)
+    name = name_math(sections.symbol_of(value), bar=True)
     caption = f"{name} = <code>{escape(value['name'])}.grad</code>" if value["role"] == "leaf" else name
-    shown = table(plan["gradients"][key], caption, key=f"g.{key}", label=f"{value['bar']}, the gradient")
+    shown = array_table(plan["gradients"][key], caption, key=f"g.{key}", label=f"{value['bar']}, the gradient")
     return f"<div class='gradient' id='gradient-{escape(key)}' tabindex='-1'>{shown}</div>"
 
 
@@ -184,7 +182,7 @@ def _derivation(plan: JSONObject) -> Iterator[str]:
     several = {key: parts for key, parts in sums.items() if len(parts) > 1}
     room = max(DERIVED - len(plan["seed"]) - min(len(several), 3), 4)
     for key, seed in plan["seed"].items():
-        bar = name_math(sections.symbol(plan["values"][key]), bar=True)
+        bar = name_math(sections.symbol_of(plan["values"][key]), bar=True)
         tag = ("ones" if seed["shape"] else "one") if plan["default_seed"] else "you supplied it"
         yield f"<span class='eq'>{bar}{_inline(seed, f's.{key}')}</span>{_tag(tag)}"
     hidden = len(arrows) - room + 1 if len(arrows) > room else 0
@@ -194,7 +192,7 @@ def _derivation(plan: JSONObject) -> Iterator[str]:
         if not hidden or not room // 2 <= at < room // 2 + hidden:
             short = _inline(arrow["downstream"], f"a{step['index']}.{j}")
             link = f"<a class='tag' href='#step-{step['index']}'>{escape(step['call'] or step['op'])}</a>"
-            yield f"<span class='eq'>{sections.rule(arrow)}{short}</span>{link}"
+            yield f"<span class='eq'>{sections.rule_html(arrow)}{short}</span>{link}"
     for key in list(several)[:3]:
         yield _sum_line(plan, key, several[key])
 
@@ -207,7 +205,7 @@ def _sum_line(plan: JSONObject, key: str, parts: list[tuple[str, dict[str, objec
     said = f"the sum of its {len(parts)} contributions"
     if all(shown) and result and len(parts) <= SUMMED:
         said = " + ".join(shown)
-    return f"<span class='eq sum'>{name_math(sections.symbol(value), bar=True)} = {said}{result}</span>{_tag('sum')}"
+    return f"<span class='eq sum'>{name_math(sections.symbol_of(value), bar=True)} = {said}{result}</span>{_tag('sum')}"
 
 
 def _tag(text: str) -> str:
@@ -215,10 +213,10 @@ def _tag(text: str) -> str:
 
 
 def _inline(array: JSONObject, key: str, *, equals: bool = True) -> str:
-    numbers = flat(array["data"])
+    numbers = flat_numbers(array["data"])
     if array["truncated"] or not 0 < len(numbers) <= INLINE or len(array["shape"]) > 1 or not is_real(numbers):
         return ""
-    text = ", ".join(map(sections.short, numbers))
+    text = ", ".join(map(sections.short_number, numbers))
     text = f"[{text}]" if array["shape"] else text
     sign = " = " if equals else ""
     return f"{sign}<span class='inline' data-key='{key}' data-inline=''>{text}</span>"
@@ -233,24 +231,28 @@ def _check(plan: JSONObject, flow: Flow) -> str:
         if not found or any(item is None for item in found.values()):
             continue
         products = " + ".join(
-            f"tensordot({name_math(sections.symbol(values[o]), bar=True)}, "
-            f"{derivative_math(sections.symbol(values[o]), sections.symbol(values[key])) if several else '<math><mi>J</mi></math>'}, "
+            f"tensordot({name_math(sections.symbol_of(values[o]), bar=True)}, "
+            f"{derivative_math(sections.symbol_of(values[o]), sections.symbol_of(values[key])) if several else '<math><mi>J</mi></math>'}, "
             f"{len(values[o]['shape'])})"
             for o in found
         )
-        ours = sum(item.pull(np.array(flat(plan["seed"][o]["data"]))) for o, item in found.items() if item is not None)
-        ok = close(ours, np.array(flat(gradient["data"])))  # type: ignore[arg-type]
+        ours = sum(
+            item.pull(np.array(flat_numbers(plan["seed"][o]["data"]))) for o, item in found.items() if item is not None
+        )
+        ok = numbers_agree(ours, np.array(flat_numbers(gradient["data"])))  # type: ignore[arg-type]
         mark = f"<output data-check='{escape(key)}' class='{'ok' if ok else 'bad'}'>{'✓' if ok else '✗'}</output>"
-        lines.append(f"{products} = {name_math(sections.symbol(values[key]), bar=True)} {mark}")
+        lines.append(f"{products} = {name_math(sections.symbol_of(values[key]), bar=True)} {mark}")
     if not lines and plan.get("check"):
-        lines.append(code(plan["check"]["text"].replace("\n", "; ")))
+        lines.append(code_element(plan["check"]["text"].replace("\n", "; ")))
     return f"<p class='check'>Check: {'; '.join(lines)}</p>" if lines else ""
 
 
 def _elements(plan: JSONObject) -> str:
     """Return the formulas of the whole Jacobians' elements if they are short."""
     found = [
-        sections.elements(plan, j["output"], j["input"]) for j in plan["jacobians"] if len(j["index"] or "") <= SHORT
+        sections.elements_html(plan, j["output"], j["input"])
+        for j in plan["jacobians"]
+        if len(j["index"] or "") <= SHORT
     ]
     return "".join(f"<p class='check formula'>{formula}</p>" for formula in found[:2] if formula)
 
@@ -272,11 +274,12 @@ def _graph(plan: JSONObject) -> str:
 def _picture(plan: JSONObject) -> str:
     """Return the graph; each card links to the part of the page about its value."""
     graph = Graph.from_dict(plan["graph"])
-    graph._numbers = numbers_of(graph.nodes, plan["values"] if len(graph.nodes) <= MOST_CARDS else {})
+    graph._numbers = arrays_of_nodes(graph.nodes, plan["values"] if len(graph.nodes) <= MOST_CARDS else {})
     places = {key: f"#value-{key}" for key in plan["values"]}
     places |= {key: f"#gradient-{key}" for key in plan["gradients"]}
     places |= {key: f"#step-{step['index']}" for step in plan["steps"] for key in step["outputs"]}
-    return draw(graph, links={n.id: places[n.value] for n in graph.nodes if n.value in places}, embedded=True)
+    links = {n.id: places[n.value] for n in graph.nodes if n.value in places}
+    return draw_graph(graph, *graph.drawing, links=links, embedded=True)
 
 
 def _refused(plan: JSONObject) -> str:
@@ -285,7 +288,7 @@ def _refused(plan: JSONObject) -> str:
         f"<blockquote>{escape(i['text'])}</blockquote>" for i in plan["lessons"] if i["kind"] == "wrong_shape_would"
     ]
     shapes = ", ".join(
-        f"{name_math(plan['values'][key]['name'])} has shape {escape(shape_text(plan['values'][key]['shape']))}"
+        f"{name_math(plan['values'][key]['name'])} has shape {escape(tuple_text(plan['values'][key]['shape']))}"
         for key in plan["outputs"]
     )
     return (

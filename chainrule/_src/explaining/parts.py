@@ -64,3 +64,27 @@ class GraphEdge:
     label: str = ""
     operand: int = 0
     value: str = ""
+
+
+@dataclass(slots=True)
+class GraphData:
+    """The nodes and edges of a graph, in an order in which arrows go forward; ``Graph`` adds the methods that draw them.
+
+    Attributes:
+        title: the names of the tensors that the graph computed.
+        operations, leaves: their numbers on the tape, before any folding.
+        saved_bytes: bytes that all operations save for the backward pass.
+        collapsed: whether operations are folded.
+        text: the graph as text.
+        sideways: whether arrows go from left to right, not from top to bottom.
+    """
+
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    title: str = ""
+    operations: int = 0
+    leaves: int = 0
+    saved_bytes: int = 0
+    collapsed: bool = False
+    text: str = ""
+    sideways: bool = False

@@ -1,6 +1,6 @@
 """Draw a graph as one self-contained SVG: values as cards, with operations between them, for light and dark backgrounds.
 
-``Graph.to_svg`` calls ``draw``. The width of a card is computed from upper bounds of character widths before the layout. Cards can
+``Graph.to_svg`` calls ``draw_graph``. The width of a card is computed from upper bounds of character widths before the layout. Cards can
 show a value's numbers and, below them, its cotangent's numbers.
 """
 
@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from chainrule._src.arrays.types import JSONObject
-from chainrule._src.explaining.exports import bytes_text, one_line, place_text, short
+from chainrule._src.explaining.exports import bytes_text, location_text, one_line, shorten
 from chainrule._src.explaining.layout import GraphLayout, Point, lay_out, text_width
-from chainrule._src.explaining.markup import colours, data, escape
-from chainrule._src.explaining.tables import flat, is_real, shape_text, text_rows
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.graph import Graph
-    from chainrule._src.explaining.parts import GraphEdge, GraphNode
+from chainrule._src.explaining.markup import colour_properties, data_file, escape
+from chainrule._src.explaining.parts import GraphData, GraphEdge, GraphNode
+from chainrule._src.explaining.tables import flat_numbers, is_real, text_rows, tuple_text
 
 WIDE = 1290  # pixels: a wider picture is drawn from top to bottom instead of from left to right
 _NAME, _SMALL = 13.0, 11.0
@@ -46,12 +43,12 @@ class Card(NamedTuple):
     markup: str
 
 
-def card(node: GraphNode, numbers: Sequence[CardArray] = (), *, memory: bool = True) -> Card:
+def card_of(node: GraphNode, numbers: Sequence[CardArray] = (), *, memory: bool = True) -> Card:
     """Return the card of a node: its name and shape, details (with the memory that it saves), and its numbers."""
     value = node.kind == "value"
-    name, shape = short(node.label, _MOST) or "?", shape_text(node.shape) if value and node.shape is not None else ""
+    name, shape = shorten(node.label, _MOST) or "?", tuple_text(node.shape) if value and node.shape is not None else ""
     saves = f"saves {bytes_text(node.saved_bytes)}" if memory and node.saved_bytes and not value else ""
-    small = [line for line in (short(node.detail, _MOST), saves) if line]
+    small = [line for line in (shorten(node.detail, _MOST), saves) if line]
     sign = max((text_width(n.sign, _NAME) + 10 for n in numbers if n.sign), default=0.0)
     widths = [text_width(name, _NAME) + (text_width(shape, _SMALL) + 8 if shape else 0.0)]
     widths += [text_width(line, _SMALL) for line in small]
@@ -76,27 +73,34 @@ def card(node: GraphNode, numbers: Sequence[CardArray] = (), *, memory: bool = T
     return Card(w, h, f"{second}<rect {outline}{''.join(parts)}")
 
 
-def placed(
+def lay_out_graph(
     nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], cards: Mapping[str, Card], *, sideways: bool
 ) -> GraphLayout:
     """Return the layout of nodes and edges."""
     sizes = {node.id: cards[node.id][:2] for node in nodes}
-    return lay_out(sizes, [(e.source, e.target, short(e.label, 32)) for e in edges], sideways=sideways)
+    return lay_out(sizes, [(e.source, e.target, shorten(e.label, 32)) for e in edges], sideways=sideways)
 
 
-def draw(graph: Graph, *, links: Mapping[str, str] | None = None, embedded: bool = False) -> str:
+def draw_graph(
+    graph: GraphData,
+    cards: Mapping[str, Card],
+    layout: GraphLayout,
+    *,
+    links: Mapping[str, str] | None = None,
+    embedded: bool = False,
+) -> str:
     """Return the picture.
 
     Args:
-        graph: a `Graph`.
+        cards: the card of each node, by its id.
+        layout: the layout of these cards and of the edges.
         links: the link of each node's card.
         embedded: whether the surrounding page has the style sheet.
     """
-    cards, layout = graph.drawing
     serial = f"chainrule-graph-{next(_SERIAL)}"
     width, height = max(layout.width, 60.0), max(layout.height, 40.0)
     title = escape(one_line(f"Graph of {graph.title}" if graph.title else "Graph"))
-    style = "" if embedded else f"<style>{colours('.chainrule-graph')}{data('graph.css')}</style>"
+    style = "" if embedded else f"<style>{colour_properties('.chainrule-graph')}{data_file('graph.css')}</style>"
     space = "" if embedded else ' xmlns="http://www.w3.org/2000/svg"'
     paper = f'<rect class="paper" width="{width:.0f}" height="{height:.0f}" rx="8"/>'
     parts = [
@@ -116,7 +120,7 @@ def draw(graph: Graph, *, links: Mapping[str, str] | None = None, embedded: bool
         if box is not None:
             x, y, w, h = box
             back = f'<rect class="paper" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}"/>'
-            text = _text(x + w / 2, y + h / 2 + 4, short(edge.label, 32), "small", "middle")
+            text = _text(x + w / 2, y + h / 2 + 4, shorten(edge.label, 32), "small", "middle")
             parts.append(f'<g class="label {edge.kind}">{back}{text}</g>')
     for node in graph.nodes:
         x, y = layout.boxes[node.id][:2]
@@ -130,7 +134,7 @@ def draw(graph: Graph, *, links: Mapping[str, str] | None = None, embedded: bool
     return "".join([*parts, "</svg>"])
 
 
-def _described(graph: Graph) -> str:
+def _described(graph: GraphData) -> str:
     direction = "left to right" if graph.sideways else "top to bottom"
     folded = " Repeated operations are drawn as one." if graph.collapsed else ""
     return (
@@ -141,8 +145,8 @@ def _described(graph: Graph) -> str:
 
 def _tip(node: GraphNode) -> str:
     saves = f"saves {bytes_text(node.saved_bytes)} for the backward pass" if node.saved_bytes else ""
-    shape = "" if node.shape is None else shape_text(node.shape)
-    said = [node.label, shape, node.dtype, node.detail, node.why, place_text(node.line), saves]
+    shape = "" if node.shape is None else tuple_text(node.shape)
+    said = [node.label, shape, node.dtype, node.detail, node.why, location_text(node.line), saves]
     return one_line(" · ".join(text for text in said if text))
 
 
@@ -171,7 +175,7 @@ def _curve(points: Sequence[Point], sideways: bool) -> str:
     return "".join(path)
 
 
-def numbers_of(nodes: Sequence[GraphNode], values: Mapping[str, JSONObject]) -> dict[str, list[CardArray]]:
+def arrays_of_nodes(nodes: Sequence[GraphNode], values: Mapping[str, JSONObject]) -> dict[str, list[CardArray]]:
     """Return for each node the arrays in its card: its value's numbers and its cotangent's, if they are few."""
     found: dict[str, list[CardArray]] = {}
     for node in nodes:
@@ -189,5 +193,5 @@ def numbers_of(nodes: Sequence[GraphNode], values: Mapping[str, JSONObject]) -> 
 
 
 def _fits(array: JSONObject) -> bool:
-    numbers, wide = flat(array["data"]), (array["shape"] or [1])[-1]
+    numbers, wide = flat_numbers(array["data"]), (array["shape"] or [1])[-1]
     return not array["truncated"] and 0 < len(numbers) <= _CELLS and wide <= _COLUMNS and is_real(numbers)

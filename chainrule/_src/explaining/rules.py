@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import NumpyArray, Params
-from chainrule._src.explaining.elements import ElementReader, letters_of, rounded
-from chainrule._src.explaining.formula import Formula, formula_text, helper
-from chainrule._src.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, print_tree
-from chainrule._src.explaining.simplify import cotangent_name, parse, simplify
+from chainrule._src.explaining.elements import ElementReader, index_letters, rounded_constant
+from chainrule._src.explaining.formula import Formula, formula_helper, formula_text
+from chainrule._src.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, index_brackets, print_tree
+from chainrule._src.explaining.simplify import cotangent_name, parse_formula, simplify_formula
+from chainrule._src.explaining.step_data import ArrowData, StepData
 from chainrule._src.explaining.tree import NoForm, is_scalar
-from chainrule._src.explaining.values import Value, identifier, operands_of, outputs_of
+from chainrule._src.explaining.values import Value, identifier, node_outputs, operands_of
 from chainrule._src.rules.structure import structure_of
 from chainrule._src.tape.node import Node
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.steps import Arrow, Step
 
 ndarray = np.ndarray
 _SMALL = 4096  # most elements of arrays whose numbers are compared eagerly
@@ -41,7 +39,7 @@ def operand_names(node: Node) -> tuple[str, ...]:
     return tuple(prim.operands)
 
 
-def constants(step: Step) -> None:
+def set_constants(step: StepData) -> None:
     """Set a step's operands, and list those that no gradient flows to."""
     record, node, values = step.record, step.record.node, step.all_values
     step.operands = operands_of(record, values.known) if node.prim.kind != "function" else [None] * len(node.edges)
@@ -60,9 +58,9 @@ def constants(step: Step) -> None:
             step.constants.append(value)
 
 
-def _called(step: Step, index: int) -> str:
+def _called(step: StepData, index: int) -> str:
     """Return the program's name of an output that receives no cotangent."""
-    edge = next((edge for edge in outputs_of(step.record.node) if getattr(edge, "index", 0) == index), None)
+    edge = next((edge for edge in node_outputs(step.record.node) if getattr(edge, "index", 0) == index), None)
     name = None if edge is None else step.all_values.names.of(edge)
     return identifier(name or "") or f"{step.record.node.prim.outputs[index]}{step.index}"
 
@@ -70,7 +68,7 @@ def _called(step: Step, index: int) -> str:
 class ArrowRule:
     """The rule of one arrow, in all forms."""
 
-    def __init__(self, arrow: Arrow) -> None:
+    def __init__(self, arrow: ArrowData) -> None:
         self.arrow = arrow
         self.prim = arrow.step.record.node.prim
 
@@ -105,14 +103,14 @@ class ArrowRule:
         step, prim = self.arrow.step, self.prim
         values, names, fixed = self._names()
         scalars = {k for k, v in values.items() if is_scalar(v)}
-        tree = simplify(prim, text, fixed, scalars, self.arrow.position, real, conjugated)
+        tree = simplify_formula(prim, text, fixed, scalars, self.arrow.position, real, conjugated)
         taken = set(names.values())
         for key, value in step.params.items():
             if key not in values:
                 values[key], names[key] = value, key + "_" * (key in taken)
         down = self.arrow.downstream
         return Formula(
-            tree, values, names, functools.partial(helper, prim), step.upstream.shape, down.shape, down.dtype,
+            tree, values, names, functools.partial(formula_helper, prim), step.upstream.shape, down.shape, down.dtype,
             prim.kind == "elementwise",
         )  # fmt: skip
 
@@ -233,7 +231,7 @@ class ArrowRule:
         structure = structure_of(self.prim, self.arrow.position, self.arrow.step.params)
         operands, product, _ = structure.partition("->")
         mine = operands.split(",")[self.arrow.position] if product else ""
-        return letters_of(self.arrow.input.shape, mine)
+        return index_letters(self.arrow.input.shape, mine)
 
     @functools.cached_property
     def index(self) -> str | None:
@@ -242,7 +240,7 @@ class ArrowRule:
         try:
             index = self._letters
             right = print_tree(ElementReader(self._indexed, used=index).result(index), TEXT)
-            return None if len(right) > _LONG else f"{self.left}{bracket(index)} {self.arrow.sign} {right}"
+            return None if len(right) > _LONG else f"{self.left}{index_brackets(index)} {self.arrow.sign} {right}"
         except NoForm:
             return self._moved()
 
@@ -254,32 +252,32 @@ class ArrowRule:
         if self.prim.name == "stack_mm" and self.arrow.position == 1 and set(f.values) == {"x", "g"}:
             many = "abcdefgh"[: f.values["g"].ndim - 1]
             f = Formula(
-                parse(f"np.einsum('{many}y,{many}z->yz', x, g)"), f.values, f.names, functools.partial(helper, self.prim),
+                parse_formula(f"np.einsum('{many}y,{many}z->yz', x, g)"), f.values, f.names, functools.partial(formula_helper, self.prim),
                 self.arrow.step.upstream.shape, f.shape, f.dtype, False,
             )  # fmt: skip
         return f
 
     def _moved(self) -> str | None:
         """Return the form for one element of a primitive that only moves elements."""
-        places = self._places
-        if places is None:
+        indices = self._source_indices
+        if indices is None:
             return None
         x, y = self.arrow.input, self.arrow.step.output
         try:
-            names = letters_of((2,) * (len(x.shape) + len(y.shape)))
+            names = index_letters((2,) * (len(x.shape) + len(y.shape)))
         except NoForm:
             return None
         mine, other = names[: len(x.shape)], names[len(x.shape) :]
-        counts = np.bincount(places.reshape(-1), minlength=max(int(np.prod(x.shape)), 1))
-        condition = f"{y.identifier}{bracket(other)} is {x.identifier}{bracket(mine)}"
-        right = f"{bar(y.identifier)}{bracket(other)}"
+        counts = np.bincount(indices.reshape(-1), minlength=max(int(np.prod(x.shape)), 1))
+        condition = f"{y.identifier}{index_brackets(other)} is {x.identifier}{index_brackets(mine)}"
+        right = f"{bar(y.identifier)}{index_brackets(other)}"
         if (counts > 1).any():
-            return f"{self.left}{bracket(mine)} {self.arrow.sign} Σ {right} over all elements where {condition}"
+            return f"{self.left}{index_brackets(mine)} {self.arrow.sign} Σ {right} over all elements where {condition}"
         elsewhere = ", else 0" if (counts == 0).any() else ""
-        return f"{self.left}{bracket(mine)} {self.arrow.sign} {right} where {condition}{elsewhere}"
+        return f"{self.left}{index_brackets(mine)} {self.arrow.sign} {right} where {condition}{elsewhere}"
 
     @functools.cached_property
-    def _places(self) -> Any:
+    def _source_indices(self) -> Any:
         """For each element of the output, the flat index of the operand's element; None unless elements only move."""
         step, x = self.arrow.step, self.arrow.input
         if not self.prim.moves or self.arrow.position != 0:
@@ -294,7 +292,7 @@ class ArrowRule:
         if down.size == 0 or self.formula is None or not self.exact:
             return None
         at = (0,) * down.ndim
-        left, right = f"{self.left}{bracket(at)}", _four_digits(down[at])
+        left, right = f"{self.left}{index_brackets(at)}", _four_digits(down[at])
         try:
             text = print_tree(ElementReader(self._indexed, True).result(at), NUMBERS)
         except NoForm:
@@ -305,20 +303,20 @@ class ArrowRule:
         return left if text == right else f"{left} = {right}"
 
     def _moved_numbers(self) -> str | None:
-        places = self._places
-        if places is None or not places.size:
+        indices = self._source_indices
+        if indices is None or not indices.size:
             return None
-        first = int(places.min())
+        first = int(indices.min())
         y, down, up = self.arrow.step.output, self.arrow.downstream, self.arrow.step.upstream
-        sources = [tuple(int(i) for i in at) for at in np.argwhere(places == first)[:5]]
+        sources = [tuple(int(i) for i in at) for at in np.argwhere(indices == first)[:5]]
         at = tuple(int(i) for i in np.unravel_index(first, down.shape))
-        terms = " + ".join(f"{bar(y.identifier)}{bracket(s)}" for s in sources[:4]) + " + …" * (len(sources) > 4)
+        terms = " + ".join(f"{bar(y.identifier)}{index_brackets(s)}" for s in sources[:4]) + " + …" * (len(sources) > 4)
         several = " + ".join(_four_digits(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
-        return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{_four_digits(down[at])}"
+        return f"{self.left}{index_brackets(at)} {self.arrow.sign} {terms} = {several}{_four_digits(down[at])}"
 
 
 def _four_digits(x: object) -> str:
-    return print_tree(rounded(x), NUMBERS)
+    return print_tree(rounded_constant(x), NUMBERS)
 
 
 def _unnamed(value: Value) -> bool:

@@ -8,11 +8,19 @@ from typing import Any
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.diagnosis.source import SourceLine
-from chainrule._src.explaining.flow import Flow, Map, keys_of_terms
-from chainrule._src.explaining.markup import barred, code, escape, math, scrolling
+from chainrule._src.explaining.flow import Flow, LocalMap, keys_of_terms
+from chainrule._src.explaining.markup import code_element, escape, mark_bars, math_element, scroll_box
 from chainrule._src.explaining.notation import BAR, derivative_math, name_math
-from chainrule._src.explaining.shares import percent, share_bar
-from chainrule._src.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
+from chainrule._src.explaining.shares import percent_text, share_bar
+from chainrule._src.explaining.tables import (
+    array_table,
+    decimals_of,
+    flat_numbers,
+    format_number,
+    index_text,
+    is_real,
+    tuple_text,
+)
 
 OPEN = 8  # most steps that are shown open
 FLAT = 400  # most entries of a Jacobian that is shown as one flattened matrix
@@ -23,20 +31,20 @@ VALUES = 120  # most values whose numbers are shown
 BODIES = 250  # most steps of a long pass that can be opened
 
 
-def symbol(value: JSONObject) -> str:
+def symbol_of(value: JSONObject) -> str:
     """Return a value's name in formulas."""
     return str(value["bar"]).removesuffix(BAR)
 
 
-def rule(arrow: JSONObject, *, display: bool = False) -> str:
+def rule_html(arrow: JSONObject, *, display: bool = False) -> str:
     """Return an arrow's rule as a formula, or as code if it has none."""
     said = arrow["rule"]
     if said.get("mathml"):
-        return math(said["mathml"], display=display)
-    return code(said["numpy"]) if said.get("numpy") else "<span>a rule without a formula</span>"
+        return math_element(said["mathml"], display=display)
+    return code_element(said["numpy"]) if said.get("numpy") else "<span>a rule without a formula</span>"
 
 
-def contraction(output_shape: Sequence[int], input_shape: Sequence[int]) -> str:
+def contraction_html(output_shape: Sequence[int], input_shape: Sequence[int]) -> str:
     """Return the shapes of a contraction, with the summed axes marked: (2, 4) · (2, 4, 2, 3) → (2, 3)."""
     summed = [f"<span class='summed'>{n}</span>" for n in output_shape]
     kept = [f"<span class='kept'>{n}</span>" for n in input_shape]
@@ -44,7 +52,7 @@ def contraction(output_shape: Sequence[int], input_shape: Sequence[int]) -> str:
     return f"<span class='contraction'>{left} · {both} → {right}</span>"
 
 
-def line_of(where: JSONObject | None) -> str:
+def location_html(where: JSONObject | None) -> str:
     if not where:
         return ""
     file = str(where["file"]).replace("\\", "/").rsplit("/", 1)[-1]
@@ -60,7 +68,7 @@ def _folded(head: str, body: str, fold: bool) -> str:
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-def steps(plan: JSONObject, flow: Flow) -> str:
+def steps_html(plan: JSONObject, flow: Flow) -> str:
     """Return all steps: open if they are few, closed if there are more, and folded for a long pass."""
     if plan["folds"] is not None:
         return _folded_steps(plan, flow)
@@ -69,7 +77,7 @@ def steps(plan: JSONObject, flow: Flow) -> str:
 
 def _step(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
     folded = len(plan["steps"]) > OPEN
-    brief = " ".join(f"<span class='eq'>{rule(arrow)}</span>" for arrow in step["arrows"]) if folded else ""
+    brief = " ".join(f"<span class='eq'>{rule_html(arrow)}</span>" for arrow in step["arrows"]) if folded else ""
     call = f" in <span class='call'>{escape(step['call'])}</span>" if step.get("call") else ""
     head = (
         f"<h3 id='head-{step['index']}'><span class='count'>Step {step['index']}</span> back through "
@@ -92,7 +100,7 @@ def _body(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
     notes = [f"{constants}."] * bool(constants) + [escape(note) for note in step["notes"]]
     return (
         f"<p class='doc'>{escape(step['doc'])}</p>" * bool(step["doc"])
-        + f"{line_of(step['line'])}{_upstream(plan, step, output)}{arrows}"
+        + f"{location_html(step['line'])}{_upstream(plan, step, output)}{arrows}"
         + "".join(f"<p class='note'>{note}</p>" for note in notes)
     )
 
@@ -101,11 +109,13 @@ def _upstream(plan: JSONObject, step: JSONObject, output: JSONObject) -> str:
     """Return the sum of contributions to a step's upstream gradient; '' if there is only one."""
     if len(step["terms"]) < 2:
         return ""
-    bar, parts = name_math(symbol(output), bar=True), []
+    bar, parts = name_math(symbol_of(output), bar=True), []
     for key, term in zip(keys_of_terms(step, plan), step["terms"], strict=True):
         source = "the gradient you supplied" if not term["from"] else f"from step {term['from']}"
-        parts.append(table(term["array"], escape(source), key=key, label=f"{output['bar']} {source}"))
-    total = table(step["upstream"], f"{bar}, their sum", key=f"u{step['index']}", label=f"{output['bar']}, the sum")
+        parts.append(array_table(term["array"], escape(source), key=key, label=f"{output['bar']} {source}"))
+    total = array_table(
+        step["upstream"], f"{bar}, their sum", key=f"u{step['index']}", label=f"{output['bar']}, the sum"
+    )
     uses = len(parts)
     return (
         f"<p>{name_math(output['name'])} was used {uses} times, so {bar} is the sum of {uses} contributions:</p>"
@@ -120,31 +130,31 @@ def _sign(sign: str) -> str:
 def _arrow(plan: JSONObject, flow: Flow, at: int, step: JSONObject, j: int) -> str:
     arrow, key = step["arrows"][j], f"a{step['index']}.{j}"
     output, value = plan["values"][step["output"]], plan["values"][arrow["input"]]
-    up, down = name_math(symbol(output), bar=True), name_math(symbol(value), bar=True)
+    up, down = name_math(symbol_of(output), bar=True), name_math(symbol_of(value), bar=True)
     about = (
-        f"{derivative_math(symbol(output), symbol(value))} has shape {escape(shape_text(arrow['jacobian_shape']))}: "
+        f"{derivative_math(symbol_of(output), symbol_of(value))} has shape {escape(tuple_text(arrow['jacobian_shape']))}: "
         f"{_count(arrow['jacobian_size'])}, {escape(arrow['structure_text'] or arrow['structure'])}, never built"
     )
     forms = {
-        "by index": code(arrow["rule"]["index"]) if arrow["rule"].get("index") else "",
-        "in NumPy": code(arrow["rule"]["numpy"]) if arrow["rule"].get("numpy") else "",
+        "by index": code_element(arrow["rule"]["index"]) if arrow["rule"].get("index") else "",
+        "in NumPy": code_element(arrow["rule"]["numpy"]) if arrow["rule"].get("numpy") else "",
         "local Jacobian": about,
-        "its elements": math(arrow["element"]["mathml"]),
-        "shapes": contraction(output["shape"], value["shape"]),
+        "its elements": math_element(arrow["element"]["mathml"]),
+        "shapes": contraction_html(output["shape"], value["shape"]),
     }
     found = flow.maps.get((at, j))
-    upstream = table(step["upstream"], up, key=f"u{step['index']}", label=f"{output['bar']} upstream")
-    result = table(arrow["downstream"], down, key=key, label=f"{value['bar']} downstream")
-    inside = look_inside(found, output, value, key) if found is not None else ""
+    upstream = array_table(step["upstream"], up, key=f"u{step['index']}", label=f"{output['bar']} upstream")
+    result = array_table(arrow["downstream"], down, key=key, label=f"{value['bar']} downstream")
+    inside = map_html(found, output, value, key) if found is not None else ""
     if inside:
-        shape = escape(shape_text([*output["shape"], *value["shape"]]))
+        shape = escape(tuple_text([*output["shape"], *value["shape"]]))
         inside = _folded(f"Look inside the Jacobian {shape}", inside, True)
     off = flow.why_not.get((at, j)) or (flow.stale.get(step["output"]) and "an earlier step is not recomputed")
     notes = [arrow["unbroadcast"], f"Not recomputed when you edit: {off}." if off and not flow.off else ""]
     unbroadcast_note, stale_note = (f"<p class='note'>{escape(note)}</p>" if note else "" for note in notes)
     listed = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in forms.items() if said)
     return (
-        f"<div class='arrow'><div class='formula'>{rule(arrow, display=True)}</div><dl class='forms'>{listed}</dl>"
+        f"<div class='arrow'><div class='formula'>{rule_html(arrow, display=True)}</div><dl class='forms'>{listed}</dl>"
         f"{unbroadcast_note}<div class='row'>{upstream}{_sign('⟶')}{result}</div>"
         f"{_one_element(found, step['upstream'], value, key, arrow)}{inside}{stale_note}</div>"
     )
@@ -154,37 +164,37 @@ def _count(size: int) -> str:
     return f"{size:,} number{'s' * (size != 1)}"
 
 
-def short(item: float) -> str:
-    return written(item, decimals([item]))
+def short_number(item: float) -> str:
+    return format_number(item, decimals_of([item]))
 
 
 def _factor(item: float) -> str:
-    return f"({short(item)})" if item < 0 else short(item)
+    return f"({short_number(item)})" if item < 0 else short_number(item)
 
 
-def _one_element(found: Map | None, upstream: JSONObject, value: JSONObject, key: str, arrow: JSONObject) -> str:
+def _one_element(found: LocalMap | None, upstream: JSONObject, value: JSONObject, key: str, arrow: JSONObject) -> str:
     """Return the first element of the result, computed with numbers: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
-    numbers = flat(upstream["data"])
+    numbers = flat_numbers(upstream["data"])
     if found is None or upstream["truncated"] or not is_real(numbers) or found.shape[1] == 0:
         said = arrow["numbers"]
-        return f"<p class='one'><b>One element:</b> <span>{barred(said)}</span></p>" if said else ""
+        return f"<p class='one'><b>One element:</b> <span>{mark_bars(said)}</span></p>" if said else ""
     picked = [k for k, i in enumerate(found.inputs.tolist()) if i == 0]
     factors = [(numbers[found.outputs[k]], float(found.values[k])) for k in picked]
     products = " + ".join(f"{_factor(g)} · {_factor(v)}" for g, v in factors[:TERMS]) or "0"
     more = f" + … ({len(picked) - TERMS} more)" if len(picked) > TERMS else ""
-    total = short(sum(g * v for g, v in factors) + 0.0)
+    total = short_number(sum(g * v for g, v in factors) + 0.0)
     said = f"{value['bar']}{index_text(0, value['shape'])} = {products}{more} = {total}"
-    return f"<p class='one' data-one='{escape(key)}'><b>One element:</b> <output>{barred(said)}</output></p>"
+    return f"<p class='one' data-one='{escape(key)}'><b>One element:</b> <output>{mark_bars(said)}</output></p>"
 
 
-def look_inside(found: Map, output: JSONObject, value: JSONObject, key: str) -> str:
+def map_html(found: LocalMap, output: JSONObject, value: JSONObject, key: str) -> str:
     """Return a Jacobian, one output element at a time, and also flattened if it is small."""
     n, m = found.shape
     if n * m <= 1:
         return ""
     dense = found.dense()
     what = derivative_math(output["name"] + index_text(0, output["shape"]), value["name"])
-    slice_ = table(
+    slice_ = array_table(
         {"shape": value["shape"], "data": dense[0].reshape(value["shape"]).tolist(), "truncated": False},
         f"{what}, a slice",
         label=f"Slice of the Jacobian of {output['name']} with respect to {value['name']}",
@@ -199,18 +209,18 @@ def look_inside(found: Map, output: JSONObject, value: JSONObject, key: str) -> 
 
 def _flattened(rows: list[list[float]], output: JSONObject, value: JSONObject) -> str:
     n, m = len(rows), len(rows[0])
-    places = decimals([v for row in rows for v in row])
+    places = decimals_of([v for row in rows for v in row])
     across, down = (
         [index_text(i, about["shape"]) or escape(about["name"]) for i in range(count)]
         for about, count in ((value, m), (output, n))
     )
     body = "".join(
         f"<tr><th scope='row'>{name}</th>"
-        + "".join(f"<td>{written(v, places)}</td>" if v else "<td class='zero'>0</td>" for v in row)
+        + "".join(f"<td>{format_number(v, places)}</td>" if v else "<td class='zero'>0</td>" for v in row)
         + "</tr>"
         for name, row in zip(down, rows)
     )
-    return scrolling(
+    return scroll_box(
         f"Flattened Jacobian, {n} by {m}",
         f"<table class='numbers jacobian'><caption>{name_math(output['name'])} by {name_math(value['name'])} "
         f"<span class='shape'>{n}×{m}</span></caption><thead><tr><td></td>"
@@ -249,8 +259,8 @@ class _SectionRows:
         name = f"<b>{escape(fold['name'])}</b>"
         if fold["what"] == "line" and line:
             name = f"<span class='where'>{escape(SourceLine(**line))}</span> <code>{escape(line['text'])}</code>"
-        meta = f"{fold['steps']} steps <span class='shape'>{escape(shape_text(fold['shape']))}</span>"
-        shares = [f"{escape(leaf)} {percent(share)}" for leaf, share in list(fold["shares"].items())[:TABLES]]
+        meta = f"{fold['steps']} steps <span class='shape'>{escape(tuple_text(fold['shape']))}</span>"
+        shares = [f"{escape(leaf)} {percent_text(share)}" for leaf, share in list(fold["shares"].items())[:TABLES]]
         leaves = f"<p class='note'>Its share of the gradient of {', '.join(shares)}.</p>" if len(shares) > 1 else ""
         inside = self.of(fold["inside"], fold["what"] == "term" and fold["steps"] <= FOLDS, fold.get("times", 0))
         return (
@@ -268,8 +278,8 @@ class _SectionRows:
         line = step["line"] and f"{SourceLine(**step['line'])}"
         row = (
             f"<span class='count'>{step['index']}</span><span class='title'><span class='op'>{escape(step['op'])}</span> "
-            f"{code(rules)}</span><span class='meta'><span class='where'>{escape(line or '')}</span> "
-            f"<span class='shape'>{escape(shape_text(values[step['output']]['shape']))}</span></span>{_norm(step['norm'], step['index'])}"
+            f"{code_element(rules)}</span><span class='meta'><span class='where'>{escape(line or '')}</span> "
+            f"<span class='shape'>{escape(tuple_text(values[step['output']]['shape']))}</span></span>{_norm(step['norm'], step['index'])}"
         )
         anchor = f"id='step-{step['index']}' tabindex='-1'"
         if not body or self.bodies <= 0:
@@ -286,34 +296,34 @@ def _norm(norm: float | None, index: int) -> str:
 # -- the whole pass ----------------------------------------------------------------------------------------------------
 
 
-def whole(plan: JSONObject, flow: Flow) -> str:
+def whole_html(plan: JSONObject, flow: Flow) -> str:
     """Return the Jacobian of each output with respect to each leaf: the product of the local Jacobians."""
     pairs = [(output, value) for value in plan["gradients"] for output in plan["outputs"] if output != value]
     return "".join(_whole(plan, flow, output, value, len(pairs) > 2) for output, value in pairs)
 
 
-def elements(plan: JSONObject, output: str, value: str) -> str | None:
+def elements_html(plan: JSONObject, output: str, value: str) -> str | None:
     """Return the whole Jacobian's elements as a formula; '' if it has none."""
     found = next(j for j in plan["jacobians"] if (j["output"], j["input"]) == (output, value))
-    return math(found["mathml"])
+    return math_element(found["mathml"])
 
 
 def _whole(plan: JSONObject, flow: Flow, output_id: str, value_id: str, folded: bool) -> str:
     output, value = plan["values"][output_id], plan["values"][value_id]
     shape = [*output["shape"], *value["shape"]]
     size, found = arithmetic.prod(shape), flow.totals.get((output_id, value_id))
-    one = elements(plan, output_id, value_id)
+    one = elements_html(plan, output_id, value_id)
     inside = f"<p class='formula'>{one}</p>" if one else ""
     if found is not None:
-        inside += look_inside(found, output, value, f"w.{output_id}.{value_id}")
+        inside += map_html(found, output, value, f"w.{output_id}.{value_id}")
     else:
         why = f"{size:,} numbers." if size > 4096 else "a step's Jacobian is not embedded."
         inside += f"<p class='note'>Its values are not shown: {why}</p>"
     how = "along the marked axes, which are summed" if output["shape"] else "as one number"
-    head = f"<h3>{derivative_math(symbol(output), symbol(value))} <span class='shape'>{escape(shape_text(shape))}</span></h3>"
+    head = f"<h3>{derivative_math(symbol_of(output), symbol_of(value))} <span class='shape'>{escape(tuple_text(shape))}</span></h3>"
     body = (
-        f"<p>The pass multiplied {name_math(symbol(output), bar=True)} by this array of {_count(size)} "
-        f"{how}: {contraction(output['shape'], value['shape'])}. It was never built.</p>{inside}"
+        f"<p>The pass multiplied {name_math(symbol_of(output), bar=True)} by this array of {_count(size)} "
+        f"{how}: {contraction_html(output['shape'], value['shape'])}. It was never built.</p>{inside}"
     )
     return f"<article class='whole'>{_folded(head, body, folded)}</article>"
 
@@ -321,7 +331,7 @@ def _whole(plan: JSONObject, flow: Flow, output_id: str, value_id: str, folded: 
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def values(plan: JSONObject) -> str:
+def values_html(plan: JSONObject) -> str:
     """Return the forward values as tables, unless there are too many."""
     if len(plan["values"]) > VALUES:
         return f"<p class='note'>{len(plan['values'])} values: too many to show their numbers.</p>"
@@ -332,8 +342,8 @@ def values(plan: JSONObject) -> str:
 
 def _value(key: str, value: JSONObject) -> str:
     about = name_math(value["name"])
-    shown = f"<p>{about} <span class='shape'>{escape(shape_text(value['shape']))}</span></p>"
+    shown = f"<p>{about} <span class='shape'>{escape(tuple_text(value['shape']))}</span></p>"
     if value["data"] is not None:
-        shown = table(value["data"], about, label=value["name"])
+        shown = array_table(value["data"], about, label=value["name"])
     kind = f"<p class='line'>{escape(value['role'])}, {escape(value['dtype'])}</p>"
-    return f"<div class='value' id='value-{escape(key)}' tabindex='-1'>{shown}{kind}{line_of(value.get('line'))}</div>"
+    return f"<div class='value' id='value-{escape(key)}' tabindex='-1'>{shown}{kind}{location_html(value.get('line'))}</div>"

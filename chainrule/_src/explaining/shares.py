@@ -5,13 +5,13 @@ from __future__ import annotations
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.exports import one_line
-from chainrule._src.explaining.markup import escape, scrolling
+from chainrule._src.explaining.markup import escape, scroll_box
 
 DEFINITION = "share = ⟨part, gradient⟩ / ⟨gradient, gradient⟩, and the shares add up to 1"
 _COLUMNS = 24  # most leaves in the table
 
 
-def title(name: str, count: int) -> str:
+def part_title(name: str, count: int) -> str:
     """Return a part's name with its count."""
     return one_line(name if count == 1 or name.endswith(" terms") else f"{count:,} × {name}")
 
@@ -24,11 +24,12 @@ def table_html(said: JSONObject, *, style: bool = False) -> str:
     cells = {(row["leaf"], row["part"]): row for row in said["table"]}
     head = "".join(f"<th scope='col'>{escape(leaf) if leaf else 'all leaves'}</th>" for leaf in leaves)
     norms = "".join(f"<td>{_number(said['norms'][leaf])}</td>" for leaf in leaves)
+    titles = [escape(part_title(part["name"], part["count"])) for part in said["parts"]]
     body = "".join(
-        f"<tr><th scope='row'><span class='part'>{escape(title(part['name'], part['count']))}</span>{_place(part['line'], said['by'])}</th>"
+        f"<tr><th scope='row'><span class='part'>{title}</span>{_place(part['line'], said['by'])}</th>"
         + "".join(_cell(cells.get((leaf, part["name"]))) for leaf in leaves)
         + "</tr>"
-        for part in said["parts"]
+        for title, part in zip(titles, said["parts"])
     )
     caption = (
         f"<caption>The gradient of {escape(said['title'])} by {said['by']}: {escape(DEFINITION)}</caption>" * style
@@ -37,7 +38,7 @@ def table_html(said: JSONObject, *, style: bool = False) -> str:
         f"<table class='shares'>{caption}<thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{body}<tr class='whole-norm'><th scope='row'>norm of the gradient</th>{norms}</tr></tbody></table>"
     )
-    return f"<style>{_STYLE}</style>{table}" if style else scrolling(f"Contributions by {said['by']}", table)
+    return f"<style>{_STYLE}</style>{table}" if style else scroll_box(f"Contributions by {said['by']}", table)
 
 
 def _place(line: JSONObject | None, by: str) -> str:
@@ -57,7 +58,7 @@ def _cell(row: JSONObject | None) -> str:
     return f"<td title='norm {row['norm']:.4g}, cosine {cosine}'>{share_bar(row['share'])}</td>"
 
 
-def percent(share: float) -> str:
+def percent_text(share: float) -> str:
     """Format a share."""
     text = f"{share:.1%}"
     return text.lstrip("-") if not float(text[:-1]) else text.replace("-", "−")
@@ -68,7 +69,7 @@ def share_bar(share: float | None) -> str:
     if share is None:
         return "<span class='share'>–</span>"
     kind = "against" if share < 0 else "with"
-    return f"<span class='share'>{percent(share)}<i class='{kind}' style='width:{min(abs(share), 1) * 100:.1f}%'></i></span>"
+    return f"<span class='share'>{percent_text(share)}<i class='{kind}' style='width:{min(abs(share), 1) * 100:.1f}%'></i></span>"
 
 
 def _number(x: float | None) -> str:

@@ -1,6 +1,6 @@
 """Specialize the formula of an op definition to one node: substitute constants, and evaluate conditions on them.
 
-``rules`` calls ``simplify`` with the text of a formula and the parameters, shapes and scalars of a node, and gets the tree.
+``rules`` passes the text of a formula and the parameters, shapes and scalars of a node to ``simplify_formula``, which returns the tree.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from typing import Any, cast
 import numpy as np
 
 from chainrule._src.arrays.types import Params
-from chainrule._src.explaining.tree import RenameNames, call_name, copy_tree, evaluate, free_names, numpy_call, times
+from chainrule._src.explaining.tree import (
+    RenameNames,
+    call_name,
+    copy_tree,
+    evaluate_tree,
+    free_names,
+    numpy_call,
+    product_node,
+)
 from chainrule._src.rules.primitive import Primitive
 
 _OPEN = {"np", "slice", "tuple", "max", "min", "len"}  # functions that a constant expression may call
@@ -24,7 +32,7 @@ def cotangent_name(prim: Primitive, index: int = 0) -> str:
     return "g" if len(prim.outputs) == 1 else f"g_{index}"
 
 
-def parse(text: str) -> ast.expr:
+def parse_formula(text: str) -> ast.expr:
     """Parse a formula; rename lambda parameters that shadow other names."""
     if text not in _PARSED:
         tree = ast.parse(text, mode="eval").body
@@ -45,7 +53,7 @@ class _RenameShadows(ast.NodeTransformer):
         return node
 
 
-def simplify(
+def simplify_formula(
     prim: Primitive,
     text: str,
     constants: Params,
@@ -62,7 +70,7 @@ def simplify(
         real: whether no operand is complex, so that conjugates are omitted.
         conjugated: operands to conjugate, for a holomorphic rule on complex numbers.
     """
-    tree = parse(text)
+    tree = parse_formula(text)
     if isinstance(tree, ast.Call) and call_name(tree) == "unbroadcast":
         tree = tree.args[0]  # Formula sums over broadcast axes
     tree = _AdaptToRow(prim, position, real, conjugated).visit(copy_tree(tree))
@@ -120,7 +128,7 @@ def _plain_product(node: ast.Call, subscripts: ast.expr, a: ast.expr, b: ast.exp
         return ast.BinOp(ast.Attribute(a, "mT", ast.Load()), ast.MatMult(), b)
     if spec == "j,kj->k":
         return ast.BinOp(b, ast.MatMult(), a)
-    return times(a, b) if spec in (",i->i", "i,->i") else node
+    return product_node(a, b) if spec in (",i->i", "i,->i") else node
 
 
 class _FoldConstants(ast.NodeTransformer):
@@ -142,11 +150,13 @@ class _FoldConstants(ast.NodeTransformer):
 
     def _literal(self, node: ast.expr) -> ast.expr | None:
         try:
-            value = evaluate(node, {"np": np, **self.constants})
+            value = evaluate_tree(node, {"np": np, **self.constants})
         except Exception:
             return None
         vector = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu"
-        return literal(value.tolist() if vector and not isinstance(node, ast.Name) else value)  # axes, lengths
+        return literal_expression(
+            value.tolist() if vector and not isinstance(node, ast.Name) else value
+        )  # axes, lengths
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -213,7 +223,7 @@ class _WithoutCotangent(_FoldConstants):
         return ast.Constant(1) if _is_name(node, "g") else self._tidy(ast.NodeTransformer.visit(self, node))
 
 
-def partial(tree: ast.expr) -> ast.expr:
+def partial_of_rule(tree: ast.expr) -> ast.expr:
     """Return a rule divided by its cotangent."""
     return _WithoutCotangent({}, ()).visit(copy_tree(tree))
 
@@ -272,7 +282,7 @@ def _is_one(node: ast.expr) -> bool:
     return value is True or (type(value) in (int, float) and value == 1)
 
 
-def literal(value: object) -> ast.expr | None:
+def literal_expression(value: object) -> ast.expr | None:
     """Return a value as an expression; None if it is long."""
     text = _source(value)
     return None if text is None else ast.parse(text, mode="eval").body

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
-from chainrule._src.arrays.types import AnyArray, NumpyArray, Params, Saved
+from chainrule._src.arrays.types import Params
 from chainrule._src.explaining import rules, structure
-from chainrule._src.explaining.diagnosis.source import SourceLine
-from chainrule._src.explaining.sweep import RuleRecord
-from chainrule._src.explaining.values import Value, Values
-from chainrule._src.rules.descriptions import description
-from chainrule._src.rules.primitive import Primitive
+from chainrule._src.explaining.step_data import ArrowData, StepData
 
 
 def _of_rule(attribute: str, doc: str) -> property:
     return property(lambda arrow: getattr(arrow._rule, attribute), doc=doc)
 
 
-class Arrow:
+class Arrow(ArrowData):
     """The cotangent that one rule computes for one operand.
 
     Attributes:
@@ -35,13 +30,7 @@ class Arrow:
     __module__ = "chainrule.explaining"
     built = False
 
-    def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: NumpyArray) -> None:
-        self.step = step
-        self.position = position
-        self.operand = operand
-        self.input = value
-        self.downstream = downstream
-        self.sign = "="
+    step: Step
 
     @functools.cached_property
     def _rule(self) -> rules.ArrowRule:
@@ -58,16 +47,6 @@ class Arrow:
     numbers = _of_rule("numbers", "The rule for one element, with numbers.")
     words = _of_rule("words", "A sentence about the rule if it has no exact formula, else ''.")
 
-    @property
-    def jacobian_shape(self) -> tuple[int, ...]:
-        """The shape of the local Jacobian: ``(*output.shape, *input.shape)``."""
-        return (*self.step.output.shape, *self.input.shape)
-
-    @property
-    def jacobian_size(self) -> int:
-        """The number of elements of the local Jacobian."""
-        return math.prod(self.jacobian_shape)
-
     def environment(self) -> Params:
         """Return the namespace in which ``rule_numpy`` runs."""
         return self._rule.environment()
@@ -75,21 +54,21 @@ class Arrow:
     @property
     def unbroadcast(self) -> str | None:
         """A sentence on the sum that undoes broadcasting; None if the operand was not broadcast."""
-        return structure.unbroadcast(self)
+        return structure.broadcast_text(self)
 
     @property
     def structure(self) -> str:
         """The structure of the local Jacobian: "diagonal", "I ⊗ Wᵀ", "selection" ..."""
-        return structure.of(self)[0]
+        return structure.describe_structure(self)[0]
 
     @property
     def structure_text(self) -> str:
         """A sentence on the structure of the local Jacobian."""
-        return structure.of(self)[1]
+        return structure.describe_structure(self)[1]
 
     def jacobian(self, limit: int = 4096) -> Any:
         """Build the local Jacobian, for display; return None if it has more than ``limit`` elements."""
-        return structure.jacobian(self, limit)
+        return structure.local_jacobian(self, limit)
 
     def __repr__(self) -> str:
         return f"<arrow {self.step.output.name} → {self.input.name}: {self.rule_numpy or self.words}>"
@@ -108,7 +87,7 @@ def _of_arrows(attribute: str, doc: str) -> property:
     return property(get, doc=doc)
 
 
-class Step:
+class Step(StepData):
     """One operation of the backward pass.
 
     ``jacobian_shape``, ``structure``, ``rule_numpy``, ``rule_index``, ``rule_latex`` and ``downstream`` are those of its
@@ -145,27 +124,7 @@ class Step:
 
     __module__ = "chainrule.explaining"
 
-    def __init__(self, index: int, record: RuleRecord, values: Values) -> None:
-        node = record.node
-        self.index = index
-        self.record = record
-        self.all_values = values
-        self.op: str = node.prim.name
-        self.node_name: str = node.name()
-        self.call = ""
-        self.doc: str = description(node.prim.doc or "").split("\n")[0]
-        self.source_line: SourceLine | None = None
-        self.outputs: list[Value] = []
-        self.upstreams: list[NumpyArray] = []
-        self.output: Value
-        self.upstream: Any = None
-        self.terms: list[tuple[int, str, NumpyArray]] = []
-        self.arrows: list[Arrow] = []
-        self.constants: list[Value] = []
-        self.operands: list[AnyArray | None] = []
-        self.operand_values: dict[int, Value] = {}
-        self.params = {k: v for k, v in node.params.items() if k != "_outputs" and node.prim.kind != "function"}
-        self.notes: list[str] = []
+    arrows: list[Arrow]
 
     jacobian_shape = _of_arrows("jacobian_shape", "The local Jacobian's shape ``(*output_shape, *input_shape)``.")
     structure = _of_arrows("structure", 'The structure of the local Jacobian: "diagonal", "I ⊗ Wᵀ" ...')
@@ -173,11 +132,6 @@ class Step:
     rule_index = _of_arrows("rule_index", "The rule for one element.")
     rule_latex = _of_arrows("rule_latex", "The rule in LaTeX.")
     downstream = _of_arrows("downstream", "The cotangent that the rule computed.")
-
-    @property
-    def prim(self) -> Primitive:
-        """The primitive."""
-        return self.record.node.prim
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -188,11 +142,6 @@ class Step:
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of the operands (constants included), by their names."""
         return {value.name: value.shape for _, value in sorted(self.operand_values.items())}
-
-    def saved(self) -> Saved:
-        """Return the values that the rule reads, as copies if memory allows."""
-        copy = self.all_values.copy
-        return tuple(tuple(map(copy, v)) if type(v) is tuple else copy(v) for v in self.record.saved)
 
     def __repr__(self) -> str:
         return f"<step {self.index}: {self.op} {self.output.name}>"

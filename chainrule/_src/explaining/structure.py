@@ -1,18 +1,16 @@
-"""Describe the structure of local Jacobians (``of``), and build small ones for display (``jacobian``)."""
+"""Describe the structure of local Jacobians (``describe_structure``), and build small ones for display (``local_jacobian``)."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.explaining.formula import broadcast_axes
+from chainrule._src.explaining.step_data import ArrowData
 from chainrule._src.rules import kinds
 from chainrule._src.rules.structure import structure_of
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.steps import Arrow
 
 _PRODUCTS = {  # Jacobians of a product with respect to its left and right operand; o is the other operand
     "ik,kj->ij": ("I ⊗ {o}ᵀ", "{o} ⊗ I"),
@@ -22,7 +20,7 @@ _PRODUCTS = {  # Jacobians of a product with respect to its left and right opera
 }
 
 
-def of(arrow: Any) -> tuple[str, str]:
+def describe_structure(arrow: Any) -> tuple[str, str]:
     """Return a short name for a local Jacobian's structure, and a sentence about it."""
     prim = arrow.step.prim
     structure = structure_of(prim, arrow.position, arrow.step.params)
@@ -75,7 +73,7 @@ def of(arrow: Any) -> tuple[str, str]:
     return "dense", f"{every} can depend on every element of {x.name}"
 
 
-def _product(arrow: Arrow, by: str, structure: str) -> tuple[str, str]:
+def _product(arrow: ArrowData, by: str, structure: str) -> tuple[str, str]:
     """Describe a product's Jacobian as a Kronecker product, for arrays flattened in row-major order."""
     values, prim = arrow.step.operand_values, arrow.step.prim
     out, x = arrow.step.output, arrow.input
@@ -96,7 +94,7 @@ def _product(arrow: Arrow, by: str, structure: str) -> tuple[str, str]:
     return text, f"{text}: {linear}"
 
 
-def unbroadcast(arrow: Arrow) -> str | None:
+def broadcast_text(arrow: ArrowData) -> str | None:
     """Return a sentence on the broadcasting of an operand and the sum in its cotangent; None without broadcasting."""
     prim, out, x = arrow.step.prim, arrow.step.output, arrow.input
     axes = [axis for part in broadcast_axes(out.shape, x.shape) for axis in part]
@@ -106,7 +104,7 @@ def unbroadcast(arrow: Arrow) -> str | None:
     return f"{x.name} was broadcast {x.shape} → {out.shape}: its cotangent is summed over {word}"
 
 
-def jacobian(arrow: Arrow, limit: int) -> Any:
+def local_jacobian(arrow: ArrowData, limit: int) -> Any:
     """Build ∂output/∂input by pulling back one unit vector after another."""
     if arrow.jacobian_size > limit:
         return None

@@ -1,4 +1,4 @@
-"""Run a backward pass and record the arguments and results of every rule. ``entry.explained`` calls ``record_sweep``."""
+"""Run a backward pass and record the arguments and results of every rule. ``entry.explain_tensors`` calls ``record_sweep``."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit and as a point
 TALL, SHOWN = 16, 8  # most rows of a table that is shown whole; rows of a longer one
 
 
-def flat(data: float | Sequence[float]) -> list[float]:
+def flat_numbers(data: float | Sequence[float]) -> list[float]:
     """Return the numbers of a nested list in row-major order; "nan" and "inf" become floats, other text stays text."""
     if isinstance(data, list):
-        return [number for item in data for number in flat(item)]
-    return [number(data)]
+        return [number for item in data for number in flat_numbers(item)]
+    return [number_of(data)]
 
 
-def number(item: Any) -> Any:
+def number_of(item: Any) -> Any:
     if item is None or isinstance(item, bool):
         return float(bool(item))
     if isinstance(item, str):
@@ -39,7 +39,7 @@ def is_real(numbers: Sequence[float]) -> bool:
     return all(isinstance(item, float) for item in numbers)
 
 
-def decimals(numbers: Sequence[float]) -> int:
+def decimals_of(numbers: Sequence[float]) -> int:
     """Return the number of decimals that shows every number of the array, at most four."""
     wanted = 0
     for item in numbers:
@@ -50,7 +50,7 @@ def decimals(numbers: Sequence[float]) -> int:
     return wanted
 
 
-def written(item: float, places: int, *, single: bool = False) -> str:
+def format_number(item: float, places: int, *, single: bool = False) -> str:
     """Format a number with ``places`` decimals (fewer beyond the precision of float32), or with a power of ten if it is small."""
     if not isinstance(item, float):
         return str(item)
@@ -70,23 +70,23 @@ def written(item: float, places: int, *, single: bool = False) -> str:
     return text.replace("-", "−")
 
 
-def cells(array: JSONObject) -> list[str]:
+def format_cells(array: JSONObject) -> list[str]:
     """Format the numbers of an array, all in one format."""
-    numbers = flat(array["data"])
-    places, single = decimals(numbers), array.get("dtype") == "float32"
-    return [written(item, places, single=single) for item in numbers]
+    numbers = flat_numbers(array["data"])
+    places, single = decimals_of(numbers), array.get("dtype") == "float32"
+    return [format_number(item, places, single=single) for item in numbers]
 
 
 def text_rows(array: JSONObject) -> list[str]:
     """Return the rows of an array as text with aligned columns, for a monospaced font."""
-    texts = [cell.replace(FIGURE, " ").replace(POINT, " ") for cell in cells(array)]
+    texts = [cell.replace(FIGURE, " ").replace(POINT, " ") for cell in format_cells(array)]
     width = array["shape"][-1] if array["shape"] else 1
     columns = [max(map(len, texts[j::width])) for j in range(width)]
     rows = (texts[i : i + width] for i in range(0, len(texts), width))
     return ["  ".join(cell.rjust(n) for cell, n in zip(row, columns)) for row in rows]
 
 
-def shape_text(shape: Sequence[int]) -> str:
+def tuple_text(shape: Sequence[int]) -> str:
     return str(tuple(shape))
 
 
@@ -95,7 +95,7 @@ def index_text(flat_index: int, shape: Sequence[int]) -> str:
     return str([int(i) for i in np.unravel_index(flat_index, tuple(shape))]) if shape else ""
 
 
-def table(array: JSONObject, caption: str, *, key: str = "", label: str, live: bool = False) -> str:
+def array_table(array: JSONObject, caption: str, *, key: str = "", label: str, live: bool = False) -> str:
     """Return an array as a table in a scrolling box; of many rows only the first.
 
     Args:
@@ -106,19 +106,19 @@ def table(array: JSONObject, caption: str, *, key: str = "", label: str, live: b
         live: whether the script makes the cells editable.
     """
     shape, there = array["shape"], _there(array["data"])
-    texts, width = cells(array), there[-1] if there else 1
+    texts, width = format_cells(array), there[-1] if there else 1
     rows = len(texts) // (width or 1)
     shown = rows if live or rows <= TALL else min(SHOWN, there[-2])
     marks = f" data-key='{escape(key)}'" if key and not array["truncated"] else ""
     marks += " data-edit=''" * live + " data-single=''" * (array.get("dtype") == "float32")
-    full = f"{caption} <span class='shape'>{shape_text(shape)}</span>"
+    full = f"{caption} <span class='shape'>{tuple_text(shape)}</span>"
     if array["truncated"] or shown < rows:
         full += " <span class='note'>the first numbers</span>"
     body = "<tbody><tr><td class='empty'>no elements</td></tr></tbody>"
     if texts:
         body = "".join(_rows(texts, there, shown, width, array["shape"]))
     return (
-        f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}, shape {shape_text(shape)}'>"
+        f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}, shape {tuple_text(shape)}'>"
         f"<table class='numbers'{marks}><caption>{full}</caption>{body}</table></div>"
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.explaining.diagnosis.names import Names
-from chainrule._src.explaining.values import computed, saved_operands, saved_values
+from chainrule._src.explaining.values import compute_value, saved_operands, saved_values
 from chainrule._src.tape.engine import reachable
 from chainrule._src.tape.node import Edge, Leaf, Node, Output
 from chainrule._src.tape.tensor import Tensor
@@ -95,7 +95,7 @@ class Tape:
             if node.prim.kind == "elementwise" and node.in_avals is None and known and known[0] is not None:
                 about[node] = known[0]
                 continue
-            value = computed(node, self._stand_ins(node))
+            value = compute_value(node, self._stand_ins(node))
             if value is not None:
                 self._learn(node, value)
 

@@ -1,6 +1,6 @@
 """Sums of products of δ's, numbers and elements of arrays, and their simplification.
 
-``jacobian`` makes a ``Product`` for each path, combines them (``delta_term``, ``combine``), and prints ``expression(terms)``.
+``jacobian`` makes a ``Product`` for each path, combines them (``delta_term``, ``combine_terms``), and prints ``sum_of_terms(terms)``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from chainrule._src.explaining.notation import TEXT, print_tree
-from chainrule._src.explaining.tree import Entry, IndexLetters, NoForm, Sigma, SubstituteIndices, copy_tree, times
+from chainrule._src.explaining.tree import (
+    Entry,
+    IndexLetters,
+    NoForm,
+    Sigma,
+    SubstituteIndices,
+    copy_tree,
+    product_node,
+)
 
 
 class Bound:
@@ -86,7 +94,7 @@ def delta_term(product: Product, place: IndexLetters, own: IndexLetters, shape: 
     return DeltaTerm(tuple(sorted(set(found), key=str)), (), product.at(letters))
 
 
-def combine(terms: Sequence[DeltaTerm], free: Sequence[str]) -> list[DeltaTerm]:
+def combine_terms(terms: Sequence[DeltaTerm], free: Sequence[str]) -> list[DeltaTerm]:
     """Give summation indices letters, and add terms that differ only by a number."""
     found: dict[object, DeltaTerm] = {}
     for term in terms:
@@ -108,7 +116,7 @@ def _name_bounds(term: DeltaTerm, free: Sequence[str]) -> DeltaTerm:
     return term._replace(sums=tuple(letters.values()), product=term.product.at(letters))
 
 
-def expression(terms: Sequence[DeltaTerm]) -> ast.expr:
+def sum_of_terms(terms: Sequence[DeltaTerm]) -> ast.expr:
     """Return the sum of terms as a tree."""
     total: ast.expr | None = None
     for term in terms:
@@ -131,10 +139,10 @@ def _term(term: DeltaTerm) -> ast.expr:
         above = [*top, *above]
     if not above and not term.sums:
         above, before = before, []
-    body = functools.reduce(times, above) if above else ast.Constant(1)
+    body = functools.reduce(product_node, above) if above else ast.Constant(1)
     if below:
-        body = ast.BinOp(body, ast.Div(), functools.reduce(times, below))
-    return functools.reduce(times, [*before, Sigma(term.sums, body) if term.sums else body])
+        body = ast.BinOp(body, ast.Div(), functools.reduce(product_node, below))
+    return functools.reduce(product_node, [*before, Sigma(term.sums, body) if term.sums else body])
 
 
 def _powers(factors: Sequence[ast.expr]) -> list[ast.expr]:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import importlib
 import textwrap
-import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
+from chainrule._src.explaining.explanation_data import ExplanationData
+from chainrule._src.explaining.steps import Arrow, Step
+from chainrule._src.explaining.text_columns import WIDTH, pad_text, text_columns
 
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Arrow, Step
-
-WIDTH = 80
 _LONGEST = 110  # most lines of an explanation that shows all numbers
 _SUMMARY = 5  # most rules in the answer
 _JACOBIANS = 2  # most whole Jacobians in the answer
@@ -30,28 +27,19 @@ _LABEL = 11
 Line = tuple[str, str]
 
 
-def text(e: Explanation) -> str:
-    """Return the whole text (``Explanation.__str__``)."""
-    return "\n".join(line for _, line in lines(e))
+def explanation_text(e: ExplanationData) -> str:
+    """Return the text that printing an ``Explanation`` shows."""
+    return "\n".join(line for _, line in text_lines(e))
 
 
-def width(s: str) -> int:
-    """Return the number of columns of a text; a combining bar has width 0."""
-    return sum(not unicodedata.combining(c) for c in s)
-
-
-def pad(s: str, columns: int) -> str:
-    return s + " " * max(columns - width(s), 0)
-
-
-def lines(e: Explanation) -> list[Line]:
+def text_lines(e: ExplanationData) -> list[Line]:
     """Return all lines, with styles."""
     answer, verdict = [*_answer(e)], [*_verdict(e)]
     whole = [*answer, *_steps(e, _step, 16), *_sums(e), *verdict]
     return whole if len(whole) <= _LONGEST else [*answer, ("", ""), *_steps(e, _brief_step, 24), *verdict]
 
 
-def _answer(e: Explanation) -> Iterator[Line]:
+def _answer(e: ExplanationData) -> Iterator[Line]:
     what = "backward() computes" if e.default_seed else "backward(gradient) computes"
     call = f"{e.outputs[0].name}.{what}" if len(e.outputs) == 1 else what
     yield from _wrapped("head", f"What {call} for {', '.join(v.name for v in e.wrt)}")
@@ -62,11 +50,11 @@ def _answer(e: Explanation) -> Iterator[Line]:
         yield from _wrapped("", said, "  ", "      ")
     rules = [(arrow, step) for step in e.steps for arrow in step.arrows]
     for arrow, step in rules[:_SUMMARY]:
-        yield "rule", _cut(f"  {pad(_equation(arrow), 46)}  {step.op}, step {step.index}")
+        yield "rule", _cut(f"  {pad_text(_equation(arrow), 46)}  {step.op}, step {step.index}")
     if len(rules) > _SUMMARY:
         yield "note", f"  … and {len(rules) - _SUMMARY} more"
     if e.steps:
-        short = [j.index for j in e.jacobians if j.index is not None and width(j.index) <= WIDTH - 2]
+        short = [j.index for j in e.jacobians if j.index is not None and text_columns(j.index) <= WIDTH - 2]
         yield from (("rule", f"  {index}") for index in short[:_JACOBIANS])
     for value in e.wrt[:_GRADIENTS]:
         if value.gradient is None:
@@ -84,7 +72,7 @@ def _equation(arrow: Arrow) -> str:
 
 
 def _cut(s: str) -> str:
-    while width(s) > WIDTH:
+    while text_columns(s) > WIDTH:
         s = s[:-2].rstrip("…") + "…"
     return s
 
@@ -105,15 +93,15 @@ def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iter
         label += f"{_shape(x)}; [{'0, ' * (x.ndim - 2)}:, :] is "
         x = x[(0,) * (x.ndim - 2)]
     options: Params = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": 4}
-    rows = np.array2string(x, max_line_width=WIDTH - width(label), suppress_small=False, **options).split("\n")
+    rows = np.array2string(x, max_line_width=WIDTH - text_columns(label), suppress_small=False, **options).split("\n")
     for i, row in enumerate(rows):
-        yield style, _cut((label if i == 0 else " " * width(label)) + row)
+        yield style, _cut((label if i == 0 else " " * text_columns(label)) + row)
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(e: Explanation, one: AnyFunction, most: int) -> Iterator[Line]:
+def _steps(e: ExplanationData, one: AnyFunction, most: int) -> Iterator[Line]:
     """Yield all steps; if there are more than ``most``, leave out the middle ones."""
     steps = e.steps
     left_out = steps[most // 2 : -most // 2] if len(steps) > most else []
@@ -134,13 +122,13 @@ def _head(step: Step) -> Line:
     return "head", _cut(f"Step {step.index}  {step.output.name} = {step.op}({', '.join(operands)}){where}")
 
 
-def _brief_step(step: Step, e: Explanation) -> Iterator[Line]:
+def _brief_step(step: Step, e: ExplanationData) -> Iterator[Line]:
     yield _head(step)
     for arrow in step.arrows:
         sent = f"{_shape(arrow.downstream)} {_range(arrow.downstream)}".rstrip()
         equation = _equation(arrow)
-        line = f"  {pad(equation, 44)}  {sent}"
-        if width(line) <= WIDTH:
+        line = f"  {pad_text(equation, 44)}  {sent}"
+        if text_columns(line) <= WIDTH:
             yield "rule", line
         else:
             yield from (("rule", _cut(f"  {equation}")), ("", f"    {sent}"))
@@ -156,7 +144,7 @@ def _range(x: Any) -> str:
     return f"all {x.min():.3g}" if x.min() == x.max() else f"from {x.min():.3g} to {x.max():.3g}"
 
 
-def _step(step: Step, e: Explanation) -> Iterator[Line]:
+def _step(step: Step, e: ExplanationData) -> Iterator[Line]:
     yield "", ""
     yield _head(step)
     if step.doc:
@@ -177,7 +165,7 @@ def _step(step: Step, e: Explanation) -> Iterator[Line]:
         yield from _labelled("note", note)
 
 
-def side(step: Step, operand: str) -> str:
+def operand_side(step: Step, operand: str) -> str:
     """Return the name of an operand: left or right if there are two."""
     names = list(step.record.node.prim.operands)
     if step.record.node.prim.kind != "function" and len(names) == 2 and operand in names:
@@ -185,7 +173,7 @@ def side(step: Step, operand: str) -> str:
     return operand
 
 
-def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: Explanation) -> str:
+def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: ExplanationData) -> str:
     if len(terms) > 1:
         return f", the sum of {len(terms)} terms"
     if terms and terms[0][0]:
@@ -195,21 +183,23 @@ def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: Explanation) -> str:
     return ", ones" if e.seeds[0].ndim else ", 1, because it is a scalar"
 
 
-def _terms(value: Any, terms: Any, e: Explanation) -> Iterator[Line]:
-    said = ["your gradient" if i == 0 else f"step {i}, {side(e.steps[i - 1], operand)}" for i, operand, _ in terms]
+def _terms(value: Any, terms: Any, e: ExplanationData) -> Iterator[Line]:
+    said = [
+        "your gradient" if i == 0 else f"step {i}, {operand_side(e.steps[i - 1], operand)}" for i, operand, _ in terms
+    ]
     for i, (words, (_, _, g)) in enumerate(zip(said[:6], terms)):
         sign = f"{value.bar} = " if i == 0 else "  + "
-        yield from _array("", " " * (_LABEL + 2) + pad(f"{sign}({words}) ", 8), g, compact=True)
+        yield from _array("", " " * (_LABEL + 2) + pad_text(f"{sign}({words}) ", 8), g, compact=True)
     if len(said) > 6:
         yield "note", " " * _LABEL + f"  + … {len(said) - 6} more terms"
 
 
 def _labelled(label: str, sentence: str, style: str = "") -> Iterator[Line]:
     indent = " " * (_LABEL + 2)
-    long = width(label) > _LABEL - 1
+    long = text_columns(label) > _LABEL - 1
     if long:
         yield style, _cut("  " + label)
-    yield from _wrapped(style, sentence, indent if long else "  " + pad(label, _LABEL), indent)
+    yield from _wrapped(style, sentence, indent if long else "  " + pad_text(label, _LABEL), indent)
 
 
 def _arrow(arrow: Arrow) -> Iterator[Line]:
@@ -225,7 +215,7 @@ def _arrow(arrow: Arrow) -> Iterator[Line]:
     yield from _array("", " " * (_LABEL + 2), arrow.downstream)
 
 
-def _sums(e: Explanation) -> Iterator[Line]:
+def _sums(e: ExplanationData) -> Iterator[Line]:
     """Yield the sums of gradients with several contributions."""
     for value in e.wrt[:8]:
         terms = e.terms_of(value)
@@ -237,7 +227,7 @@ def _sums(e: Explanation) -> Iterator[Line]:
             yield from _array("rule", " " * _LABEL + "  = ", value.gradient)
 
 
-def _verdict(e: Explanation) -> Iterator[Line]:
+def _verdict(e: ExplanationData) -> Iterator[Line]:
     check = e.check()
     yield "", ""
     for i, line in enumerate(check.text.split("\n")):
@@ -249,8 +239,8 @@ def _verdict(e: Explanation) -> Iterator[Line]:
 _STYLES = {"head": "bold", "rule": "cyan", "note": "dim", "ok": "green", "bad": "bold red", "": ""}
 
 
-def rich_console(e: Explanation, console: object, options: object) -> Iterator[object]:
+def rich_console(e: ExplanationData, console: object, options: object) -> Iterator[object]:
     """Yield the lines for rich (``Explanation.__rich_console__``)."""
     rich_text = importlib.import_module("rich.text")
-    for style, line in lines(e):
+    for style, line in text_lines(e):
         yield rich_text.Text(line, style=_STYLES[style], no_wrap=True)

@@ -2,108 +2,66 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from chainrule._src.arrays.types import AnyArray, JSONObject, NumpyArray
-from chainrule._src.explaining.contributions import contributions, finite, norm
+from chainrule._src.arrays.types import JSONObject
+from chainrule._src.explaining.contributions import contributions_of, joint_norm
+from chainrule._src.explaining.explanation_data import ExplanationData
 from chainrule._src.explaining.folds import folds_of
 from chainrule._src.explaining.jacobian import IndexForm, Walk
-
-if TYPE_CHECKING:
-    from chainrule._src.explaining.explanation import Explanation
-    from chainrule._src.explaining.steps import Arrow, Step
-    from chainrule._src.explaining.values import Value
+from chainrule._src.explaining.json_values import (
+    array_dict,
+    attributes_dict,
+    finite_or_none,
+    json_numbers,
+    line_dict,
+    value_dict,
+)
+from chainrule._src.explaining.steps import Arrow, Step
 
 SEVERAL, LONG = 8, 60  # a pass with more steps has contributions by term; one with more steps has folds
-_CELLS = 256  # most elements of an array that is written whole; of a larger one only a corner is written
-_EDGE = 4  # length of a corner along each axis
 _JACOBIAN = 4096  # most elements of a local Jacobian that is written
 _JACOBIANS = 65536  # most elements of all local Jacobians together
 _FORMS = ("index", "latex", "mathml")
 
 
-def to_dict(e: Explanation, ends: int | None = None) -> JSONObject:
+def to_dict(e: ExplanationData, ends: int | None = None) -> JSONObject:
     """Implement ``Explanation.to_dict``; with ``ends``, only that many first and last steps have all forms of their rules."""
     budget, walk = [_JACOBIANS], Walk(e)
     whole = {step.index for part in (e.steps[:ends], e.steps[-ends:] if ends else ()) for step in part}
     long, several = len(e.steps) > LONG, len(e.steps) > SEVERAL
-    by_term = contributions(e, "term") if several else None
+    by_term = contributions_of(e, "term") if several else None
     return {
         "version": 1,
         "title": e.title,
         "scalar": e.scalar,
         "outputs": [v.id for v in e.outputs],
         "wrt": [v.id for v in e.wrt],
-        "seed": {v.id: array(seed) for v, seed in zip(e.outputs, e.seeds)},
+        "seed": {v.id: array_dict(seed) for v, seed in zip(e.outputs, e.seeds)},
         "default_seed": e.default_seed,
         "values": {v.id: value_dict(v) for v in e.values.values()},
         "steps": [_step(step, budget, walk if step.index in whole else None) for step in e.steps],
-        "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
+        "gradients": {v.id: array_dict(v.gradient) for v in e.wrt if v.gradient is not None},
         "jacobians": [_jacobian(j) for j in e.jacobians],
         "check": {"ok": e.check().ok, "text": e.check().text},
         "graph": e.graph.to_dict(),
         "lessons": [lesson._asdict() for lesson in e.lessons],
         "folds": folds_of(e, by_term) if by_term is not None and long else None,
-        "contributions": [c.to_dict() for c in (by_term, contributions(e, "line") if long else None) if c is not None],
-    }
-
-
-def array(x: NumpyArray) -> JSONObject:
-    """Return ``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
-    x = np.asarray(x)
-    cut = x.size > _CELLS
-    shown = x[tuple(slice(_EDGE) for _ in x.shape)] if cut else x
-    return {"shape": list(x.shape), "dtype": str(x.dtype), "data": plain(shown), "truncated": cut}
-
-
-def plain(x: AnyArray) -> Any:
-    """Return nested lists of numbers; nan, infinities and complex numbers become text, because JSON has no such numbers."""
-    if isinstance(x, np.ndarray) and x.ndim:
-        if x.dtype.kind in "biu" or (x.dtype.kind == "f" and bool(np.isfinite(x).all())):
-            return x.tolist()
-        return [plain(part) for part in x]
-    item = x.item() if isinstance(x, (np.ndarray, np.generic)) else x
-    if isinstance(item, float) and not math.isfinite(item):
-        return "nan" if item != item else "inf" if item > 0 else "-inf"
-    if isinstance(item, complex):
-        return f"{item.real:.6g}{item.imag:+.6g}j"
-    return item
-
-
-def _picked(of: object, *names: str) -> dict[str, int | str | None]:
-    return {name: getattr(of, name) for name in names}
-
-
-def _line(where: object) -> JSONObject | None:
-    return None if where is None else _picked(where, "file", "line", "text")
-
-
-def value_dict(v: Value) -> JSONObject:
-    """Return a value with its numbers and its cotangent's numbers."""
-    return {
-        **_picked(v, "name", "bar", "role", "why_constant"),
-        "shape": list(v.shape),
-        "dtype": str(v.dtype),
-        "data": None if v.data is None else array(v.data),
-        "gradient": None if v.gradient is None else array(v.gradient),
-        "line": _line(v.line),
+        "contributions": [
+            c.to_dict() for c in (by_term, contributions_of(e, "line") if long else None) if c is not None
+        ],
     }
 
 
 def _step(step: Step, budget: list[int], walk: Walk | None) -> JSONObject:
     return {
-        **_picked(step, "index", "op", "call", "doc"),
+        **attributes_dict(step, "index", "op", "call", "doc"),
         "node": step.node_name,
-        "line": _line(step.source_line),
+        "line": line_dict(step.source_line),
         "output": step.output.id,
         "outputs": [v.id for v in step.outputs],
-        "upstream": array(step.upstream),
-        "norm": finite(norm([step.upstream])),
-        "upstreams": [array(g) for g in step.upstreams],
-        "terms": [{"from": index, "operand": operand, "array": array(g)} for index, operand, g in step.terms],
+        "upstream": array_dict(step.upstream),
+        "norm": finite_or_none(joint_norm([step.upstream])),
+        "upstreams": [array_dict(g) for g in step.upstreams],
+        "terms": [{"from": index, "operand": operand, "array": array_dict(g)} for index, operand, g in step.terms],
         "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],
         "constants": [v.id for v in step.constants],
         "notes": list(dict.fromkeys([*step.notes, *(a.words for a in step.arrows if a.words)])),
@@ -116,16 +74,16 @@ def _arrow(arrow: Arrow, budget: list[int], walk: Walk | None) -> JSONObject:
         jacobian = arrow.jacobian(_JACOBIAN)
         budget[0] -= arrow.jacobian_size
     return {
-        **_picked(arrow, "operand", "jacobian_size", "structure", "structure_text", "built", "unbroadcast"),
+        **attributes_dict(arrow, "operand", "jacobian_size", "structure", "structure_text", "built", "unbroadcast"),
         "numbers": None if walk is None else arrow.numbers,
         "input": arrow.input.id,
         "jacobian_shape": list(arrow.jacobian_shape),
         "rule": {kind: getattr(arrow, f"rule_{kind}") for kind in (forms if walk is not None else forms[:1])},
-        "element": dict.fromkeys(_FORMS) if walk is None else _picked(walk.jacobian(arrow), *_FORMS),
-        "downstream": array(arrow.downstream),
-        "jacobian": None if jacobian is None else plain(jacobian),
+        "element": dict.fromkeys(_FORMS) if walk is None else attributes_dict(walk.jacobian(arrow), *_FORMS),
+        "downstream": array_dict(arrow.downstream),
+        "jacobian": None if jacobian is None else json_numbers(jacobian),
     }
 
 
 def _jacobian(j: IndexForm) -> JSONObject:
-    return {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), **_picked(j, "paths", *_FORMS)}
+    return {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), **attributes_dict(j, "paths", *_FORMS)}

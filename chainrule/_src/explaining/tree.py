@@ -89,7 +89,7 @@ def free_names(tree: ast.AST) -> set[str]:
     return found
 
 
-def evaluate(tree: ast.expr, names: Params) -> Any:
+def evaluate_tree(tree: ast.expr, names: Params) -> Any:
     """Return the tree's value."""
     code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<formula>", "eval")
     with np.errstate(all="ignore"):
@@ -108,7 +108,7 @@ def call_name(node: object) -> str:
 _signature = functools.cache(inspect.signature)
 
 
-def accepts(function: Any, *args: object, **kwargs: object) -> TypeGuard[AnyFunction]:
+def accepts_arguments(function: Any, *args: object, **kwargs: object) -> TypeGuard[AnyFunction]:
     """Return whether ``function`` is a method that accepts these arguments."""
     try:
         return function is not None and bool(_signature(function.__func__).bind(None, *args, **kwargs))
@@ -121,12 +121,12 @@ def of_numpy(node: object) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np"
 
 
-def constant(x: Any) -> ast.expr:
+def constant_node(x: Any) -> ast.expr:
     """Return a plain number as an expression."""
     return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if not isinstance(x, complex) and x < 0 else ast.Constant(x)
 
 
-def times(left: ast.expr, right: ast.expr) -> ast.BinOp:
+def product_node(left: ast.expr, right: ast.expr) -> ast.BinOp:
     return ast.BinOp(left, ast.Mult(), right)
 
 

@@ -163,7 +163,7 @@ class Values:
             node, size = record.node, getattr(record.g, "size", _AGAIN + 1)
             single = "_outputs" not in node.params and node.prim.name != "copy_slices"
             if single and node not in known and size <= _AGAIN:
-                value = computed(node, operands_of(record, known))
+                value = compute_value(node, operands_of(record, known))
                 if value is not None and value.shape == record.g.shape:
                     known[node] = value.astype(record.g.dtype, copy=False)
         for edge, value in self.by_edge.items():
@@ -194,14 +194,14 @@ def saved_values(node: Node, saved: tuple[object, ...]) -> Iterable[tuple[Any, A
     yield from ((node.edges[i], data) for i, data in saved_operands(node, saved).items() if node.edges[i] is not None)
     prim = node.prim
     if prim.kind != "function" and len(saved) == len(prim.saves):
-        outputs = {prim.outputs[edge.index] if edge is not node else None: edge for edge in outputs_of(node)}
+        outputs = {prim.outputs[edge.index] if edge is not node else None: edge for edge in node_outputs(node)}
         for name, at, data in zip(prim.saves, prim.save_from, saved):
             edge = outputs.get(None) or outputs.get(name)
             if at < 0 and data is not None and edge is not None:
                 yield edge, data
 
 
-def outputs_of(node: Node) -> list[Any]:
+def node_outputs(node: Node) -> list[Any]:
     """Return the edges of a node's outputs that are still alive."""
     if "_outputs" not in node.params:
         return [node]
@@ -209,7 +209,7 @@ def outputs_of(node: Node) -> list[Any]:
     return sorted((o for o in found if o is not None), key=lambda o: o.index)
 
 
-def computed(node: Node, operands: Sequence[object]) -> Any:
+def compute_value(node: Node, operands: Sequence[object]) -> Any:
     """Compute a node's value from its operands; return None if an operand is unknown or the computation fails."""
     if node.prim.kind == "function" or any(x is None for x in operands):
         return None

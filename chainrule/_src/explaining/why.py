@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.explaining.diagnosis.names import NamedArray, Names, place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of, loop_around
-from chainrule._src.explaining.diagnosis.tape import Rebound, rebound
+from chainrule._src.explaining.diagnosis.tape import Rebinding, rebinding_of
 from chainrule._src.messages import errors
 from chainrule._src.messages.reading import called, expression_of, receiver
 from chainrule._src.messages.source_locations import Where
@@ -188,7 +188,7 @@ class _Answer:
 
     def _result(self) -> Why:
         name, tensor = self.name, self.tensor
-        found = rebound(tensor, name, self.names)
+        found = rebinding_of(tensor, name, self.names)
         if found is not None:
             return self._none(self._was_rebound(found), self._keep_the_leaf())
         made = f"{name} is {_op_of(tensor)}'s output{self._at(self.names.line(tensor))}, not a leaf"
@@ -196,7 +196,7 @@ class _Answer:
             return self._none(f"{name}.retain_grad() was called, but no backward() has reached {name} since.")
         return self._none(f"{made}.", f"Call {name}.retain_grad() before backward(), or use grad(L, {name}).")
 
-    def _was_rebound(self, found: Rebound) -> str:
+    def _was_rebound(self, found: Rebinding) -> str:
         """Describe the rebinding of a variable that held a leaf, which still has the gradient but no name."""
         tensor = self.tensor
         by = _operation(place_of(tensor) or getattr(tensor._cut, "where", None)) or _op_of(tensor)
@@ -228,7 +228,7 @@ class _Answer:
                 f"Call {name}.requires_grad_() before using it, or make it with requires_grad=True.",
             )
         self._at(line_of(cut.where))
-        found = rebound(tensor, name, self.names) if cut.kind == "no_grad" else None
+        found = rebinding_of(tensor, name, self.names) if cut.kind == "no_grad" else None
         if found is not None:
             return self._none(self._was_rebound(found), self._keep_the_leaf())
         return self._none(f"{name} does not require grad: {cut}.")

@@ -1,8 +1,9 @@
 """Accumulate the Jacobians of a trace's results: propagate terms from the inputs through its steps, oldest first.
 
-``ways`` calls ``Accumulation``. The number of a value's terms grows along a program; each step of a time stepping scheme multiplies
-it. If a value has many terms and several operations use it, it is *cut*: it becomes an intermediate variable, whose Jacobian is
-stored, and its terms restart from the identity. ``products.resolve`` multiplies the factors at the end, as sparse matrices.
+``JacobianTrace`` and ``reverse`` call ``Accumulation``. The number of a value's terms grows along a program; each step of a time
+stepping scheme multiplies it. If a value has many terms and several operations use it, it is *cut*: it becomes an intermediate
+variable, whose Jacobian is stored, and its terms restart from the identity. ``products.resolve_to_inputs`` multiplies the factors at
+the end, as sparse matrices.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from chainrule._src.jacobians.compaction import (
     MOST_TERMS,
     MOST_WITH_ROWS,
     SMALL,
-    by_source,
-    compacted,
-    dense,
+    compact_terms,
+    group_by_source,
+    merge_to_all_columns,
 )
-from chainrule._src.jacobians.mixing import mixing, unvarying
-from chainrule._src.jacobians.propagation import Moves
+from chainrule._src.jacobians.mixing import is_constant_along, mixed_axes
+from chainrule._src.jacobians.propagation import Propagation
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.rules.structure import structure_of
 from chainrule._src.tape.modes import LOCAL, SPECIAL
@@ -65,14 +66,18 @@ class Accumulation:
     Args:
         results: the values whose terms are computed.
         limit: most entries that one step may make.
-        moves: propagates terms through steps; a subclass can record them.
+        propagation: propagates terms through steps; a subclass can record them.
         steps: the steps of the results, if known.
     """
 
     def __init__(
-        self, results: Sequence[Jac], limit: int, moves: Moves | None = None, steps: list[JacStep] | None = None
+        self,
+        results: Sequence[Jac],
+        limit: int,
+        propagation: Propagation | None = None,
+        steps: list[JacStep] | None = None,
     ) -> None:
-        self.moves = Moves(limit) if moves is None else moves
+        self.propagation = Propagation(limit) if propagation is None else propagation
         self.steps = steps_of(results) if steps is None else steps
         self.uses: dict[Any, int] = {}
         self.known: dict[Any, list[Term]] = {None: []}
@@ -101,7 +106,7 @@ class Accumulation:
             for i, terms in enumerate(operands):
                 if terms and _mixes(step, i):
                     operands[i] = known[step.origins[i]] = self._mixable(step, i, terms)
-        outs = self.moves.through(step, operands)
+        outs = self.propagation.through(step, operands)
         if SPECIAL and LOCAL.watch is not None:
             LOCAL.watch.jacobian_terms(step, outs, self.origins)
         for origin in step.origins:
@@ -121,21 +126,21 @@ class Accumulation:
         """
         shape = shape_of(step.operands[i])
         size = math.prod(shape)
-        ins = mixing(step, i)[0]
+        ins = mixed_axes(step, i)[0]
         structure = structure_of(step.prim, i, step.params)
         mixed = math.prod([shape[a] for a in ins])
         found: list[Term] = []
-        for source, group in by_source(terms).items():
+        for source, group in group_by_source(terms).items():
             scattered = any([term.rows is not None for term in group])
             entries = sum([term.cols.size for term in group])
             most = source.size * size
             if structure in ("windows", "scan", "entries"):
                 keep = True
             else:
-                keep = not scattered and all([unvarying(term.cols, ins) for term in group])
+                keep = not scattered and all([is_constant_along(term.cols, ins) for term in group])
             few_columns = entries * mixed > most or (scattered and source.size <= mixed)
-            if not keep and few_columns and most <= self.moves.limit:
-                found.append(dense(group, source, shape))
+            if not keep and few_columns and most <= self.propagation.limit:
+                found.append(merge_to_all_columns(group, source, shape))
             elif scattered and not keep:
                 return _cut(terms, step.operands[i])
             else:
@@ -154,7 +159,7 @@ def _settled(terms: list[Term], value: AnyArray, uses: int) -> list[Term]:
     few = FEW_SLOTS if len(terms) > 2 else MOST_SLOTS
     if plain and (slots < 2 or (slots <= few and slots < terms[0].source.size)):
         return terms
-    terms = compacted([term for term in terms if term.cols.size], shape_of(value))
+    terms = compact_terms([term for term in terms if term.cols.size], shape_of(value))
     return _cut(terms, value) if uses > 1 and _many(terms) else terms
 
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, Never, TypeVar, overload
+from typing import Any, NamedTuple, Never, TypeVar, overload
 
 import numpy as np
 
 from chainrule._src.api.array import Array
-from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
+from chainrule._src.arrays.tree import tree_leaves, unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, P, TensorLike
-from chainrule._src.jacobians.checking import check as check_terms
-from chainrule._src.jacobians.compute_terms import TermGrid, dense_jacobian, plan_of, terms_by_colours, terms_of
-from chainrule._src.jacobians.layouts import SPARSE, blocks, check_dense, matrix
-from chainrule._src.jacobians.operator import operators
+from chainrule._src.jacobians.checking import check_products
+from chainrule._src.jacobians.compute_terms import MODES, dense_jacobian, plan_for, terms_by_colours, terms_of
+from chainrule._src.jacobians.layouts import SPARSE, check_dense, lay_out_blocks, lay_out_matrix
+from chainrule._src.jacobians.operator import jacobian_operators
 from chainrule._src.jacobians.result import Jacobian
-from chainrule._src.jacobians.strategy import STRATEGIES, Plan
-from chainrule._src.jacobians.trace import JacobianTrace, Recipe
+from chainrule._src.jacobians.strategy import JVPS, STRATEGIES, VJPS, Plan
+from chainrule._src.jacobians.trace import JacobianCall, JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.transforms import jacobian as dense
 from chainrule._src.transforms.arguments import names_keywords
-from chainrule._src.transforms.dense import MEMORY
+from chainrule._src.transforms.dense import MEMORY, Limits
 from chainrule._src.transforms.grad import gradient_function
+from chainrule._src.transforms.jacobian import jacobian_of_function, jacobian_of_tensors
 from chainrule._src.transforms.jacrev import hessian as hessian_function
 
 T = TypeVar("T")
@@ -128,38 +128,30 @@ def jacobian(
             jacobian, y, layout=layout, strategy=strategy, create_graph=create_graph, hstack=hstack, mode=mode,
             chunk_size=chunk_size, sparsity=sparsity, check=check, memory=memory,
         )  # fmt: skip
-    check_layout("jacobian", layout, create_graph)
-    check_strategy("jacobian", strategy)
+    options = _Options(layout, strategy, create_graph, hstack, sparsity, check, memory)
+    options.validate("jacobian")
     if not isinstance(memory, Real):
         raise errors.jacobian_memory(memory)
     if layout != "dense" and (mode != "auto" or chunk_size is not None):
         raise errors.jacobian_dense_only(layout)
+    if mode not in ("auto", "forward", "reverse"):
+        raise ValueError(f"jacobian(): mode is 'auto', 'forward' or 'reverse', not {mode!r}")
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ValueError(f"jacobian(): chunk_size must be a positive int, not {chunk_size!r}")
+    limits = Limits(chunk_size, memory)
     if not callable(y) or isinstance(y, Tensor):
         if layout != "dense" or strategy is not None or sparsity is not None or check:
             raise errors.jacobian_layout_needs_function(layout)
-        return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
-    plain = sparsity is None and not check
-    if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack and plain:
+        if mode == "forward":
+            raise errors.jacobian_needs_function()
+        return jacobian_of_tensors(y, x, bool(create_graph), limits)
+    if layout == "dense" and strategy in (None, VJPS, JVPS) and not hstack and sparsity is None and not check:
         if strategy is None and mode == "auto" and chunk_size is None and not create_graph:
             found = dense_jacobian(y, x, memory)
             if found is not None:
                 return found
-        mode = {"vjps": "reverse", "jvps": "forward"}.get(strategy or "", mode)
-        return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
-    if layout == "operator":
-        return operators(y, x, hstack, create_graph)
-    if layout in SPARSE and create_graph is None:
-        _check_unrecorded("jacobian", layout, x)
-    trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
-    if layout == "dense":
-        check_dense(trace.results, trace.variables, hstack, memory)
-    if sparsity is not None:
-        terms = terms_by_colours(trace, y, x, sparsity, memory)
-    else:
-        terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
-    if check:
-        check_terms(trace, y, x, terms)
-    return _with_recipes(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
+        return jacobian_of_function(y, x, MODES.get(strategy, mode), create_graph, limits)
+    return options.compute("jacobian", y, x)
 
 
 def jacobian_plan(
@@ -175,23 +167,62 @@ def jacobian_plan(
     >>> plan.strategy, plan.shape, plan.nnz
     ('forward terms', (999, 1000), 1998.0)
     """
-    check_layout("jacobian_plan", layout, False)
-    check_strategy("jacobian_plan", strategy)
-    return plan_of(function, x, layout == "dense", strategy, memory)
+    _Options(layout, strategy).validate("jacobian_plan")
+    return plan_for(function, x, layout == "dense", strategy, memory)
 
 
-def check_strategy(api: str, strategy: str | None) -> None:
-    """Raise ValueError for an unknown strategy."""
-    if strategy is not None and strategy not in STRATEGIES:
-        raise ValueError(f"{api}(): strategy is one of {', '.join(map(repr, STRATEGIES))}, not {strategy!r}")
+class _Options(NamedTuple):
+    """The options that ``jacobian`` and ``hessian`` share."""
 
+    layout: str
+    strategy: str | None
+    create_graph: bool | None = False
+    hstack: bool = False
+    sparsity: object = None
+    check: bool = False
+    memory: int = MEMORY
 
-def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
-    """Raise ValueError for an unknown layout, or for a layout that cannot be recorded with ``create_graph``."""
-    if layout not in LAYOUTS:
-        raise errors.jacobian_layout(api, layout, LAYOUTS)
-    if layout in SPARSE and create_graph:
-        raise errors.jacobian_layout_create_graph(api, layout)
+    def validate(self, api: str) -> None:
+        """Raise ValueError for an unknown layout or strategy, or for a layout that cannot be recorded."""
+        layout, strategy = self.layout, self.strategy
+        if layout not in LAYOUTS:
+            raise errors.jacobian_choice(api, "layout", layout, LAYOUTS)
+        if layout in SPARSE and self.create_graph:
+            raise errors.jacobian_layout_create_graph(api, layout)
+        if strategy is not None and strategy not in STRATEGIES:
+            raise errors.jacobian_choice(api, "strategy", strategy, STRATEGIES)
+
+    def compute(self, api: str, function: AnyFunction, x: Any) -> Any:
+        """Trace ``function``, compute the terms of its Jacobian at ``x``, and return them in the layout.
+
+        Args:
+            api: "jacobian"; or "hessian" for a gradient, whose Jacobian is made exactly symmetric.
+        """
+        layout, strategy, create_graph, hstack, sparsity, check, memory = self
+        if layout == "operator":
+            return jacobian_operators(function, x, hstack, create_graph)
+        if layout in SPARSE:
+            if create_graph is None:
+                _check_unrecorded(api, layout, x)
+            create_graph = False
+        trace = JacobianTrace(function, x, create_graph, api)
+        dense = layout == "dense"
+        if dense:
+            check_dense(trace.results, trace.variables, hstack, memory)
+        if sparsity is not None:
+            terms = terms_by_colours(trace, sparsity, memory)
+        else:
+            terms = terms_of(trace, api=api, memory=memory, strategy=strategy, wants_dense=dense)
+        if check:
+            check_products(trace, terms)
+        symmetric = api == "hessian"
+        parts = terms, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory
+        if hstack:
+            made = lay_out_matrix(*parts)
+        else:
+            made = unflatten_rows(lay_out_blocks(*parts), trace.inner, trace.outer)
+        _attach_calls(made, trace, memory, "gradient" if symmetric else "y")
+        return made
 
 
 def _check_unrecorded(api: str, layout: str, x: TensorLike) -> None:
@@ -200,26 +231,13 @@ def _check_unrecorded(api: str, layout: str, x: TensorLike) -> None:
         raise errors.jacobian_layout_create_graph(api, layout)
 
 
-def _laid_out(
-    trace: JacobianTrace, found: TermGrid, layout: str, hstack: bool, memory: int, symmetric: bool = False
-) -> Any:
-    """Return the Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
-    made = (found, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory)
-    if hstack:
-        return matrix(*made)
-    return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
-
-
-def _with_recipes(
-    made: AnyArray, trace: JacobianTrace, function: AnyFunction, x: TensorLike, memory: int, name: str
-) -> AnyArray:
-    """Attach to structured Jacobians the recipe to compute them again, for ``explain``."""
+def _attach_calls(made: AnyArray, trace: JacobianTrace, memory: int, name: str) -> None:
+    """Attach to structured Jacobians the call that computes them again, for ``explain``."""
     found = [J for J in tree_leaves(made) if isinstance(J, Jacobian)]
     width = len(trace.variables)
     if len(found) == width * len(trace.results):
         for k, J in enumerate(found):
-            J.made_by = Recipe(function, x, k // width, k % width, trace.strategy, memory, name)
-    return made
+            J.made_by = JacobianCall(trace.function, trace.x, k // width, k % width, trace.strategy, memory, name)
 
 
 @overload
@@ -276,9 +294,9 @@ def hessian(
     """
     if more:
         raise errors.jacobian_several("hessian", 1 + len(more))
-    if argnums is not None or _says_argnums(x):
-        options = (layout, strategy, create_graph, hstack, check, memory)
-        if sparsity is None and options == ("dense", None, None, False, False, MEMORY):
+    if argnums is not None or _is_argnums(x):
+        given = (layout, strategy, create_graph, hstack, check, memory)
+        if sparsity is None and given == ("dense", None, None, False, False, MEMORY):
             return hessian_function(func, x if argnums is None else argnums)
         if argnums is not None or x != 0:
             raise errors.hessian_options()
@@ -286,28 +304,12 @@ def hessian(
             hessian, func, layout=layout, strategy=strategy, create_graph=create_graph, hstack=hstack, sparsity=sparsity,
             check=check, memory=memory,
         )  # fmt: skip
-    check_layout("hessian", layout, create_graph)
-    check_strategy("hessian", strategy)
+    options = _Options(layout, strategy, create_graph, hstack, sparsity, check, memory)
+    options.validate("hessian")
     several = type(x) is tuple
     gradient = gradient_function("hessian(f, x)", func, tuple(range(len(x))) if several else 0)
-    if layout == "operator":
-        return operators(gradient, x, hstack, create_graph)
-    if layout in SPARSE and create_graph is None:
-        _check_unrecorded("hessian", layout, x)
-    trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph, "hessian")
-    if layout == "dense":
-        check_dense(trace.results, trace.variables, hstack, memory)
-    if sparsity is not None:
-        found = terms_by_colours(trace, gradient, x, sparsity, memory)
-    else:
-        found = terms_of(
-            trace, gradient, x, api="hessian", memory=memory, strategy=strategy, wants_dense=layout == "dense"
-        )
-    if check:
-        check_terms(trace, gradient, x, found)
-    made = _laid_out(trace, found, layout, hstack, memory, symmetric=True)
-    return _with_recipes(made, trace, gradient, x, memory, "gradient")
+    return options.compute("hessian", gradient, x)
 
 
-def _says_argnums(x: object) -> bool:
+def _is_argnums(x: object) -> bool:
     return type(x) is int or (type(x) is tuple and bool(x) and all([type(i) is int for i in x]))

@@ -21,7 +21,7 @@ from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, NumpyDType
 from chainrule._src.jacobians.ordering import TermBlock, entries_in_order
-from chainrule._src.jacobians.terms import IndexArray, Term, Variable, flat
+from chainrule._src.jacobians.terms import IndexArray, Term, Variable, flatten_array
 from chainrule._src.table.indexing import take_add
 from chainrule._src.tape.dispatch import bind
 
@@ -34,7 +34,7 @@ _NUMBERS = (int, float, complex, np.generic)
 # -- the numbers of terms ---------------------------------------------------------------------------------------------
 
 
-def is_plain(terms: Iterable[Term]) -> bool:
+def has_plain_vals(terms: Iterable[Term]) -> bool:
     """Return whether all numbers are NumPy's or Python's, so that matrices can be written in place."""
     return all([type(term.vals) is ndarray or isinstance(term.vals, _NUMBERS) for term in terms])
 
@@ -61,7 +61,7 @@ def _cast(x: Any, dtype: NumpyDType) -> Any:
 # -- sparse matrices --------------------------------------------------------------------------------------------------
 
 
-class Sparse(NamedTuple):
+class CsrMatrix(NamedTuple):
     """A matrix in CSR format, as in ``scipy.sparse.csr_array``; the columns of a row ascend, without duplicates."""
 
     indptr: IndexArray
@@ -79,7 +79,7 @@ class Sparse(NamedTuple):
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     @property
-    def places(self) -> IndexArray:
+    def positions(self) -> IndexArray:
         """The position of each entry in the flat matrix."""
         return self.row_numbers() * self.shape[1] + self.indices
 
@@ -91,25 +91,25 @@ class Sparse(NamedTuple):
         m, n = self.shape
         if type(self.data) is ndarray:
             J = zeros((m, n), self.data.dtype)
-            J.reshape(-1)[self.places] = self.data
+            J.reshape(-1)[self.positions] = self.data
             return J
-        spread = bind(take_add, (self.data, self.places), {"axis": -1, "length": m * n})
+        spread = bind(take_add, (self.data, self.positions), {"axis": -1, "length": m * n})
         return np.reshape(spread, (m, n))
 
-    def transposed(self) -> Sparse:
+    def transposed(self) -> CsrMatrix:
         order = self.indices.argsort(kind="stable")
         indptr: Any = np.zeros(self.shape[1] + 1, self.indptr.dtype)
         np.cumsum(np.bincount(self.indices, minlength=self.shape[1]), out=indptr[1:])
         rows = self.row_numbers().take(order).astype(self.indices.dtype)
-        return Sparse(indptr, rows, np.take(self.data, order), self.shape[::-1])
+        return CsrMatrix(indptr, rows, np.take(self.data, order), self.shape[::-1])
 
-    def symmetrized(self) -> Sparse:
+    def symmetrized(self) -> CsrMatrix:
         """Return ``(A + Aᵀ) / 2``: its entries are those of A and Aᵀ, and exactly symmetric."""
         if np.array_equal(self.indices, self.row_numbers()):  # a diagonal matrix
             return self
         return self.averaged(self.transposed())
 
-    def averaged(self, other: Sparse) -> Sparse:
+    def averaged(self, other: CsrMatrix) -> CsrMatrix:
         """Return ``(A + B) / 2`` for two matrices of one shape: its entries are those of A and B."""
         if np.array_equal(other.indptr, self.indptr) and np.array_equal(other.indices, self.indices):
             return self._replace(data=(self.data + other.data) / 2)
@@ -119,7 +119,7 @@ class Sparse(NamedTuple):
         return found._replace(data=found.data / 2)
 
 
-def placed(rows: AnyArray, where: IndexArray, count: int) -> Any:
+def scatter_rows(rows: AnyArray, where: IndexArray, count: int) -> Any:
     """Scatter rows to the positions ``where`` of a matrix with ``count`` rows; other rows are zero."""
     if len(where) == count and bool((where[1:] > where[:-1]).all()):
         return rows
@@ -192,13 +192,13 @@ class EntryPattern:
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     @property
-    def places(self) -> IndexArray:
+    def positions(self) -> IndexArray:
         """The position of each entry in the flat matrix."""
         return self.row_numbers() * self.shape[1] + self.indices
 
-    def matrix(self, terms: Sequence[Term], dtype: DTypeLike = None) -> Sparse:
+    def matrix(self, terms: Sequence[Term], dtype: DTypeLike = None) -> CsrMatrix:
         """Return the matrix with the numbers of terms. (Arguments: see ``data``.)"""
-        return Sparse(self.indptr, self.indices, self.data(terms, dtype), self.shape)
+        return CsrMatrix(self.indptr, self.indices, self.data(terms, dtype), self.shape)
 
     def __repr__(self) -> str:
         return f"<pattern {self.shape[0]} × {self.shape[1]}, {self.nnz} entries>"
@@ -206,7 +206,9 @@ class EntryPattern:
 
 def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
     """Concatenate the numbers of all terms."""
-    parts = [_cast(flat(np.asarray(v) if isinstance(v, _NUMBERS) else v), dtype) for v in [t.vals for t in terms]]
+    parts = [
+        _cast(flatten_array(np.asarray(v) if isinstance(v, _NUMBERS) else v), dtype) for v in [t.vals for t in terms]
+    ]
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, dtype)
@@ -215,7 +217,7 @@ def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
 # -- dense matrices ---------------------------------------------------------------------------------------------------
 
 
-def dense(
+def dense_of_terms(
     terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: NumpyDType | None = None
 ) -> AnyArray:
     """Return the Jacobian of shape ``(*out_shape, *variable_shape)``.
@@ -225,7 +227,7 @@ def dense(
     shape = (*out_shape, *variable_shape)
     m, n = math.prod(out_shape), math.prod(variable_shape)
     dtype = dtype_of_terms(terms) if dtype is None else np.dtype(dtype)
-    if not is_plain(terms):
+    if not has_plain_vals(terms):
         return np.reshape(EntryPattern.of(terms, out_shape, n).matrix(terms, dtype).dense(), shape)
     J = zeros((m, n), dtype)
     add_into(J, (terms, m, 0, 0))
@@ -238,7 +240,7 @@ def add_into(J: Matrix, block: TermBlock) -> None:
     untouched = True
     others = []
     for term in terms:
-        view = _places_in(J, term, first_row, first_column)
+        view = _entries_view(J, term, first_row, first_column)
         if view is None:
             others.append(term)
             continue
@@ -255,12 +257,12 @@ def add_into(J: Matrix, block: TermBlock) -> None:
         pattern = EntryPattern([(others, m, first_row, first_column)], J.shape)
         data = pattern.data(others, J.dtype)
         if untouched:
-            J.reshape(-1)[pattern.places] = data
+            J.reshape(-1)[pattern.positions] = data
         else:
-            J.reshape(-1)[pattern.places] += data
+            J.reshape(-1)[pattern.positions] += data
 
 
-def _places_in(J: Matrix, term: Term, first_row: int, first_column: int) -> Matrix | None:
+def _entries_view(J: Matrix, term: Term, first_row: int, first_column: int) -> Matrix | None:
     """Return the positions of a term's entries as a strided view of the matrix; None if they are not."""
     cols, rows = term.cols, term.rows
     if not term.affine or not cols.size:

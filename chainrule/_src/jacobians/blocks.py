@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
-from chainrule._src.jacobians.assemble import Sparse, placed
+from chainrule._src.jacobians.assemble import CsrMatrix, scatter_rows
 from chainrule._src.jacobians.terms import IndexArray, Term, Variable
 
 ndarray = np.ndarray
@@ -56,9 +56,9 @@ class Blocks:
     def matrix(self) -> Any:
         """Return the matrix of a single block."""
         vals = np.reshape(self.vals, self.shape)
-        for axis, places in enumerate((self.rows, self.cols)):
-            if not _in_order(places):
-                vals = np.take(vals, places[0].argsort(), axis)
+        for axis, positions in enumerate((self.rows, self.cols)):
+            if not _in_order(positions):
+                vals = np.take(vals, positions[0].argsort(), axis)
         return vals
 
     def transposed(self) -> Blocks:
@@ -139,14 +139,14 @@ def affine_view(cols: IndexArray, source: Variable) -> IndexArray:
     return view if np.array_equal(view, cols) else cols
 
 
-def _in_order(places: IndexArray) -> bool:
-    flat = places.reshape(-1)
+def _in_order(positions: IndexArray) -> bool:
+    flat = positions.reshape(-1)
     return not flat.size or (flat[0] == 0 and bool((flat[1:] - flat[:-1] == 1).all()))
 
 
-def _spread(found: AnyArray, places: IndexArray, length: int) -> Any:
+def _spread(found: AnyArray, positions: IndexArray, length: int) -> Any:
     """Scatter the rows of blocks' results ``(k, p, c)`` to a matrix with ``length`` rows."""
-    return placed(np.reshape(found, (places.size, shape_of(found)[-1])), places.reshape(-1), length)
+    return scatter_rows(np.reshape(found, (positions.size, shape_of(found)[-1])), positions.reshape(-1), length)
 
 
 # -- finding blocks ----------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def _added(numbers: list[Any], shape: tuple[int, ...], dtype: NumpyDType) -> Any
     return np.broadcast_to(total, shape)
 
 
-def blocks_of_sparse(matrix: Sparse) -> Blocks | None:
+def blocks_of_sparse(matrix: CsrMatrix) -> Blocks | None:
     """Return the entries of a sparse matrix as blocks: rows with the same columns, which no other row has. Else None."""
     m, n = matrix.shape
     if not matrix.nnz or matrix.nnz % m or (np.diff(matrix.indptr) != matrix.nnz // m).any():

@@ -16,7 +16,6 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NoForwardMode
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import data_of, is_array
-from chainrule._src.transforms.called import Called
 from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.jvp import jvp
 
@@ -25,18 +24,17 @@ ndarray = np.ndarray
 TOLERANCE = 1e3
 
 
-def of_leaves(trace: JacobianTrace, function: AnyFunction, x: object) -> tuple[AnyFunction, list[Any]]:
-    """Return a function from the leaves of ``x`` to the leaves of the result, and its arguments."""
-    call = Called(function, x)
+def function_of_leaves(trace: JacobianTrace) -> tuple[AnyFunction, list[Any]]:
+    """Return the traced function from the leaves of its argument to the leaves of its result, and these arguments."""
 
     def flat(*leaves: Any) -> tuple[Any, ...]:
-        return tuple([y if is_array(y) else np.asarray(y) for y in call(leaves)])
+        return tuple([y if is_array(y) else np.asarray(y) for y in trace.call(leaves)])
 
     return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
 
 
-def check(trace: JacobianTrace, function: AnyFunction, x: object, found: Sequence[Sequence[list[Term]]]) -> None:
-    """Raise if products with a Jacobian differ from the JVP or the VJP of the function.
+def check_products(trace: JacobianTrace, found: Sequence[Sequence[list[Term]]]) -> None:
+    """Raise if products with a Jacobian differ from the JVP or the VJP of the traced function.
 
     Args:
         found: the terms, for each output, for each input.
@@ -51,7 +49,7 @@ def check(trace: JacobianTrace, function: AnyFunction, x: object, found: Sequenc
     floor = _floor(trace)
     r = np.random.default_rng(0)
     ys, xs = [[r.uniform(0.5, 1.5, shape).astype(dtype) for shape, dtype in side] for side in shapes]
-    flat, points = of_leaves(trace, function, x)
+    flat, points = function_of_leaves(trace)
     try:
         _, tangents = jvp(flat, tuple(points), tuple(_like(points, xs)))
     except NoForwardMode:  # a custom function without JVP; the VJP checks the same entries
@@ -118,7 +116,7 @@ def _compare(
     tolerance = TOLERANCE * float(limits.eps) * math.sqrt(max(found.size, 1)) * (scale + floor) + float(limits.tiny)
     bad = np.flatnonzero(~((abs(found - expected) <= tolerance) | (np.isnan(found) & np.isnan(expected))))
     if bad.size:
-        place = tuple([int(i) for i in np.unravel_index(bad[0], shape)])
+        index = tuple([int(i) for i in np.unravel_index(bad[0], shape)])
         raise errors.jacobian_check(
-            where, what, place, f"{found[bad[0]]:.6g}", f"{expected[bad[0]]:.6g}", int(bad.size), int(found.size)
+            where, what, index, f"{found[bad[0]]:.6g}", f"{expected[bad[0]]:.6g}", int(bad.size), int(found.size)
         )

@@ -2,7 +2,7 @@
 
 Columns that share no row can be computed together: the product with the sum of their unit vectors contains the entries of all of
 them, in different rows. So columns that share a row get different colours, and there is one product (a JVP) for each colour. Rows
-are coloured in the same way, for VJPs. ``ways.terms_by_colours`` calls ``pattern_of``, ``coloured`` and ``entries``.
+are coloured in the same way, for VJPs. ``compute_terms.terms_by_colours`` calls the functions of this module.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, DTypeLike
-from chainrule._src.jacobians.terms import IndexArray, Term, Variable, flat
+from chainrule._src.jacobians.terms import IndexArray, Term, Variable, flatten_array
 
 ndarray = np.ndarray
 #: maps a batch of vectors (along a leading axis) to the batch of products
@@ -64,14 +64,14 @@ def pattern_of(sparsity: Any, shape: tuple[int, int]) -> Pattern:
         rows, cols = coo.row, coo.col
     else:
         rows, cols = np.nonzero(np.asarray(sparsity))
-    places = np.unique(np.asarray(rows, np.intp) * max(shape[1], 1) + np.asarray(cols, np.intp))
-    return Pattern(places // max(shape[1], 1), places % max(shape[1], 1), shape)
+    positions = np.unique(np.asarray(rows, np.intp) * max(shape[1], 1) + np.asarray(cols, np.intp))
+    return Pattern(positions // max(shape[1], 1), positions % max(shape[1], 1), shape)
 
 
-def coloured(pattern: Pattern, of_rows: bool | None = None) -> Colouring:
+def colour_pattern(pattern: Pattern, of_rows: bool | None = None) -> Colouring:
     """Return a colouring of columns or rows (``of_rows``); by default, of the side that needs fewer colours."""
     if of_rows is None:
-        columns, rows = coloured(pattern, False), coloured(pattern, True)
+        columns, rows = colour_pattern(pattern, False), colour_pattern(pattern, True)
         return rows if rows.number < columns.number else columns
     own, other = (pattern.rows, pattern.cols) if of_rows else (pattern.cols, pattern.rows)
     size, others = pattern.shape if of_rows else pattern.shape[::-1]
@@ -101,7 +101,7 @@ def _greedy(own: IndexArray, other: IndexArray, size: int, others: int, of_rows:
     return Colouring(colours, most + 1 if len(own) else 0, of_rows)
 
 
-def entries(
+def compute_entries(
     pattern: Pattern, colouring: Colouring, products: Products, shape: tuple[int, ...], dtype: DTypeLike, step: int
 ) -> Any:
     """Compute the values of a pattern's entries.
@@ -126,7 +126,7 @@ def entries(
         found = products(seeds.astype(dtype).reshape(last - first, *shape))
         low, high = np.searchsorted(colour_of[order], (first, last))
         chosen = order[low:high]
-        parts.append(np.take(flat(found), (colour_of[chosen] - first) * others + other[chosen]))
+        parts.append(np.take(flatten_array(found), (colour_of[chosen] - first) * others + other[chosen]))
     values = parts[0] if len(parts) == 1 else np.concatenate(parts)
     back = np.empty(len(order), np.intp)
     back[order] = np.arange(len(order))

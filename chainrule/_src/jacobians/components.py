@@ -2,7 +2,7 @@
 
 The components of a vector are often computed separately, as in a rotation. Then many terms have the same columns, some of them for
 only one component. Columns from the same gather, or from the variable itself, are the same memory. So equal columns are found by
-address, without sorting. ``compaction`` calls ``by_components``.
+address, without sorting. ``compaction`` calls ``merge_by_components``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_COMPONENTS = 8
 _WORTH = 0.8
 
 
-class _Place(NamedTuple):
+class _MemoryLocation(NamedTuple):
     """The memory location of columns; columns with equal locations are equal."""
 
     address: int
@@ -39,8 +39,8 @@ class _ComponentSlot(NamedTuple):
     vals: Any
 
     @property
-    def place(self) -> _Place:
-        return _Place(_address(self.cols), self.cols.strides, id(_owner(self.cols)))
+    def location(self) -> _MemoryLocation:
+        return _MemoryLocation(_address(self.cols), self.cols.strides, id(_owner(self.cols)))
 
 
 def _address(x: IndexArray) -> int:
@@ -53,7 +53,7 @@ def _owner(x: IndexArray) -> IndexArray:
     return x
 
 
-def by_components(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> list[Term] | None:
+def merge_by_components(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> list[Term] | None:
     """Merge slots with the same columns; return None if this does not remove enough of them.
 
     Args:
@@ -62,18 +62,18 @@ def by_components(terms: list[Term], source: Variable, shape: tuple[int, ...]) -
         shape: the value's shape. If its last axis is short, it is the component axis.
     """
     lead, count = (shape[:-1], shape[-1]) if len(shape) > 1 and shape[-1] <= _MOST_COMPONENTS else (shape, 1)
-    found = _by_place(terms, shape, lead, count)
+    found = _by_location(terms, shape, lead, count)
     if found is None:
         return None
-    places = sorted(found[0], key=lambda place: _first(found[0][place][0].cols))
+    locations = sorted(found[0], key=lambda location: _first(found[0][location][0].cols))
     slots = sum([len(same) for own in found for same in own.values()])
-    if len(places) * count > _WORTH * slots or any([own.keys() != found[0].keys() for own in found]):
+    if len(locations) * count > _WORTH * slots or any([own.keys() != found[0].keys() for own in found]):
         return None
-    sums = [_sum(own[place], lead) for own in found for place in places]
-    vals = np.moveaxis(np.reshape(np.stack(sums), (count, len(places), *lead)), 0, -1)
+    sums = [_sum(own[location], lead) for own in found for location in locations]
+    vals = np.moveaxis(np.reshape(np.stack(sums), (count, len(locations), *lead)), 0, -1)
     made = []
-    for begin, end in _runs(places):
-        cols = _side_by_side([found[0][place][0].cols for place in places[begin:end]], places[begin:end])
+    for begin, end in _runs(locations):
+        cols = _side_by_side([found[0][location][0].cols for location in locations[begin:end]], locations[begin:end])
         full, here = (end - begin, *lead, count), (end - begin, *shape)
         made.append(
             Term(source, np.broadcast_to(cols[..., None], full).reshape(here), np.reshape(vals[begin:end], here))
@@ -81,17 +81,17 @@ def by_components(terms: list[Term], source: Variable, shape: tuple[int, ...]) -
     return made
 
 
-def _by_place(
+def _by_location(
     terms: list[Term], shape: tuple[int, ...], lead: tuple[int, ...], count: int
-) -> list[dict[_Place, list[_ComponentSlot]]] | None:
+) -> list[dict[_MemoryLocation, list[_ComponentSlot]]] | None:
     """Return for each component the slots by their columns; None if a term's rows are neither one component nor all rows."""
-    found: list[dict[_Place, list[_ComponentSlot]]] = [{} for _ in range(count)]
+    found: list[dict[_MemoryLocation, list[_ComponentSlot]]] = [{} for _ in range(count)]
     known: dict[int, int | None] = {}
     for term in terms:
         if term.rows is None:
             for component in range(count):
                 for slot in _slots(term, component if len(lead) < len(shape) else None):
-                    found[component].setdefault(slot.place, []).append(slot)
+                    found[component].setdefault(slot.location, []).append(slot)
             continue
         if id(term.rows) not in known:
             known[id(term.rows)] = _component(term.rows, shape, count)
@@ -99,7 +99,7 @@ def _by_place(
         if own is None:
             return None
         for slot in _slots_of_one(term, lead):
-            found[own].setdefault(slot.place, []).append(slot)
+            found[own].setdefault(slot.location, []).append(slot)
     return found
 
 
@@ -141,19 +141,19 @@ def _sum(same: list[_ComponentSlot], lead: tuple[int, ...]) -> Any:
     return total if shape_of(total) == lead else np.broadcast_to(total, lead)
 
 
-def _runs(places: list[_Place]) -> Iterator[tuple[int, int]]:
+def _runs(locations: list[_MemoryLocation]) -> Iterator[tuple[int, int]]:
     """Yield ranges of slots whose columns are at equal distances in one array's memory."""
     begin = 0
-    for end in range(1, len(places) + 1):
-        if end < len(places) and places[end][1:] == places[begin][1:]:
-            step = places[end].address - places[end - 1].address
-            if end - begin == 1 or step == places[begin + 1].address - places[begin].address:
+    for end in range(1, len(locations) + 1):
+        if end < len(locations) and locations[end][1:] == locations[begin][1:]:
+            step = locations[end].address - locations[end - 1].address
+            if end - begin == 1 or step == locations[begin + 1].address - locations[begin].address:
                 continue
         yield begin, end
         begin = end
 
 
-def _side_by_side(columns: list[IndexArray], places: list[_Place]) -> IndexArray:
+def _side_by_side(columns: list[IndexArray], locations: list[_MemoryLocation]) -> IndexArray:
     """Return columns at equal distances as one strided view, so that later merges recognize them by address."""
     first = columns[0]
     if len(columns) == 1:
@@ -161,5 +161,5 @@ def _side_by_side(columns: list[IndexArray], places: list[_Place]) -> IndexArray
     owner = _owner(first)
     if not owner.flags.c_contiguous:
         return np.stack(columns)
-    shape, step = (len(columns), *first.shape), places[1].address - places[0].address
-    return np.ndarray(shape, first.dtype, owner, places[0].address - _address(owner), (step, *first.strides))
+    shape, step = (len(columns), *first.shape), locations[1].address - locations[0].address
+    return np.ndarray(shape, first.dtype, owner, locations[0].address - _address(owner), (step, *first.strides))

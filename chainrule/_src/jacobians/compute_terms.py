@@ -1,6 +1,6 @@
 """Compute the terms of a function's Jacobian by a strategy, with fallbacks to other strategies.
 
-``api`` calls ``terms_of``, ``dense_jacobian``, ``terms_by_colours`` and ``plan_of``; ``prepared`` calls ``terms_to_repeat``.
+``api`` calls ``terms_of``, ``dense_jacobian``, ``terms_by_colours`` and ``plan_for``; ``prepared`` calls ``terms_to_repeat``.
 """
 
 from __future__ import annotations
@@ -13,50 +13,53 @@ import numpy as np
 
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
+from chainrule._src.arrays.tree import tree_leaves, unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.jacobians import assemble
-from chainrule._src.jacobians.checking import of_leaves
-from chainrule._src.jacobians.colouring import coloured, entries, pattern_of, term_of
-from chainrule._src.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
+from chainrule._src.jacobians.checking import function_of_leaves
+from chainrule._src.jacobians.colouring import colour_pattern, compute_entries, pattern_of, term_of
+from chainrule._src.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposed_jacobians
 from chainrule._src.jacobians.sketches import products_cost
-from chainrule._src.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan, chosen, planned, to_repeat
-from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flat
+from chainrule._src.jacobians.strategy import (
+    FORWARD,
+    JVPS,
+    REVERSE,
+    VJPS,
+    Plan,
+    choose_strategy,
+    make_plan,
+    strategy_to_repeat,
+)
+from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flatten_array
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NanFound, NoForwardMode
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, recording
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.transforms import jacobian as dense
 from chainrule._src.transforms.arguments import as_caller_type, data_of
-from chainrule._src.transforms.dense import check_size, largest
+from chainrule._src.transforms.dense import Limits, check_sizes
 from chainrule._src.transforms.grad import vjp
+from chainrule._src.transforms.jacobian import jacobian_of_function
 from chainrule._src.transforms.jvp import jvp
 from chainrule._src.transforms.vmap import vmap
 
 ndarray = np.ndarray
 #: for each output, for each input
 TermGrid = list[list[list[Term]]]
+#: the mode of the strategies that compute all rows or columns
+MODES: dict[str | None, str] = {VJPS: "reverse", JVPS: "forward"}
 ITEMSIZE = 8  # bytes of a number, in estimates
 #: number of elements of the input, and of the Jacobian, from which on dense Jacobians may use structure
 MANY, SMALL = 64, 1 << 15
 
 
 def terms_of(
-    trace: JacobianTrace,
-    function: AnyFunction,
-    x: TensorLike | tuple[AnyArray, ...],
-    *,
-    api: str,
-    memory: int,
-    strategy: str | None = None,
-    wants_dense: bool = False,
+    trace: JacobianTrace, *, api: str, memory: int, strategy: str | None = None, wants_dense: bool = False
 ) -> TermGrid:
-    """Return the terms of the Jacobian of ``function`` at ``x``.
+    """Return the terms of the Jacobian of the traced function.
 
     Args:
-        trace: of that call.
         memory: most bytes of a step, and of a dense Jacobian computed as a fallback.
         strategy: the user's choice, without fallback.
         wants_dense: whether the terms will be made a dense array in any case.
@@ -66,7 +69,9 @@ def terms_of(
     """
     m, n = _size(trace)
     fits = wants_dense or m * n * ITEMSIZE <= memory
-    first = strategy or chosen(trace.steps, trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE)
+    first = strategy or choose_strategy(
+        trace.steps, trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE
+    )
     others = [] if strategy is not None else [candidate for candidate in (FORWARD, REVERSE) if candidate != first]
     why: Exception | None = None
     for candidate in (first, *others):
@@ -74,7 +79,7 @@ def terms_of(
             why = why or Unstructured(f"{candidate} compute the whole Jacobian")
             continue
         try:
-            return _terms_by(candidate, trace, function, x, memory)
+            return _terms_by(candidate, trace, memory)
         except Unstructured as reason:
             why = why or reason
         except NanFound:
@@ -85,14 +90,12 @@ def terms_of(
             why = why or reason
     if strategy is not None or not fits:
         raise _too_much(api, why, trace, memory)
-    return _terms_by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
+    return _terms_by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, memory)
 
 
-def terms_to_repeat(
-    trace: JacobianTrace, function: AnyFunction, x: tuple[AnyArray, ...], *, api: str, memory: int
-) -> TermGrid:
+def terms_to_repeat(trace: JacobianTrace, *, api: str, memory: int) -> TermGrid:
     """Return the terms of ``terms_of`` for a compiled plan; compute their entries by products if the plan runs faster."""
-    found = terms_of(trace, function, x, api=api, memory=memory)
+    found = terms_of(trace, api=api, memory=memory)
     m, n = _size(trace)
     dtypes = {y.dtype for y in trace.results} | {v.dtype for v in trace.variables}
     if m * n < SMALL or m * n * ITEMSIZE > memory or [dtype.kind for dtype in dtypes] != ["f"]:
@@ -100,11 +103,11 @@ def terms_to_repeat(
     vals = [term.vals for row in found for terms in row for term in terms]
     if trace.strategy != FORWARD or any([isinstance(v, Tensor) and v._edge is not None for v in vals]):
         return found  # the terms depend on values on the tape, and products would lose that
-    products_strategy = to_repeat(trace.steps, trace.results, trace.variables, memory // ITEMSIZE)
+    products_strategy = strategy_to_repeat(trace.steps, trace.results, trace.variables, memory // ITEMSIZE)
     if products_strategy is None:
         return found
     try:
-        products = _terms_by(products_strategy, trace, function, x, memory)
+        products = _terms_by(products_strategy, trace, memory)
     except Exception:  # an operation has no JVP rule, or no batching rule
         trace.strategy = FORWARD
         return found
@@ -120,25 +123,22 @@ def terms_to_repeat(
 def _at_entries(whole: Term, pattern: assemble.EntryPattern) -> Term:
     """Return the entries of a pattern, from a term with all columns."""
     rows, cols = pattern.row_numbers(), pattern.indices.astype(np.intp)
-    values = np.take(flat(whole.full_vals()), cols * pattern.shape[0] + rows)
+    values = np.take(flatten_array(whole.full_vals()), cols * pattern.shape[0] + rows)
     return Term(whole.source, cols[None], np.reshape(values, (1, -1)), rows)
 
 
-def _terms_by(
-    strategy: str, trace: JacobianTrace, function: AnyFunction, x: TensorLike | tuple[AnyArray, ...], memory: int
-) -> TermGrid:
+def _terms_by(strategy: str, trace: JacobianTrace, memory: int) -> TermGrid:
     trace.strategy = strategy
     if strategy == FORWARD:
         return trace.terms(memory)
     if strategy == REVERSE:
-        return reverse_terms(_transposes(trace, function, x, memory), trace.variables)
-    mode = "reverse" if strategy == VJPS else "forward"
-    found = dense.jacobian(function, x, mode=mode, create_graph=trace.create_graph, memory=memory)
+        return reverse_terms(_transposes(trace, memory), trace.variables)
+    found = jacobian_of_function(trace.function, trace.x, MODES[strategy], trace.create_graph, Limits(memory=memory))
     parts = iter(tree_leaves(found))
     return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
 
 
-def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, sparsity: object, memory: int) -> TermGrid:
+def terms_by_colours(trace: JacobianTrace, sparsity: object, memory: int) -> TermGrid:
     """Return the terms of a Jacobian with a known pattern, computed by few products with vectors.
 
     Args:
@@ -154,8 +154,8 @@ def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, spa
     if trace.create_graph or "c" in (y.dtype.kind, variable.dtype.kind):
         raise errors.jacobian_sparsity("it must be real, and off the tape")
     pattern = pattern_of(sparsity, (math.prod(y.shape), variable.size))
-    flat, (point,) = of_leaves(trace, function, x)
-    colours = coloured(pattern)
+    flat, (point,) = function_of_leaves(trace)
+    colours = colour_pattern(pattern)
     trace.strategy = "products by colours"
     step = max(1, memory // (ITEMSIZE * 8 * max(*pattern.shape, 1)))
 
@@ -164,12 +164,14 @@ def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, spa
 
     if not colours.of_rows:
         try:
-            values = entries(pattern, colours, _batch(push, point), variable.shape, variable.dtype, step)
+            values = compute_entries(pattern, colours, _batch(push, point), variable.shape, variable.dtype, step)
             return [[[term_of(pattern, variable, values)]]]
         except NoForwardMode:
-            colours = coloured(pattern, True)
+            colours = colour_pattern(pattern, True)
     outputs, pull = vjp(flat, point)
-    values = entries(pattern, colours, _batch(lambda g: pull((g,))[0], outputs[0]), tuple(y.shape), y.dtype, step)
+    values = compute_entries(
+        pattern, colours, _batch(lambda g: pull((g,))[0], outputs[0]), tuple(y.shape), y.dtype, step
+    )
     return [[[term_of(pattern, variable, values)]]]
 
 
@@ -189,9 +191,9 @@ def _batch(product: Callable[[Any], Any], like: AnyArray) -> Callable[[Any], Any
     return products
 
 
-def _transposes(trace: JacobianTrace, function: AnyFunction, x: object, memory: int) -> list[Transposes]:
-    args = x if type(x) is tuple else (x,)
-    return transposes(function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
+def _transposes(trace: JacobianTrace, memory: int) -> list[Transposes]:
+    args = trace.x if type(trace.x) is tuple else (trace.x,)
+    return transposed_jacobians(trace.function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
 
 
 def dense_jacobian(
@@ -211,39 +213,37 @@ def dense_jacobian(
     dtypes = {y.dtype for y in trace.results} | {v.dtype for v in trace.variables}
     if m * n < SMALL or len(dtypes) > 1:
         return None
-    for y in trace.results:
-        for v in trace.variables:
-            check_size(y.shape, v.shape, y.dtype, largest(memory))
-    strategy = chosen(trace.steps, trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
+    check_sizes(trace.results, trace.variables, memory)
+    strategy = choose_strategy(trace.steps, trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
     products = min([products_cost(trace.steps, a, b, memory // ITEMSIZE).operations for a, b in ((m, n), (n, m))])
     memory = min(memory, ITEMSIZE * max(int(products), SMALL))  # a step that makes more is more work than products
     try:
         if strategy == FORWARD:
             blocks = [
                 [
-                    assemble.dense(terms, y.shape, v.shape, y.dtype)
+                    assemble.dense_of_terms(terms, y.shape, v.shape, y.dtype)
                     for terms, v in zip(row, trace.variables, strict=True)
                 ]
                 for y, row in zip(trace.results, trace.terms(memory), strict=True)
             ]
         elif strategy == REVERSE:
-            blocks = reverse_dense(_transposes(trace, function, x, memory), trace.variables)
+            blocks = reverse_dense(_transposes(trace, memory), trace.variables)
         else:
             return None
     except (Unstructured, NotImplementedError):
         return None
-    rows = [tree_unflatten([_as_caller(part, trace.arrays) for part in row], trace.inner) for row in blocks]
-    return tree_unflatten(rows, trace.outer)
+    rows = [[_as_caller(part, trace.arrays) for part in row] for row in blocks]
+    return unflatten_rows(rows, trace.inner, trace.outer)
 
 
-def plan_of(function: AnyFunction, x: object, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
+def plan_for(function: AnyFunction, x: object, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
     """Return the plan for the Jacobian of ``function`` at ``x``."""
     trace = JacobianTrace(function, x)
     m, n = _size(trace)
     small = wants_dense and strategy is None and (not _is_plain(x) or m * n < SMALL)
     if small:
         strategy = JVPS if n < m else VJPS
-    plan = planned(trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE, strategy=strategy)
+    plan = make_plan(trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE, strategy=strategy)
     if small:
         plan.why = "because it is small or recorded"
     return plan

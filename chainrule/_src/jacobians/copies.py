@@ -13,19 +13,19 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def own(vals: object) -> Any:
+def copy_vals(vals: object) -> Any:
     """Copy numbers; copy values that are repeated along an axis only once."""
     if type(vals) is ndarray:
         return vals[tuple([slice(None) if step else slice(1) for step in vals.strides])].copy()
     return vals.clone() if isinstance(vals, Tensor) else vals
 
 
-def of_variable(term: Term, variable: Variable) -> Term:
+def with_variable(term: Term, variable: Variable) -> Term:
     """Return a term with respect to another variable of the same shape."""
-    return term if term.source is variable else read(written(term), term.vals, term.rows, variable)
+    return term if term.source is variable else decode_term(encode_columns(term), term.vals, term.rows, variable)
 
 
-def written(term: Term) -> Any:
+def encode_columns(term: Term) -> Any:
     """Return a term's columns in a form to pickle: an offset, steps and a shape if they are affine, else an array."""
     cols = term.cols
     if not term.affine or not cols.size:
@@ -33,8 +33,8 @@ def written(term: Term) -> Any:
     return int(cols[(0,) * cols.ndim]), [step // cols.itemsize for step in cols.strides], cols.shape
 
 
-def read(columns: Any, vals: object, rows: NumpyArray | None, variable: Variable) -> Term:
-    """Return the term with the columns of ``written``, with respect to a variable."""
+def decode_term(columns: Any, vals: object, rows: NumpyArray | None, variable: Variable) -> Term:
+    """Return the term with respect to a variable whose columns ``encode_columns`` encoded."""
     if isinstance(columns, ndarray):
         return Term(variable, columns, vals, rows)
     offset, steps, shape = columns

@@ -26,7 +26,7 @@ class Form:
     def __init__(self, x0: Any, what: str, api: str) -> None:
         self.api = api
         self.leaves, self.spec = tree_flatten(array_like(x0))
-        self.start = [as_tensor(x) for x in self.leaves]
+        self.start = [to_tensor(x) for x in self.leaves]
         for x, path in zip(self.start, leaf_paths(self.spec), strict=True):
             if x._raw.dtype.kind != "f":
                 raise TypeError(
@@ -70,7 +70,7 @@ class Form:
         """Convert a function of x to a function from vector to vector."""
 
         def function(x: object, *args: object) -> Any:
-            leaves = [as_tensor(y) for y in tree_flatten(f(self.unpack(x), *args))[0]]
+            leaves = [to_tensor(y) for y in tree_flatten(f(self.unpack(x), *args))[0]]
             if len(leaves) == 1 and len(leaves[0]._raw.shape) == 1:
                 return leaves[0]
             return np.concatenate([np.reshape(y, -1) for y in leaves])
@@ -88,7 +88,7 @@ class Arguments:
     def __init__(self, args: tuple[object, ...]) -> None:
         self.leaves, self.spec = tree_flatten(args)
         self.at = [i for i, x in enumerate(self.leaves) if _is_operand(x)]
-        self.operands = [as_tensor(self.leaves[i]) for i in self.at]
+        self.operands = [to_tensor(self.leaves[i]) for i in self.at]
 
     def with_tensors(self, tensors: Sequence[Any], plain: bool = False) -> Any:
         """Return the arguments with the operands replaced by tensors; with ``plain``, by arrays if arrays were given."""
@@ -105,7 +105,7 @@ def _is_operand(x: object) -> bool:
     return isinstance(x, (ndarray, np.generic)) and x.dtype.kind in "fc"
 
 
-def as_tensor(x: object) -> Tensor:
+def to_tensor(x: object) -> Tensor:
     """Convert an array, tensor or number to a tensor."""
     tensor = tensor_in(x)
     if isinstance(tensor, Tensor):

@@ -1,4 +1,4 @@
-"""Propagate terms through gathers (``Selection``), scatters (``scattered``) and sparse local Jacobians (``Entries``)."""
+"""Propagate terms through gathers (``Selection``), scatters (``scatter_term``) and sparse local Jacobians (``Entries``)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 
 
-def positions(shape: Shape) -> IndexArray:
+def flat_positions(shape: Shape) -> IndexArray:
+    """Return for each element of an array of this shape its position in the flat array."""
     return np.arange(math.prod(shape)).reshape(shape)
 
 
-def plain(x: object) -> Any:
+def constant_operand(x: object) -> Any:
     """Return the numbers of a constant operand, which determine the destinations of elements."""
     data = x._raw if isinstance(x, Tensor) else x
     if isinstance(data, ArrayLike):
@@ -31,31 +32,31 @@ def plain(x: object) -> Any:
     return data
 
 
-def sources(step: JacStep, i: int) -> IndexArray:
+def source_positions(step: JacStep, i: int) -> IndexArray:
     """Return for every element of the output its position in operand i; −1 if it comes from elsewhere."""
     prim = step.prim
     given: list[Any] = []
     for k, x in enumerate(step.operands):
         name = prim.operands[min(k, len(prim.operands) - 1)]
         if k == i:
-            given.append(positions(shape_of(x)) + 1)
+            given.append(flat_positions(shape_of(x)) + 1)
         elif prim.variadic or name in prim.vjps:
             given.append(np.zeros(shape_of(x), np.intp))
         else:
-            given.append(plain(x))
+            given.append(constant_operand(x))
     params = {name: 0 if name == "value" else value for name, value in step.params.items()}
     src: IndexArray = np.asarray(prim.value(*given, **params), np.intp) - 1
     return src
 
 
-def destinations(step: JacStep, i: int) -> IndexArray:
+def destination_positions(step: JacStep, i: int) -> IndexArray:
     """Return for every element of operand i its position in the output; −1 if it is dropped."""
     row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
-    given = [x if k == i else plain(x) for k, x in enumerate(step.operands)]
+    given = [x if k == i else constant_operand(x) for k, x in enumerate(step.operands)]
     env = environment(row, given, None, {name: step.params[name] for name in row.parameters})
     rule = row.vjps[row.operands[i]]
     assert callable(rule)
-    back = read(row, rule, {**env, "g": positions(shape_of(step.outs[0])) + 1})
+    back = read(row, rule, {**env, "g": flat_positions(shape_of(step.outs[0])) + 1})
     to: IndexArray = np.asarray(back, np.intp) - 1
     return to
 
@@ -92,20 +93,20 @@ class Selection:
             alike = flat_cols.strides[1] == 0
             if self.kept is None and alike and at.size:
                 cols = np.broadcast_to(flat_cols[:, :1].reshape(slots, *(1,) * src.ndim), (slots, *src.shape))
-                return Term(term.source, cols, taken(term, at, src.shape))
+                return Term(term.source, cols, take_vals(term, at, src.shape))
             if self.kept is None:
                 cols = flat_cols.take(at, 1).reshape(slots, *src.shape)
-                return Term(term.source, cols, taken(term, at, src.shape))
-            return Term(term.source, flat_cols.take(at, 1), taken(term, at, at.shape), self.kept)
+                return Term(term.source, cols, take_vals(term, at, src.shape))
+            return Term(term.source, flat_cols.take(at, 1), take_vals(term, at, at.shape), self.kept)
         join = self._joins.get(id(term.rows))
         if join is None:
-            join = self._joins[id(term.rows)] = _joined(term.rows, src.reshape(-1), math.prod(self.have))
+            join = self._joins[id(term.rows)] = _join_rows(term.rows, src.reshape(-1), math.prod(self.have))
         rows, picks = join
         vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
         return Term(term.source, term.cols.take(picks, 1), vals, rows)
 
 
-def taken(term: Term, at: IndexArray, shape: Shape) -> Any:
+def take_vals(term: Term, at: IndexArray, shape: Shape) -> Any:
     """Return the vals of the rows at some positions, in a shape."""
     vals = term.vals
     known = shape_of(vals)
@@ -118,7 +119,7 @@ def taken(term: Term, at: IndexArray, shape: Shape) -> Any:
     return np.reshape(full[:, at], (slots, *shape))
 
 
-def _joined(rows: IndexArray, at: IndexArray, size: int) -> tuple[IndexArray, IndexArray]:
+def _join_rows(rows: IndexArray, at: IndexArray, size: int) -> tuple[IndexArray, IndexArray]:
     """Join positions with entries: for all pairs with the same row, return the index of the position and of the entry."""
     counts = np.bincount(rows, minlength=size)
     if not counts.size or counts.max() <= 1:
@@ -135,16 +136,16 @@ def _joined(rows: IndexArray, at: IndexArray, size: int) -> tuple[IndexArray, In
     return np.repeat(wanted, each), order[first + np.arange(first.size)]
 
 
-def scattered(term: Term, dst: IndexArray) -> Term:
+def scatter_term(term: Term, dst: IndexArray) -> Term:
     """Return the term of a value into which the elements of another are added, at positions ``dst``."""
     to = dst.reshape(-1)
     if to.size and to.min() < 0:
         kept = np.flatnonzero(to >= 0)
-        return scattered(Selection(kept, dst.shape).of(term), to[kept])
-    return at_places(term, to)
+        return scatter_term(Selection(kept, dst.shape).of(term), to[kept])
+    return move_rows(term, to)
 
 
-def at_places(term: Term, to: IndexArray) -> Term:
+def move_rows(term: Term, to: IndexArray) -> Term:
     """Return a term with its rows moved to the positions ``to``."""
     if term.rows is not None:
         return Term(term.source, term.cols, term.vals, to[term.rows])
@@ -176,8 +177,8 @@ class Entries:
         """Return the term of the result, from a term of the operand."""
         if term.rows is None:
             cols = term.cols.reshape(term.slots, -1).take(self.at, 1)
-            return Term(term.source, cols, self._times(taken(term, self.at, self.at.shape)), self.to)
-        which, picks = _joined(term.rows, self.at, math.prod(self.have))
+            return Term(term.source, cols, self._times(take_vals(term, self.at, self.at.shape)), self.to)
+        which, picks = _join_rows(term.rows, self.at, math.prod(self.have))
         vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
         return Term(term.source, term.cols.take(picks, 1), self._times(vals, which), self.to[which])
 

@@ -1,6 +1,7 @@
 """``chainrule.implicit``: solutions of equations as differentiable functions, by implicit differentiation.
 
-Each function makes an ``Equation`` of roots, fixed points, minima or linear systems, and calls ``solution``, which runs any solver.
+Each function makes an ``Equation`` of roots, fixed points, minima or linear systems, and calls ``solve_equation``, which runs
+any solver.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from chainrule._src.arrays.tree import tree_flatten
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.jacobians.forms import Form
-from chainrule._src.jacobians.solution import Equation, solution
+from chainrule._src.jacobians.solution import Equation, solve_equation
 from chainrule._src.transforms.grad import grad
 
 F = TypeVar("F", bound=AnyFunction)
@@ -57,7 +58,7 @@ def root(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None
     (2.0, 0.08333333333333333, -0.006944444444444444)
     """
     form = Form(x0, "x0", "root")
-    return solution(form, args, Equation("root", form, form.flat(f), tol), _calling(f, solver))
+    return solve_equation(form, args, Equation("root", form, form.flat(f), tol), _calling(f, solver))
 
 
 def fixed_point(
@@ -86,7 +87,7 @@ def fixed_point(
     np.True_
     """
     form = Form(x0, "x0", "fixed_point")
-    return solution(form, args, Equation("fixed_point", form, _moved(form.flat(f)), tol), _calling(f, solver))
+    return solve_equation(form, args, Equation("fixed_point", form, _moved(form.flat(f)), tol), _calling(f, solver))
 
 
 def minimum(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
@@ -116,7 +117,7 @@ def minimum(f: AnyFunction, x0: object, *args: object, solver: Solver | None = N
     """
     form = Form(x0, "x0", "minimum")
     objective = form.scalar(f)
-    return solution(form, args, Equation("minimum", form, grad(objective), tol, objective), _calling(f, solver))
+    return solve_equation(form, args, Equation("minimum", form, grad(objective), tol, objective), _calling(f, solver))
 
 
 def least_squares(
@@ -150,7 +151,9 @@ def least_squares(
     def half_sum(x: object, *args: object) -> Any:
         return 0.5 * np.sum(residuals(x, *args) ** 2)
 
-    return solution(form, args, Equation("least_squares", form, grad(half_sum), tol, half_sum), _calling(f, solver))
+    return solve_equation(
+        form, args, Equation("least_squares", form, grad(half_sum), tol, half_sum), _calling(f, solver)
+    )
 
 
 def linear_solve(matvec: AnyFunction, b: object, *args: object, solver: Solver | None = None) -> Any:
@@ -186,7 +189,7 @@ def linear_solve(matvec: AnyFunction, b: object, *args: object, solver: Solver |
 
     find = None if solver is None else lambda x0, b, *args: solver(lambda x: matvec(x, *args), b)
     form = Form(b, "b", "linear_solve")
-    return solution(form, (b, *args), Equation("linear_solve", form, form.flat(left), np.inf), find)
+    return solve_equation(form, (b, *args), Equation("linear_solve", form, form.flat(left), np.inf), find)
 
 
 def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[F], F]:
@@ -213,7 +216,7 @@ def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[F], F]:
         @functools.wraps(solver)
         def solve(x0: object, *args: object) -> Any:
             form = Form(x0, "x0", "custom_root")
-            return solution(form, args, Equation("custom_root", form, form.flat(f), tol), solver)
+            return solve_equation(form, args, Equation("custom_root", form, form.flat(f), tol), solver)
 
         return solve  # type: ignore[return-value]
 
@@ -239,7 +242,7 @@ def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[F]
         @functools.wraps(solver)
         def solve(x0: object, *args: object) -> Any:
             form = Form(x0, "x0", "custom_fixed_point")
-            return solution(form, args, Equation("custom_fixed_point", form, _moved(form.flat(f)), tol), solver)
+            return solve_equation(form, args, Equation("custom_fixed_point", form, _moved(form.flat(f)), tol), solver)
 
         return solve  # type: ignore[return-value]
 

@@ -12,12 +12,12 @@ import numpy as np
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
-from chainrule._src.jacobians.assemble import add_into, dense, dtype_of_terms, is_plain
+from chainrule._src.jacobians.assemble import add_into, dense_of_terms, dtype_of_terms, has_plain_vals
 from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.transforms.arguments import as_caller_type
-from chainrule._src.transforms.dense import MEMORY, check_size, largest
+from chainrule._src.transforms.dense import MEMORY, check_size, check_sizes, result_limit
 
 Grid = list[list[Any]]
 
@@ -26,7 +26,7 @@ SPARSE = ("csr", "csc", "coo")
 SPARSE_BELOW = 0.3
 
 
-def blocks(
+def lay_out_blocks(
     found: Sequence[Sequence[Sequence[Term]]],
     results: Sequence[Any],
     variables: Sequence[Variable],
@@ -62,10 +62,10 @@ def blocks(
         for i, j in itertools.combinations(range(len(grid)), 2):
             grid[i][j] = (grid[i][j] + grid[j][i].T) / 2
             grid[j][i] = grid[i][j].T
-    return [[_laid_out(J, layout, memory) for J in row] for row in grid]
+    return [[_lay_out(J, layout, memory) for J in row] for row in grid]
 
 
-def matrix(
+def lay_out_matrix(
     found: Sequence[Sequence[Sequence[Term]]],
     results: Sequence[object],
     variables: Sequence[Variable],
@@ -76,7 +76,7 @@ def matrix(
 ) -> Any:
     """Return all Jacobians as one matrix: a row block for each result, a column block for each variable.
 
-    (Arguments: see ``blocks``.)
+    (Arguments: see ``lay_out_blocks``.)
     """
     every, first_row = [], 0
     for row, y in zip(found, results, strict=True):
@@ -93,19 +93,18 @@ def matrix(
             for terms, v in zip(row, variables, strict=True)
         ]
     )
-    if layout == "dense" and not symmetric and all([is_plain(block[0]) for block in every]):
+    if layout == "dense" and not symmetric and all([has_plain_vals(block[0]) for block in every]):
         return as_caller_type(_dense_matrix(every, shape, dtype, memory), tensors)
-    return _laid_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, memory)
+    return _lay_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, memory)
 
 
 def check_dense(results: Sequence[object], variables: Sequence[Variable], hstack: bool, memory: int) -> None:
     """Raise ValueError if a dense Jacobian (with ``hstack``, all together) takes too much memory."""
     if hstack:
         m, n = sum([math.prod(shape_of(y)) for y in results]), sum([v.size for v in variables])
-        check_size((m,), (n,), np.result_type(*map(dtype_of, results)), largest(memory))
+        check_size((m,), (n,), np.result_type(*map(dtype_of, results)), result_limit(memory))
         return
-    for y, v in itertools.product(results, variables):
-        check_size(shape_of(y), v.shape, dtype_of(y), largest(memory))
+    check_sizes(results, variables, memory)
 
 
 def entry_dtype(terms: Sequence[Term], y: object, v: Variable) -> NumpyDType:
@@ -116,25 +115,25 @@ def entry_dtype(terms: Sequence[Term], y: object, v: Variable) -> NumpyDType:
 
 def _dense(terms: Sequence[Term], y: AnyArray, v: Variable, tensors: bool, memory: int) -> Any:
     dtype = entry_dtype(terms, y, v)
-    check_size(shape_of(y), v.shape, dtype, largest(memory))
-    return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)
+    check_size(shape_of(y), v.shape, dtype, result_limit(memory))
+    return as_caller_type(dense_of_terms(terms, shape_of(y), v.shape, dtype), tensors)
 
 
 def _dense_matrix(every: Sequence[TermBlock], shape: tuple[int, int], dtype: NumpyDType, memory: int) -> Any:
-    check_size(shape[:1], shape[1:], dtype, largest(memory))
+    check_size(shape[:1], shape[1:], dtype, result_limit(memory))
     J = zeros(shape, dtype)
     for block in every:
         add_into(J, block)
     return J
 
 
-def _laid_out(J: Jacobian, layout: str, memory: int) -> Any:
+def _lay_out(J: Jacobian, layout: str, memory: int) -> Any:
     if layout == "structured":
         return J
     if layout == "auto":
         m, n = J.matrix_shape
-        layout = "csr" if is_plain(J.terms) and J.nnz < SPARSE_BELOW * m * n else "dense"
+        layout = "csr" if has_plain_vals(J.terms) and J.nnz < SPARSE_BELOW * m * n else "dense"
     if layout in SPARSE:
         return J.to_scipy(layout, copy=False)
-    check_size(J.out_shape, J.in_shape, J.dtype, largest(memory))
+    check_size(J.out_shape, J.in_shape, J.dtype, result_limit(memory))
     return J.to_dense()

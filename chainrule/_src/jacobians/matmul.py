@@ -13,7 +13,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import in_one, is_recorded
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray
-from chainrule._src.jacobians.assemble import EntryPattern, Sparse, placed
+from chainrule._src.jacobians.assemble import CsrMatrix, EntryPattern, scatter_rows
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.table.indexing import take_add
 from chainrule._src.tape.dispatch import bind
@@ -25,7 +25,7 @@ ndarray = np.ndarray
 _MANY = 30_000
 
 
-def times(a: Sparse, x: Any) -> Any:
+def multiply_by_dense(a: CsrMatrix, x: Any) -> Any:
     """Return the product with a dense matrix ``(n, c)``."""
     count = shape_of(x)[1]
     if type(a.data) is type(x) is ndarray and a.nnz * count >= _MANY and _scipy() is not None:
@@ -34,10 +34,10 @@ def times(a: Sparse, x: Any) -> Any:
     if not filled.size:
         return np.zeros((a.shape[0], count), np.result_type(dtype_of(a.data), dtype_of(x)))
     products = np.reshape(a.data, (-1, 1)) * np.take(x, a.indices, 0)
-    return placed(np.add.reduceat(products, a.indptr[filled], axis=0), filled, a.shape[0])
+    return scatter_rows(np.add.reduceat(products, a.indptr[filled], axis=0), filled, a.shape[0])
 
 
-def transposed_times(a: Sparse, x: Any) -> Any:
+def multiply_transpose_by_dense(a: CsrMatrix, x: Any) -> Any:
     """Return the product of the transpose with a dense matrix ``(m, c)``."""
     n, count = a.shape[1], shape_of(x)[1]
     if type(a.data) is type(x) is ndarray and a.nnz * count >= _MANY and _scipy() is not None:
@@ -50,18 +50,18 @@ def transposed_times(a: Sparse, x: Any) -> Any:
     return bind(take_add, (products, cols), {"axis": -2, "length": n})
 
 
-def _class(a: Sparse) -> Any:
+def _class(a: CsrMatrix) -> Any:
     from scipy import sparse
 
     return sparse.csr_array((a.data, a.indices, a.indptr), shape=a.shape)
 
 
-def multiplied(a: Sparse, b: Sparse) -> Sparse:
+def multiply_sparse(a: CsrMatrix, b: CsrMatrix) -> CsrMatrix:
     """Return the product, with ascending columns in each row."""
-    return in_order(loosely_multiplied(a, b))
+    return sort_rows(multiply_unsorted(a, b))
 
 
-def loosely_multiplied(a: Sparse, b: Sparse) -> Sparse:
+def multiply_unsorted(a: CsrMatrix, b: CsrMatrix) -> CsrMatrix:
     """Return the product; the columns in a row of the factors and of the result may be in any order."""
     tools = _scipy()
     if tools is not None:
@@ -69,11 +69,11 @@ def loosely_multiplied(a: Sparse, b: Sparse) -> Sparse:
             return _by_scipy(tools, a, b)
         if is_recorded(a.data) or is_recorded(b.data):
             product = FixedProduct(a, b)
-            return Sparse(product.indptr, product.indices, in_one(product.data, a.data, b.data), product.shape)
+            return CsrMatrix(product.indptr, product.indices, in_one(product.data, a.data, b.data), product.shape)
     return _by_entries(a, b)
 
 
-def in_order(a: Sparse) -> Sparse:
+def sort_rows(a: CsrMatrix) -> CsrMatrix:
     """Return the matrix with ascending columns in each row; this may sort its arrays in place."""
     tools = _scipy()
     if tools is not None and type(a.data) is ndarray:
@@ -90,22 +90,22 @@ def _scipy() -> Any:
     return _sparsetools if hasattr(_sparsetools, "csr_matmat_maxnnz") else None
 
 
-def _by_scipy(tools: object, a: Sparse, b: Sparse) -> Sparse:
+def _by_scipy(tools: object, a: CsrMatrix, b: CsrMatrix) -> CsrMatrix:
     count = _count(tools, a, b)
     indptr, indices, data = _run(tools, a, b, a.data, b.data, count)
     if indptr[-1] == count:
-        return Sparse(indptr, indices, data, (a.shape[0], b.shape[1]))
+        return CsrMatrix(indptr, indices, data, (a.shape[0], b.shape[1]))
     product = FixedProduct(a, b)
-    return Sparse(product.indptr, product.indices, product.data(a.data, b.data), product.shape)
+    return CsrMatrix(product.indptr, product.indices, product.data(a.data, b.data), product.shape)
 
 
-def _count(tools: Any, a: Sparse, b: Sparse) -> int:
+def _count(tools: Any, a: CsrMatrix, b: CsrMatrix) -> int:
     """Return the number of entries of the product."""
     arrays = _alike([a.indptr, a.indices, b.indptr, b.indices], np.int32)
     return int(tools.csr_matmat_maxnnz(a.shape[0], b.shape[1], *arrays))
 
 
-def _run(tools: Any, a: Sparse, b: Sparse, x: Any, y: Any, count: int) -> tuple[Any, Any, Any]:
+def _run(tools: Any, a: CsrMatrix, b: CsrMatrix, x: Any, y: Any, count: int) -> tuple[Any, Any, Any]:
     """Return the product with entries x and y, without zero entries."""
     m, n = a.shape[0], b.shape[1]
     ap, aj, bp, bj = _alike([a.indptr, a.indices, b.indptr, b.indices], np.int32 if count < 2**31 else np.int64)
@@ -131,7 +131,7 @@ class FixedProduct:
         shape: of the product.
     """
 
-    def __init__(self, a: Sparse, b: Sparse) -> None:
+    def __init__(self, a: CsrMatrix, b: CsrMatrix) -> None:
         tools = _scipy()
         x, y = (np.ones(x.nnz, np.float32) for x in (a, b))  # sums of ones are not zero
         self.indptr, self.indices, _ = _run(tools, a, b, x, y, _count(tools, a, b))
@@ -145,18 +145,18 @@ class FixedProduct:
         if indptr[-1] == count:
             return data
         n = self.shape[1]
-        every, found = _places(self.indptr, self.indices, n), _places(indptr, indices, n)
+        every, found = _positions(self.indptr, self.indices, n), _positions(indptr, indices, n)
         order = every.argsort()
         full = np.zeros(count, data.dtype)
         full[order[np.searchsorted(every, found, sorter=order)]] = data
         return full
 
 
-def _places(indptr: NumpyArray, indices: NumpyArray, n: int) -> Any:
+def _positions(indptr: NumpyArray, indices: NumpyArray, n: int) -> Any:
     return np.repeat(np.arange(len(indptr) - 1) * n, np.diff(indptr)) + indices
 
 
-def _by_entries(a: Sparse, b: Sparse) -> Sparse:
+def _by_entries(a: CsrMatrix, b: CsrMatrix) -> CsrMatrix:
     """Multiply every entry of a with the entries of the matching row of b, and sum products at the same position."""
     lengths = np.diff(b.indptr)[a.indices]
     ends = np.cumsum(lengths, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Turn axes that an operation mixes or sums over into slots of terms. ``moves`` calls these functions."""
+"""Turn axes that an operation mixes or sums over into slots of terms. ``propagation`` calls these functions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from chainrule._src.rules.structure import letters_of, structure_of
 # -- sums ----------------------------------------------------------------------------------------------------------------
 
 
-def added_up(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
+def sum_over_axes(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
     """Return a term of a sum over axes: add values along axes where columns are constant; other axes become slots."""
-    alike = tuple([a for a in axes if unvarying(term.cols, (a + 1,))])
+    alike = tuple([a for a in axes if is_constant_along(term.cols, (a + 1,))])
     if not alike:
-        return bundled(term, axes, keep)
+        return axes_to_slots(term, axes, keep)
     vals = term.vals
     known = shape_of(vals)
     count = math.prod([term.cols.shape[a + 1] for a in alike if not known or known[a + 1] == 1])
@@ -29,10 +29,10 @@ def added_up(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
     if count != 1:
         vals = vals * count
     index = tuple([slice(None), *[slice(0, 1) if a in alike else slice(None) for a in range(term.cols.ndim - 1)]])
-    return bundled(Term(term.source, term.cols[index], vals), axes, keep)
+    return axes_to_slots(Term(term.source, term.cols[index], vals), axes, keep)
 
 
-def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
+def axes_to_slots(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
     """Turn some axes of a term's rows into slots."""
 
     def moved(array: Any) -> Any:
@@ -55,7 +55,7 @@ def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
 # -- blocks --------------------------------------------------------------------------------------------------------------
 
 
-def mixing(step: JacStep, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def mixed_axes(step: JacStep, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Return the axes of operand i that an operation mixes, and the resulting axes of each output; other axes correspond."""
     structure = structure_of(step.prim, i, step.params)
     n = len(shape_of(step.operands[i]))
@@ -68,12 +68,12 @@ def mixing(step: JacStep, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]
     return ins[0], [tuple([k - len(out) for k, c in enumerate(out) if c not in mine]) for mine, out in pairs]
 
 
-def unvarying(cols: IndexArray, ins: tuple[int, ...]) -> bool:
+def is_constant_along(cols: IndexArray, ins: tuple[int, ...]) -> bool:
     """Return whether the columns of a term are constant along axes of its rows."""
     return all(cols.strides[a] == 0 or cols.shape[a] == 1 for a in ins)
 
 
-def first_along(cols: IndexArray, ins: tuple[int, ...]) -> IndexArray:
+def drop_constant_axes(cols: IndexArray, ins: tuple[int, ...]) -> IndexArray:
     """Return cols without the axes along which they are constant."""
     index: list[Any] = [slice(None)] * cols.ndim
     for a in ins:
@@ -81,7 +81,7 @@ def first_along(cols: IndexArray, ins: tuple[int, ...]) -> IndexArray:
     return cols[tuple(index)]
 
 
-def spread(cols: IndexArray, shape: Shape, axes: tuple[int, ...]) -> IndexArray:
+def broadcast_along(cols: IndexArray, shape: Shape, axes: tuple[int, ...]) -> IndexArray:
     """Broadcast cols of the corresponding axes along the axes that an operation made."""
     slots = cols.shape[0]
     n = len(shape)
@@ -93,20 +93,20 @@ def spread(cols: IndexArray, shape: Shape, axes: tuple[int, ...]) -> IndexArray:
     return np.broadcast_to(laid, (slots, *shape))
 
 
-def last_axes(vals: Any, axes: tuple[int, ...]) -> Any:
+def move_axes_last(vals: Any, axes: tuple[int, ...]) -> Any:
     """Move some of the output's axes of (slots, *out) to the end."""
     n = len(shape_of(vals))
     return np.moveaxis(vals, [a + n for a in axes], range(n - len(axes), n)) if axes else vals
 
 
-def through_blocks(term: Term, ins: tuple[int, ...], block: object, shape: Shape, axes: tuple[int, ...]) -> Term:
+def multiply_by_blocks(term: Term, ins: tuple[int, ...], block: object, shape: Shape, axes: tuple[int, ...]) -> Term:
     """Multiply a term by local Jacobians (in, *rest, *out): the mixed axes become slots."""
     ndim = term.cols.ndim
     slots = term.slots
     k = math.prod([term.cols.shape[a] for a in ins])
     front = np.moveaxis(term.cols, [a + ndim for a in ins], range(len(ins)))
     rest_in = front.shape[len(ins) + 1 :]
-    cols = spread(front.reshape(k * slots, *rest_in), shape, axes)
+    cols = broadcast_along(front.reshape(k * slots, *rest_in), shape, axes)
     rest = len(shape) - len(axes)
     vals = term.vals
     if known := shape_of(vals):

@@ -11,14 +11,14 @@ from chainrule._src.arrays.types import Shape
 from chainrule._src.transforms.arguments import is_array, untracked
 
 
-def operand(x: object) -> Any:
+def as_operand(x: object) -> Any:
     """Convert an array, list or number to an array-like; return None for other objects."""
     if isinstance(x, (list, tuple)):
         x = np.asarray(x)
     return untracked(x) if is_array(x) or isinstance(x, (int, float, complex)) else None
 
 
-def matched(have: Shape, want: Shape) -> tuple[bool | None, Shape]:
+def match_shape(have: Shape, want: Shape) -> tuple[bool | None, Shape]:
     """Return whether a shape starts with ``want`` flattened (True) or unflattened (False), and its further axes.
 
     Return (None, ()) if it does neither.

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import Array, unfaced
+from chainrule._src.api.array import Array
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.tree import tree_unflatten
+from chainrule._src.arrays.tree import unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, Shape
-from chainrule._src.jacobians.operands import matched, operand
-from chainrule._src.jacobians.trace import in_memory
+from chainrule._src.jacobians.operands import as_operand, match_shape
+from chainrule._src.jacobians.trace import check_in_memory
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import as_caller_type, data_of, untracked
-from chainrule._src.transforms.called import Called
+from chainrule._src.transforms.flat_function import FlatFunction
 from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.vmap import vmap
 
@@ -110,15 +110,15 @@ class JacobianOperator:
 
     def __matmul__(self, v: object) -> Any:
         """Return ``matvec(v)``, or ``matmat(v)`` if v has further trailing axes."""
-        return NotImplemented if operand(v) is None else self._checked(v, "A @ v", reverse=False)
+        return NotImplemented if as_operand(v) is None else self._checked(v, "A @ v", reverse=False)
 
     def __rmatmul__(self, u: object) -> Any:
         """Return ``u @ J``, for u of y's shape, or flat."""
-        x = operand(u)
+        x = as_operand(u)
         if x is None:
             return NotImplemented
         found = self._checked(np.conjugate(x), "u @ A", reverse=True, batch=False)
-        return as_caller_type(np.conjugate(operand(found)), self.tensors or isinstance(u, Tensor))
+        return as_caller_type(np.conjugate(as_operand(found)), self.tensors or isinstance(u, Tensor))
 
     def to_scipy(self) -> Any:
         """Return the operator as a ``scipy.sparse.linalg.LinearOperator`` of shape ``matrix_shape``.
@@ -148,8 +148,8 @@ class JacobianOperator:
     def _checked(self, v: object, call: str, reverse: bool, batch: bool = True) -> Any:
         """Return the product with v, whose shape starts with that of x (or y), in the caller's form."""
         takes, gives = (self.out_shape, self.in_shape) if reverse else (self.in_shape, self.out_shape)
-        x = operand(v)
-        flat, more = (None, ()) if x is None else matched(shape_of(x), takes)
+        x = as_operand(v)
+        flat, more = (None, ()) if x is None else match_shape(shape_of(x), takes)
         if flat is None or (more and not batch):
             have = type(v).__name__ if x is None else shape_of(x)
             raise errors.jacobian_operand(
@@ -169,16 +169,16 @@ class JacobianOperator:
             x = np.astype(x, dtype)
         product = self._pull if reverse else self._push
         if not more:
-            return operand(product(x)[0])
+            return as_operand(product(x)[0])
         count = math.prod(more)
         lead = np.moveaxis(np.reshape(x, (*shape_of(x)[:ndim], count)), -1, 0)
         if not count:
             gives = self.in_shape if reverse else self.out_shape
             return np.zeros((*gives, *more), self.dtype)
-        return np.moveaxis(operand(vmap(lambda v: product(v)[0])(lead)), 0, -1)
+        return np.moveaxis(as_operand(vmap(lambda v: product(v)[0])(lead)), 0, -1)
 
 
-def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool | None = None) -> Any:
+def jacobian_operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool | None = None) -> Any:
     """Return the derivatives of a function of a tree, in the results' tree of the arguments' trees; or one operator.
 
     Args:
@@ -187,10 +187,10 @@ def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool
         create_graph: as for ``JacobianOperator``.
         hstack: return one operator from all elements of the arguments (flat) to all elements of the results.
     """
-    call = Called(function, x)
+    call = FlatFunction(function, x)
     points = call.points
-    for point in points:
-        in_memory(unfaced(point))
+    for leaf in call.leaves():
+        check_in_memory(leaf)
 
     def block(i: int, j: int) -> JacobianOperator:
         def of_one(leaf: object) -> Any:
@@ -210,4 +210,4 @@ def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool
         return JacobianOperator(of_all, whole, create_graph)
     first = block(0, 0)
     rows = [[first if i == j == 0 else block(i, j) for j in range(len(points))] for i in range(call.outer.num_leaves)]
-    return tree_unflatten([tree_unflatten(row, call.inner) for row in rows], call.outer)
+    return unflatten_rows(rows, call.inner, call.outer)

@@ -204,18 +204,18 @@ _TYPICAL = (0.382, 0.71)
 
 def _all_sorted(parts: list[MatrixTerm], pool: int, count: int, shape: tuple[int, int], kind: Any) -> SortedEntries:
     m, n = shape
-    columns, places, sources = np.empty(count, kind), np.empty(count, np.intp), np.empty(count, np.intp)
+    columns, positions, sources = np.empty(count, kind), np.empty(count, np.intp), np.empty(count, np.intp)
     counts = np.zeros(m, kind)
     begin = 0
     for part in parts:
         cols, end = part.term.cols, begin + part.term.cols.size
         _fill(part, columns[begin:end], sources[begin:end])
-        first_places = (part.rows * n + part.column).reshape(cols.shape[1:])
-        np.add(first_places, cols, out=places[begin:end].reshape(cols.shape))
+        first_positions = (part.rows * n + part.column).reshape(cols.shape[1:])
+        np.add(first_positions, cols, out=positions[begin:end].reshape(cols.shape))
         counts += np.bincount(part.rows, minlength=m).astype(kind) * kind(part.term.slots)
         begin = end
-    if not (places[1:] >= places[:-1]).all():
-        order = places.argsort(kind="stable")  # merges ascending runs: slots are ascending
+    if not (positions[1:] >= positions[:-1]).all():
+        order = positions.argsort(kind="stable")  # merges ascending runs: slots are ascending
         columns, sources = columns.take(order), sources.take(order)
     return SortedEntries(columns, sources, _starts_of(counts), pool)
 

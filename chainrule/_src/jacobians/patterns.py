@@ -21,7 +21,7 @@ from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
 
 
-class Structure(NamedTuple):
+class BlockPattern(NamedTuple):
     """The pattern of one block (an output with respect to an input), or of the whole matrix.
 
     Attributes:
@@ -37,7 +37,7 @@ class Structure(NamedTuple):
     in_shape: tuple[int, ...]
     symmetric: bool = False
 
-    def equals(self, other: Structure) -> bool:
+    def equals(self, other: BlockPattern) -> bool:
         return (
             (self.out_shape, self.in_shape) == (other.out_shape, other.in_shape)
             and np.array_equal(self.indptr, other.indptr)
@@ -48,7 +48,7 @@ class Structure(NamedTuple):
 class BlockPatterns(NamedTuple):
     """The result of one trace: the blocks' patterns, row by row, and the tree of the outputs."""
 
-    blocks: list[Structure]
+    blocks: list[BlockPattern]
     outer: TreeSpec
 
     def equals(self, other: BlockPatterns) -> bool:
@@ -56,7 +56,7 @@ class BlockPatterns(NamedTuple):
         return same and all([x.equals(y) for x, y in zip(self.blocks, other.blocks, strict=True)])
 
 
-class Patterns:
+class PatternCache:
     """The distinct patterns so far, and the functions that make results with each of them.
 
     Attributes:
@@ -77,11 +77,11 @@ class Patterns:
             if known.equals(new):
                 return number
         self.found.append(new)
-        self.makers.append([maker(block, self.layout, self.tensors) for block in new.blocks])
+        self.makers.append([make_maker(block, self.layout, self.tensors) for block in new.blocks])
         return len(self.found) - 1
 
 
-class Positions:
+class CapturedIndices:
     """Captured arrays that the function may index with, on whose content patterns depend.
 
     A plan has no guards on the content of captured arrays, so it is compared here.
@@ -91,8 +91,8 @@ class Positions:
         self._runs = -1
         self._known: list[tuple[NumpyArray, NumpyArray]] = []
 
-    def note(self, compiled: Compiled[..., Any], runs: int) -> None:
-        """Store their content; skip this if ``runs`` shows that there are no new traces."""
+    def store(self, compiled: Compiled[..., Any], runs: int) -> None:
+        """Store the content of the captured arrays; skip this if ``runs`` shows that there are no new traces."""
         if runs == self._runs:
             return
         self._runs = runs
@@ -102,12 +102,12 @@ class Positions:
             arrays.update({id(array): array for array in met if array.dtype.kind in "biu"})
         self._known = [(array, array.copy()) for array in arrays.values()]
 
-    def hold(self) -> bool:
+    def unchanged(self) -> bool:
         """Return whether all arrays have the stored content."""
         return all([np.array_equal(array, content) for array, content in self._known])
 
 
-def maker(block: Structure, layout: str, tensors: bool) -> Callable[[Any], Any]:
+def make_maker(block: BlockPattern, layout: str, tensors: bool) -> Callable[[Any], Any]:
     """Return the function that makes a matrix of entries. Sparse matrices share the read-only index arrays."""
     if layout == "dense":
         return _dense_maker(block)
@@ -125,13 +125,13 @@ def maker(block: Structure, layout: str, tensors: bool) -> Callable[[Any], Any]:
     return csr if layout == "csr" else lambda data: csr(data).asformat(layout)
 
 
-def sparse_array(block: Structure, data: AnyArray) -> Any:
+def sparse_array(block: BlockPattern, data: AnyArray) -> Any:
     """Return a ``scipy.sparse.csr_array`` that shares the index arrays of the pattern."""
     sparse = importlib.import_module("scipy.sparse")
     return sparse.csr_array((data, block.indices, block.indptr), block.shape)
 
 
-def _structured_maker(block: Structure, tensors: bool) -> Callable[[Any], Any]:
+def _structured_maker(block: BlockPattern, tensors: bool) -> Callable[[Any], Any]:
     rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
     cols = block.indices.astype(np.intp)[None]
 
@@ -144,16 +144,16 @@ def _structured_maker(block: Structure, tensors: bool) -> Callable[[Any], Any]:
     return structured
 
 
-def _dense_maker(block: Structure) -> Callable[[Any], Any]:
+def _dense_maker(block: BlockPattern) -> Callable[[Any], Any]:
     m, n = block.shape
     shape = (*block.out_shape, *block.in_shape)
-    places = np.repeat(np.arange(m) * n, np.diff(block.indptr)) + block.indices
-    if len(places) == m * n:
+    positions = np.repeat(np.arange(m) * n, np.diff(block.indptr)) + block.indices
+    if len(positions) == m * n:
         return lambda data: data.reshape(shape)
 
     def dense(data: AnyArray) -> AnyArray:
         made = np.zeros(m * n, data.dtype)
-        made[places] = data
+        made[positions] = data
         return made.reshape(shape)
 
     return dense

@@ -20,13 +20,13 @@ import numpy as np
 from chainrule._src.api.array import array_of, unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten, unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType
 from chainrule._src.compiling.compiled import Compiled
-from chainrule._src.jacobians.assemble import EntryPattern, Sparse
+from chainrule._src.jacobians.assemble import CsrMatrix, EntryPattern
 from chainrule._src.jacobians.compute_terms import terms_to_repeat
 from chainrule._src.jacobians.layouts import entry_dtype
-from chainrule._src.jacobians.patterns import BlockPatterns, Patterns, Positions, Structure, sparse_array
+from chainrule._src.jacobians.patterns import BlockPattern, BlockPatterns, CapturedIndices, PatternCache, sparse_array
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
@@ -73,7 +73,7 @@ class PreparedJacobian:
         self._tensors = any([isinstance(p, Tensor) for p in self._point])
         self._hstack = hstack
         self._on_change = on_change
-        self._patterns = patterns = Patterns(layout, self._tensors)
+        self._patterns = patterns = PatternCache(layout, self._tensors)
         several = type(x) is tuple
         if hessian:
             argnums = tuple(range(len(x))) if several else 0
@@ -92,7 +92,7 @@ class PreparedJacobian:
 
         name = getattr(function, "__name__", "the function")
         self._compiled = Compiled(entries, f"the {self._what} of {name}")
-        self._positions = Positions()
+        self._captured = CapturedIndices()
         self._entries(x, args)
 
     def __call__(self, x: Any, *args: Any) -> Any:
@@ -117,15 +117,15 @@ class PreparedJacobian:
         if self._hstack:
             return matrices[0]
         width = self._spec.num_leaves
-        rows = [tree_unflatten(matrices[i : i + width], self._spec) for i in range(0, len(matrices), width)]
-        return tree_unflatten(rows, outer)
+        rows = [matrices[i : i + width] for i in range(0, len(matrices), width)]
+        return unflatten_rows(rows, self._spec, outer)
 
     def _entries(self, x: Any, args: tuple[object, ...]) -> Any:
         """Return the number of the pattern, and the entries of each block."""
-        if not self._positions.hold():
-            self._compiled, self._positions = self._compiled.renewed(), Positions()
+        if not self._captured.unchanged():
+            self._compiled, self._captured = self._compiled.renewed(), CapturedIndices()
         found = self._compiled(*self._leaves(x, args))
-        self._positions.note(self._compiled, self._patterns.runs)
+        self._captured.store(self._compiled, self._patterns.runs)
         return found
 
     def _leaves(self, x: Any, args: tuple[object, ...]) -> list[Any]:
@@ -203,8 +203,8 @@ class PreparedJacobian:
     def _reads(self) -> str:
         """Return the source locations at which the function reads values."""
         guards = [guard for recording in self._compiled.recordings for guard in recording.guards]
-        places = dict.fromkeys([str(errors.Where(guard.code, guard.lasti)) for guard in guards])
-        return " and ".join([place for place in places if place][:3]) or "in an index or a branch"
+        locations = dict.fromkeys([str(errors.Where(guard.code, guard.lasti)) for guard in guards])
+        return " and ".join([location for location in locations if location][:3]) or "in an index or a branch"
 
     def __repr__(self) -> str:
         blocks = self._patterns.found[0].blocks
@@ -224,10 +224,10 @@ def _kind_of(x: object) -> Kind:
 
 def _computed(
     function: AnyFunction, x: Any, hstack: bool, memory: int, hessian: bool
-) -> tuple[list[Structure], TreeSpec, list[Any]]:
+) -> tuple[list[BlockPattern], TreeSpec, list[Any]]:
     """Return the blocks' patterns, the outputs' tree, and the entries of each block."""
     trace = JacobianTrace(function, x, False, "hessian" if hessian else "jacobian")
-    found = terms_to_repeat(trace, function, x, api="prepare_hessian" if hessian else "prepare_jacobian", memory=memory)
+    found = terms_to_repeat(trace, api="prepare_hessian" if hessian else "prepare_jacobian", memory=memory)
     pairs = list(itertools.product(trace.results, trace.variables))
     terms_of_pairs = [terms for row in found for terms in row]
     dtypes = [entry_dtype(terms, y, v) for terms, (y, v) in zip(terms_of_pairs, pairs, strict=True)]
@@ -251,13 +251,13 @@ def _computed(
         _symmetrize(grid)
     blocks = [(matrix, hessian and i == j) for i, row in enumerate(grid) for j, matrix in enumerate(row)]
     structures = [
-        Structure(matrix.indptr, matrix.indices, matrix.shape, *shape, symmetric)
+        BlockPattern(matrix.indptr, matrix.indices, matrix.shape, *shape, symmetric)
         for (matrix, symmetric), shape in zip(blocks, shapes, strict=True)
     ]
     return structures, trace.outer, [matrix.data for matrix, _ in blocks]
 
 
-def _symmetrize(grid: list[list[Sparse]]) -> None:
+def _symmetrize(grid: list[list[CsrMatrix]]) -> None:
     """Replace the blocks of a Hessian by those of ``(H + Hᵀ) / 2``."""
     for i, row in enumerate(grid):
         row[i] = row[i].symmetrized()
@@ -354,7 +354,7 @@ def _prepare(
     api: str, function: AnyFunction, x: object, layout: str, args: object, hstack: bool, on_change: str, memory: int
 ) -> PreparedJacobian:
     if layout not in LAYOUTS:
-        raise errors.jacobian_layout(api, layout, LAYOUTS)
+        raise errors.jacobian_choice(api, "layout", layout, LAYOUTS)
     if layout != "dense" and find_spec("scipy") is None:
         raise errors.jacobian_needs_scipy()
     if on_change not in ("error", "record"):

@@ -1,8 +1,8 @@
 """Multiply the factors of Jacobians with intermediate variables, by the chain rule.
 
 If terms are with respect to a value that was cut (an intermediate variable, see ``accumulate``), the Jacobian is a product: the
-Jacobian with respect to that value, times the value's Jacobian. ``resolve`` multiplies all factors in the order with the lower
-estimated cost: newest first (reverse mode) or oldest first (forward mode).
+Jacobian with respect to that value, times the value's Jacobian. ``resolve_to_inputs`` multiplies all factors in the order with
+the lower estimated cost: newest first (reverse mode) or oldest first (forward mode).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
-from chainrule._src.jacobians.assemble import EntryPattern, Sparse, dtype_of_terms
+from chainrule._src.jacobians.assemble import CsrMatrix, EntryPattern, dtype_of_terms
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_terms
-from chainrule._src.jacobians.matmul import in_order, loosely_multiplied
+from chainrule._src.jacobians.matmul import multiply_unsorted, sort_rows
 from chainrule._src.jacobians.terms import Term, Variable
 
 # -- factors ----------------------------------------------------------------------------------------------------------
 
 
-def sparse_of(terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Sparse:
+def sparse_of(terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> CsrMatrix:
     return EntryPattern.of(terms, out_shape, size).matrix(terms)
 
 
@@ -34,13 +34,13 @@ class Factor:
         self.out_shape = out_shape
         self._terms = terms
         self._blocks: Blocks | None = None
-        self._sparse: Sparse | None = None  # its columns may be in any order
+        self._sparse: CsrMatrix | None = None  # its columns may be in any order
 
     @property
     def terms(self) -> list[Term]:
         if self._terms is None:
             assert self._sparse is not None
-            self._terms = [in_order(self._sparse).term(self.source)]
+            self._terms = [sort_rows(self._sparse).term(self.source)]
         return self._terms
 
     @property
@@ -53,7 +53,7 @@ class Factor:
             self._blocks = blocks_of_terms(self.terms, self.out_shape, self.source.size, dtype_of_terms(self.terms))
         return self._blocks
 
-    def sparse(self) -> Sparse:
+    def sparse(self) -> CsrMatrix:
         """Return the CSR matrix; the columns of a row are in any order."""
         if self._sparse is None:
             self._sparse = sparse_of(self.terms, self.out_shape, self.source.size)
@@ -95,7 +95,7 @@ class Factor:
             return _of_blocks(blocks, other.source, self.out_shape)
         if min(self.density, other.density) > _DENSE:
             return self._times_dense(other)
-        return _of_sparse(loosely_multiplied(self.sparse(), other.sparse()), other.source, self.out_shape)
+        return _of_sparse(multiply_unsorted(self.sparse(), other.sparse()), other.source, self.out_shape)
 
     def _times_dense(self, other: Factor) -> Factor:
         """Return the product of dense matrices; its pattern is the product of the patterns."""
@@ -103,11 +103,11 @@ class Factor:
         met = self.mask() @ other.mask() > 0  # sums of ones are not rounded to zero
         if met.all():
             return _of_matrix(whole, other.source, self.out_shape)
-        places = np.flatnonzero(met)
+        positions = np.flatnonzero(met)
         m, n = met.shape
         indptr = np.zeros(m + 1, np.intp)
         met.sum(1).cumsum(out=indptr[1:])
-        sparse = Sparse(indptr, places % n, np.take(np.reshape(whole, (-1,)), places), (m, n))
+        sparse = CsrMatrix(indptr, positions % n, np.take(np.reshape(whole, (-1,)), positions), (m, n))
         return _of_sparse(sparse, other.source, self.out_shape)
 
     def plus(self, others: Sequence[Factor]) -> Factor:
@@ -132,7 +132,7 @@ def _of_blocks(blocks: Blocks, source: Variable, out_shape: tuple[int, ...]) -> 
     return factor
 
 
-def _of_sparse(sparse: Sparse, source: Variable, out_shape: tuple[int, ...]) -> Factor:
+def _of_sparse(sparse: CsrMatrix, source: Variable, out_shape: tuple[int, ...]) -> Factor:
     factor = Factor(None, source, out_shape)
     factor._sparse = sparse
     return factor
@@ -171,7 +171,7 @@ class Estimate:
 # -- intermediate variables --------------------------------------------------------------------------------------------
 
 
-def resolve(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable, list[Term]]:
+def resolve_to_inputs(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable, list[Term]]:
     """Return the terms of a value with respect to inputs only, for each input.
 
     Args:

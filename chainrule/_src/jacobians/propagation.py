@@ -1,6 +1,6 @@
 """Propagate the terms of Jacobians through operations, by the structure of the local Jacobian (see ``rules.structure``).
 
-``Accumulation`` calls ``Moves.through`` for each step of a trace.
+``Accumulation`` calls ``Propagation.through`` for each step of a trace.
 
 =============  =======================================================================================================
 structure      effect on a term
@@ -33,35 +33,43 @@ import numpy as np
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, Params, Shape
 from chainrule._src.interpreters.jac import JacStep
-from chainrule._src.jacobians.compaction import by_source, dense
+from chainrule._src.jacobians.compaction import group_by_source, merge_to_all_columns
 from chainrule._src.jacobians.gather_scatter import (
     Entries,
     Selection,
-    at_places,
-    destinations,
-    plain,
-    positions,
-    scattered,
-    sources,
+    constant_operand,
+    destination_positions,
+    flat_positions,
+    move_rows,
+    scatter_term,
+    source_positions,
 )
 from chainrule._src.jacobians.mixing import (
-    added_up,
-    first_along,
-    last_axes,
-    mixing,
-    spread,
-    through_blocks,
-    unvarying,
+    broadcast_along,
+    drop_constant_axes,
+    is_constant_along,
+    mixed_axes,
+    move_axes_last,
+    multiply_by_blocks,
+    sum_over_axes,
 )
-from chainrule._src.jacobians.tangents import partial_of, pull, pull_ones, push, real_if, scaled, tangents_of
-from chainrule._src.jacobians.terms import IndexArray, Term, Unstructured, flat, merged
-from chainrule._src.jacobians.windows import meeting, meeting_entries
+from chainrule._src.jacobians.tangents import (
+    batched_jvp,
+    batched_vjp,
+    partial_of,
+    pull_ones,
+    real_if,
+    scale_term,
+    tangents_of,
+)
+from chainrule._src.jacobians.terms import IndexArray, Term, Unstructured, flatten_array, merge_terms
+from chainrule._src.jacobians.windows import convolution_entries, entry_positions
 from chainrule._src.rules.structure import structure_of
 
 ndarray = np.ndarray
 
 
-class Moves:
+class Propagation:
     """Propagates terms through the steps of one trace.
 
     Args:
@@ -71,7 +79,7 @@ class Moves:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._cols: dict[Any, tuple[Any, IndexArray]] = {}
-        self._places: dict[Any, IndexArray] = {}
+        self._shared_cols: dict[Any, IndexArray] = {}
 
     def through(self, step: JacStep, operands: Sequence[list[Term]]) -> list[list[Term]]:
         """Return the terms of each output of a step, from those of its operands."""
@@ -81,18 +89,18 @@ class Moves:
             for i, terms in enumerate(operands):
                 if terms:
                     self._scale(step, i, terms, found)
-            return [merged(found)]
+            return [merge_terms(found)]
         if prim.moves:
             return [self._moved(step, operands[0])]
         if prim.variadic and prim.structure == "selection":
-            return [merged(self._side_by_side(step, operands))]
+            return [merge_terms(self._side_by_side(step, operands))]
         outs: list[list[Term]] = [[] for _ in step.outs]
         for i, terms in enumerate(operands):
             if terms:
                 move = _move(step, i)
                 for out, more in zip(outs, move(self, step, i, terms), strict=True):
                     out += more
-        return [merged(out) for out in outs]
+        return [merge_terms(out) for out in outs]
 
     def check_count(self, step: JacStep, entries: int) -> None:
         """Raise Unstructured if a step would make more entries than the limit."""
@@ -117,12 +125,12 @@ class Moves:
         for term in terms:
             if term.slots > 1:
                 self.check_count(step, term.slots * math.prod(shape_of(term.cols)[1:]))
-            found.append(scaled(term, factor, shape, out))
+            found.append(scale_term(term, factor, shape, out))
 
     def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:
         """Broadcast a term of an operand to a shape."""
         if term.rows is not None:
-            return Selection(np.broadcast_to(positions(have), shape), have).of(term)
+            return Selection(np.broadcast_to(flat_positions(have), shape), have).of(term)
         slots = term.slots
         front = (1,) * (len(shape) - len(have))
         cols = self._once(
@@ -149,7 +157,7 @@ class Moves:
                 continue
             if gather is None:
                 have = shape_of(step.operands[0])
-                gather = Selection(np.asarray(prim.value(positions(have), **step.params)), have)
+                gather = Selection(np.asarray(prim.value(flat_positions(have), **step.params)), have)
             found.append(gather.of(term))
         return found
 
@@ -170,11 +178,11 @@ class Moves:
 
     def _one_of_equal(self, cols: IndexArray) -> IndexArray:
         """Return the first array of columns with the same memory, shape and strides."""
-        return self._places.setdefault((cols.__array_interface__["data"][0], cols.shape, cols.strides), cols)
+        return self._shared_cols.setdefault((cols.__array_interface__["data"][0], cols.shape, cols.strides), cols)
 
     def _selected(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through a selection with other operands or constants: apply the primitive to positions."""
-        gather = Selection(sources(step, i), shape_of(step.operands[i]))
+        gather = Selection(source_positions(step, i), shape_of(step.operands[i]))
         return [[gather.of(term) for term in terms]]
 
     def _side_by_side(self, step: JacStep, operands: Sequence[list[Term]]) -> list[Term]:
@@ -191,23 +199,23 @@ class Moves:
         found: list[Term] = []
         for terms, size, end in zip(operands, sizes, ends.tolist(), strict=True):
             rows = to[end - size : end]
-            found += [at_places(term, rows) for term in terms]
+            found += [move_rows(term, rows) for term in terms]
         return found
 
     def _diagonal(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through an operation that is not elementwise but has a diagonal Jacobian for this operand."""
         if step.prim.kind == "linear":
             return [terms]
-        factor = push(step, i, np.ones((1, *shape_of(step.operands[i])), dtype_of(step.operands[i])))[0][0]
-        return [[scaled(t, factor, shape_of(factor), step.outs[0]) for t in terms]]
+        factor = batched_jvp(step, i, np.ones((1, *shape_of(step.operands[i])), dtype_of(step.operands[i])))[0][0]
+        return [[scale_term(t, factor, shape_of(factor), step.outs[0]) for t in terms]]
 
     def _scattered(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through a scatter: every element of the operand is added to one element of the result."""
-        to = destinations(step, i)
+        to = destination_positions(step, i)
         if step.prim.kind != "linear":
             factor = pull_ones(step, i)
-            terms = [scaled(t, factor, to.shape, step.outs[0]) for t in terms]
-        return [[scattered(t, to) for t in terms]]
+            terms = [scale_term(t, factor, to.shape, step.outs[0]) for t in terms]
+        return [[scatter_term(t, to) for t in terms]]
 
     def _put(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through a write (or an addition) at an index."""
@@ -216,10 +224,10 @@ class Moves:
         if i == 0:
             return [terms]
         shape = shape_of(step.outs[0])
-        target = positions(shape)[step.params["index"]]
+        target = flat_positions(shape)[step.params["index"]]
         have = shape_of(step.operands[1])
         spread = [self._stretched(t, have, target.shape) if have != target.shape else t for t in terms]
-        return [[scattered(t, target) for t in spread]]
+        return [[scatter_term(t, target) for t in spread]]
 
     # -- sums ------------------------------------------------------------------------------------------------------------
 
@@ -232,10 +240,10 @@ class Moves:
         results = []
         for term in terms:
             if term.rows is None:
-                moved = added_up(term, axes, bool(params["keepdims"]))
+                moved = sum_over_axes(term, axes, bool(params["keepdims"]))
             else:
-                kept = positions(tuple([1 if a in axes else n for a, n in enumerate(shape)]))
-                moved = scattered(term, np.broadcast_to(kept, shape))
+                kept = flat_positions(tuple([1 if a in axes else n for a, n in enumerate(shape)]))
+                moved = scatter_term(term, np.broadcast_to(kept, shape))
             if step.prim.name == "mean":
                 moved.vals = moved.vals / count if count else moved.vals * np.nan
             results.append(moved)
@@ -245,13 +253,13 @@ class Moves:
 
     def _windowed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through a convolution: sums of products of elements in a window."""
-        met = meeting(step, i)
-        return self._by_entries(step, i, terms, met.size, lambda: meeting_entries(step, i, met))
+        met = entry_positions(step, i)
+        return self._by_entries(step, i, terms, met.size, lambda: convolution_entries(step, i, met))
 
     def _scanned(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through a cumulative sum or product: an element depends on those up to its own index."""
         shape = shape_of(step.operands[i])
-        (axis,) = mixing(step, i)[0]
+        (axis,) = mixed_axes(step, i)[0]
         count = math.prod(shape) * (shape[axis] + 1) // 2
         return self._by_entries(step, i, terms, count, lambda: self._scan_entries(step, i, axis), 4)
 
@@ -259,23 +267,23 @@ class Moves:
         shape = shape_of(step.operands[i])
         n, size = shape[axis], math.prod(shape)
         later, earlier = np.tril_indices(n)
-        places = np.moveaxis(positions(shape), axis, -1)
-        at = places[..., earlier]
+        positions = np.moveaxis(flat_positions(shape), axis, -1)
+        at = positions[..., earlier]
         factors: Any = 1
         if step.prim.kind != "linear":
             most = max(1, self.limit // (size * n))  # a rule may make an array of n numbers for each element
             units = np.moveaxis(np.eye(n, dtype=step.outs[0].dtype).reshape(n, n, *(1,) * (len(shape) - 1)), 1, axis)
             rows = [
-                pull(step, i, np.broadcast_to(units[k : k + most], (len(units[k : k + most]), *shape)))
+                batched_vjp(step, i, np.broadcast_to(units[k : k + most], (len(units[k : k + most]), *shape)))
                 for k in range(0, n, most)
             ]
-            factors = flat(np.concatenate(rows))[(later * size + at).reshape(-1)][None]
-        return Entries(shape, at.reshape(-1), places[..., later].reshape(-1), factors)
+            factors = flatten_array(np.concatenate(rows))[(later * size + at).reshape(-1)][None]
+        return Entries(shape, at.reshape(-1), positions[..., later].reshape(-1), factors)
 
     def _through_entries(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through a product of a sparse matrix and columns: an entry multiplies an element of each column."""
         data, x = step.operands
-        rows, columns = step.params["places"].coordinates(step.params["transposed"])
+        rows, columns = step.params["pattern"].coordinates(step.params["transposed"])
         width = math.prod(shape_of(x)[1:])
         each = np.arange(width)
         to, at = ((numbers[:, None].astype(np.intp) * width + each).reshape(-1) for numbers in (rows, columns))
@@ -291,9 +299,9 @@ class Moves:
     def _picked(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through nll_loss: a weighted element of each row, selected by its class."""
         x, index, coef = step.operands
-        places = positions(shape_of(x))
-        at = np.take_along_axis(places, plain(index)[..., None], -1)[..., 0]
-        to = positions(shape_of(step.outs[0]))
+        positions = flat_positions(shape_of(x))
+        at = np.take_along_axis(positions, constant_operand(index)[..., None], -1)[..., 0]
+        to = flat_positions(shape_of(step.outs[0]))
         to = np.broadcast_to(to[..., None] if step.params["reduce"] else to, at.shape)
         factors = np.reshape(np.broadcast_to(coef, at.shape), (1, -1))
         entries = Entries(shape_of(x), at.reshape(-1), to.reshape(-1), factors)
@@ -315,17 +323,17 @@ class Moves:
             entries_of: returns the entries.
             most_met: most products per position of the result, on average; above it, the terms are made dense.
         """
-        axes, _ = mixing(step, i)
+        axes, _ = mixed_axes(step, i)
         shape, out_shape = shape_of(step.operands[i]), shape_of(step.outs[0])
         as_tangents: list[Term] = []
         others: list[Term] = []
-        for source, group in by_source(terms).items():
-            uniform = [t for t in group if t.rows is None and unvarying(t.cols, axes)]
+        for source, group in group_by_source(terms).items():
+            uniform = [t for t in group if t.rows is None and is_constant_along(t.cols, axes)]
             varying = [t for t in group if t not in uniform]
             made = sum([t.cols.size for t in varying]) * count // max(math.prod(shape), 1)
             most = source.size * math.prod(out_shape)
             if made > min(self.limit, most_met * most) and most <= self.limit:
-                uniform, varying = [dense(group, source, shape)], []
+                uniform, varying = [merge_to_all_columns(group, source, shape)], []
             elif varying:
                 self.check_count(step, made)
             as_tangents += uniform
@@ -376,7 +384,7 @@ class Moves:
 
     def _mixed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Propagate terms through an operation that mixes elements along some axes, and is batched along all others."""
-        ins, outs = mixing(step, i)
+        ins, outs = mixed_axes(step, i)
 
         def local() -> list[Any]:
             return self._local(step, i, ins, outs)
@@ -398,11 +406,11 @@ class Moves:
         for term in terms:
             if term.rows is not None:
                 raise Unstructured(f"{step.prim.name} mixes elements, but only some of them have an entry")
-            if unvarying(term.cols, ins):
-                found = push(step, i, tangents_of(term, step.operands[i]))
+            if is_constant_along(term.cols, ins):
+                found = batched_jvp(step, i, tangents_of(term, step.operands[i]))
                 for result, vals, out, axes in zip(results, found, step.outs, outs, strict=True):
                     if vals is not None:
-                        cols = spread(first_along(term.cols, ins), shape_of(out), axes)
+                        cols = broadcast_along(drop_constant_axes(term.cols, ins), shape_of(out), axes)
                         result.append(Term(term.source, self._one_of_equal(cols), vals))
                 continue
             if blocks is None:
@@ -410,7 +418,7 @@ class Moves:
             self._check(step, i, term, ins, outs)
             for result, block, out, axes in zip(results, blocks, step.outs, outs, strict=True):
                 if block is not None:
-                    moved = through_blocks(term, ins, block, shape_of(out), axes)
+                    moved = multiply_by_blocks(term, ins, block, shape_of(out), axes)
                     moved.cols = self._one_of_equal(moved.cols)
                     result.append(moved)
         return results
@@ -441,15 +449,15 @@ class Moves:
         unit = np.eye(k, dtype=dtype_of(x)).reshape(k, *lengths, *(1,) * (len(shape) - len(ins)))
         unit = np.moveaxis(unit, range(1, 1 + len(ins)), [a + 1 + len(shape) for a in ins])
         tangents = np.broadcast_to(unit, (k, *shape))
-        found = push(step, i, tangents)
+        found = batched_jvp(step, i, tangents)
         if dtype_of(x).kind == "c":
-            turned = push(step, i, tangents * 1j)
+            turned = batched_jvp(step, i, tangents * 1j)
             pairs = [None if a is None else (a, b) for a, b in zip(found, turned, strict=True)]
             return [
-                None if p is None else tuple([last_axes(v, axes) for v in p])
+                None if p is None else tuple([move_axes_last(v, axes) for v in p])
                 for p, axes in zip(pairs, outs, strict=True)
             ]
-        return [None if vals is None else last_axes(vals, axes) for vals, axes in zip(found, outs, strict=True)]
+        return [None if vals is None else move_axes_last(vals, axes) for vals, axes in zip(found, outs, strict=True)]
 
 
 def _reduces(step: JacStep, x: object, k: int) -> bool:
@@ -461,14 +469,14 @@ def _reduces(step: JacStep, x: object, k: int) -> bool:
 
 
 _BY_STRUCTURE: dict[str, Callable[..., list[list[Term]]]] = {
-    "diagonal": Moves._diagonal,
-    "selection": Moves._selected,
-    "scatter": Moves._scattered,
-    "scan": Moves._scanned,
-    "windows": Moves._windowed,
-    "entries": Moves._through_entries,
-    "sum": Moves._summed,
-    "mean": Moves._summed,
+    "diagonal": Propagation._diagonal,
+    "selection": Propagation._selected,
+    "scatter": Propagation._scattered,
+    "scan": Propagation._scanned,
+    "windows": Propagation._windowed,
+    "entries": Propagation._through_entries,
+    "sum": Propagation._summed,
+    "mean": Propagation._summed,
 }
 
 
@@ -477,19 +485,19 @@ def _move(step: JacStep, i: int) -> Callable[..., list[list[Term]]]:
     move = _BY_NAME.get(step.prim.name)
     if move is None:
         structure = structure_of(step.prim, i, step.params)
-        move = Moves._contracted if "->" in structure else _BY_STRUCTURE.get(structure, Moves._mixed)
+        move = Propagation._contracted if "->" in structure else _BY_STRUCTURE.get(structure, Propagation._mixed)
     return move
 
 
-def _cast(moves: Moves, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
+def _cast(propagation: Propagation, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
     """Propagate terms through a cast."""
     return [[Term(t.source, t.cols, real_if(t.vals, step.outs[0]), t.rows) for t in terms]]
 
 
 _BY_NAME: dict[str, Callable[..., list[list[Term]]]] = {
     "cast": _cast,
-    "index_put": Moves._put,
-    "nll_loss": Moves._picked,
+    "index_put": Propagation._put,
+    "nll_loss": Propagation._picked,
 }
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import DTypeLike, NumpyDType, Shape, TensorLike
 from chainrule._src.jacobians import assemble, solve, spy
-from chainrule._src.jacobians.assemble import EntryPattern, Sparse, is_plain
+from chainrule._src.jacobians.assemble import CsrMatrix, EntryPattern, has_plain_vals
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
-from chainrule._src.jacobians.copies import of_variable, own, read, written
-from chainrule._src.jacobians.matmul import multiplied, times, transposed_times
-from chainrule._src.jacobians.operands import matched, operand
+from chainrule._src.jacobians.copies import copy_vals, decode_term, encode_columns, with_variable
+from chainrule._src.jacobians.matmul import multiply_by_dense, multiply_sparse, multiply_transpose_by_dense
+from chainrule._src.jacobians.operands import as_operand, match_shape
 from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.messages import errors
@@ -97,7 +97,7 @@ class Jacobian:
         self.out_shape = tuple(out_shape)
         self.in_shape = tuple(in_shape)
         self.terms = (
-            [Term(term.source, term.cols, own(term.vals), term.rows) for term in terms] if copy else list(terms)
+            [Term(term.source, term.cols, copy_vals(term.vals), term.rows) for term in terms] if copy else list(terms)
         )
         self.dtype: NumpyDType = np.dtype(assemble.dtype_of_terms(self.terms) if dtype is None else dtype)
         self.tensors = tensors
@@ -105,7 +105,7 @@ class Jacobian:
         self.made_by: Any = None
         self._blocks: Any = _UNKNOWN  # by strides
         self._found_blocks: Any = _UNKNOWN  # by entries
-        self._sparse: Sparse | None = None
+        self._sparse: CsrMatrix | None = None
         if symmetric:
             self._symmetrize()
 
@@ -129,7 +129,7 @@ class Jacobian:
 
     @classmethod
     def _of_sparse(
-        cls, matrix: Sparse, out_shape: Shape, in_shape: Shape, tensors: bool, symmetric: bool = False
+        cls, matrix: CsrMatrix, out_shape: Shape, in_shape: Shape, tensors: bool, symmetric: bool = False
     ) -> Jacobian:
         matrix = matrix.symmetrized() if symmetric else matrix
         dtype = dtype_of(matrix.data)
@@ -240,7 +240,7 @@ class Jacobian:
             blocks = self._found_blocks
         return blocks
 
-    def _entries(self) -> Sparse:
+    def _entries(self) -> CsrMatrix:
         if self._sparse is None:
             pattern = EntryPattern.of(self.terms, self.out_shape, self.matrix_shape[1])
             self._sparse = pattern.matrix(self.terms, self.dtype)
@@ -257,7 +257,7 @@ class Jacobian:
         matrix = self._sparse
         if matrix is not None and matrix.nnz == sum([term.cols.size for term in self.terms]):  # no duplicate entries
             return self._given(np.reshape(matrix.dense(), self.shape))
-        return self._given(assemble.dense(self.terms, self.out_shape, self.in_shape, self.dtype))
+        return self._given(assemble.dense_of_terms(self.terms, self.out_shape, self.in_shape, self.dtype))
 
     def to_scipy(self, format: str = "csr", copy: bool = True) -> Any:
         """Return the matrix as a SciPy sparse array of shape ``matrix_shape``: only numbers, without a history.
@@ -291,7 +291,7 @@ class Jacobian:
 
     def detach(self) -> Jacobian:
         """Return a Jacobian with the same numbers, off the tape."""
-        if is_plain(self.terms):
+        if has_plain_vals(self.terms):
             return self
         terms = [Term(t.source, t.cols, detached(t.vals) if _recorded(t.vals) else t.vals, t.rows) for t in self.terms]
         return self._with(terms)
@@ -315,7 +315,7 @@ class Jacobian:
         matrix = self._entries()
         rows = matrix.row_numbers()
         here = np.flatnonzero(rows == matrix.indices)
-        found = assemble.placed(np.take(matrix.data, here), rows[here], min(m, n))
+        found = assemble.scatter_rows(np.take(matrix.data, here), rows[here], min(m, n))
         return self._given(np.reshape(found, self.out_shape if self.out_shape == self.in_shape else (min(m, n),)))
 
     @property
@@ -338,10 +338,10 @@ class Jacobian:
         """
         if isinstance(other, Jacobian):
             return self._after(other)
-        v = operand(other)
+        v = as_operand(other)
         if v is None:
             return NotImplemented
-        flat, shape = matched(shape_of(v), self.in_shape)
+        flat, shape = match_shape(shape_of(v), self.in_shape)
         if flat is None:
             raise errors.jacobian_operand("J @ v", shape_of(v), self.in_shape, "x", self.out_shape, "at the end")
         found = self._times(np.reshape(v, (self.matrix_shape[1], math.prod(shape))))
@@ -349,11 +349,11 @@ class Jacobian:
 
     def __rmatmul__(self, other: TensorLike) -> Any:
         """Return ``v @ J``, for v of y's shape, or flat, with any leading axes."""
-        v = operand(other)
+        v = as_operand(other)
         if v is None:
             return NotImplemented
         have = shape_of(v)
-        flat, shape = matched(have[::-1], self.out_shape[::-1])
+        flat, shape = match_shape(have[::-1], self.out_shape[::-1])
         if flat is None:
             raise errors.jacobian_operand("v @ J", have, self.out_shape, "y", self.in_shape, "at the start")
         front = shape[::-1]
@@ -364,12 +364,12 @@ class Jacobian:
     def _times(self, x: object) -> Any:
         """Return the product with a matrix ``(n, c)``."""
         blocks = self._blocks_by_strides()
-        return times(self._entries(), x) if blocks is None else blocks.times(x)
+        return multiply_by_dense(self._entries(), x) if blocks is None else blocks.times(x)
 
     def _transposed_times(self, x: object) -> Any:
         """Return the product of the transpose with a matrix ``(m, c)``."""
         blocks = self._blocks_by_strides()
-        return transposed_times(self._entries(), x) if blocks is None else blocks.transposed().times(x)
+        return multiply_transpose_by_dense(self._entries(), x) if blocks is None else blocks.transposed().times(x)
 
     def _after(self, other: Jacobian) -> Jacobian:
         if other.out_shape != self.in_shape:
@@ -384,7 +384,7 @@ class Jacobian:
             return other.T._after(self.T).T
         if blocks is not None:
             return self._of_blocks(blocks, self.out_shape, other.in_shape, tensors)
-        matrix = multiplied(self._entries(), other._entries())
+        matrix = multiply_sparse(self._entries(), other._entries())
         return self._of_sparse(matrix, self.out_shape, other.in_shape, tensors)
 
     def __add__(self, other: TensorLike) -> Any:
@@ -394,7 +394,7 @@ class Jacobian:
             raise errors.jacobian_sum(self, other)
         dtype = np.result_type(self.dtype, other.dtype)
         variable = self.terms[0].source if self.terms else Variable(self.in_shape, dtype)
-        terms = [*self.terms, *[of_variable(term, variable) for term in other.terms]]
+        terms = [*self.terms, *[with_variable(term, variable) for term in other.terms]]
         tensors = self.tensors or other.tensors
         found = Jacobian(terms, self.out_shape, self.in_shape, dtype, tensors=tensors, copy=False)
         found.symmetric = self.symmetric and other.symmetric
@@ -418,7 +418,7 @@ class Jacobian:
 
     def _scaled(self, operation: np.ufunc, other: TensorLike) -> Any:
         weak = isinstance(other, (int, float, complex))
-        scale = other if weak else operand(other)
+        scale = other if weak else as_operand(other)
         if scale is None or shape_of(scale):
             return NotImplemented
         dtype = np.result_type(self.dtype, scale if weak else dtype_of(scale))
@@ -447,12 +447,13 @@ class Jacobian:
         m, n = self.matrix_shape
         if m != n:
             raise errors.jacobian_not_square(self)
-        right = operand(b)
-        flat, shape = (None, ()) if right is None else matched(shape_of(right), self.out_shape)
+        right = as_operand(b)
+        flat, shape = (None, ()) if right is None else match_shape(shape_of(right), self.out_shape)
         if flat is None:
             have = type(b).__name__ if right is None else shape_of(right)
             raise errors.jacobian_operand("J.solve(b)", have, self.out_shape, "y", self.in_shape, "at the end")
-        found = solve.solution(self, np.reshape(right, (m, math.prod(shape))))
+        shapes = solve.Shapes(self.out_shape, self.in_shape)
+        found = solve.solve_system(self._any_blocks(), self._entries, shapes, np.reshape(right, (m, math.prod(shape))))
         return self._given(np.reshape(found, (*((n,) if flat else self.in_shape), *shape)), b)
 
     # -- display ------------------------------------------------------------------------------------------------------
@@ -486,7 +487,7 @@ class Jacobian:
     def spy_text(self) -> str:
         """Return a picture of the positions of the entries, as text."""
         matrix = self._entries()
-        return spy.text(matrix.row_numbers(), matrix.indices, matrix.shape)
+        return spy.matrix_text(matrix.row_numbers(), matrix.indices, matrix.shape)
 
     def __repr__(self) -> str:
         m, n = self.matrix_shape
@@ -502,10 +503,12 @@ class Jacobian:
     def _repr_html_(self) -> str:
         matrix = self._entries()
         title = repr(self)[1:-1]
-        return f"<div>{title}<br>{spy.svg(matrix.row_numbers(), matrix.indices, matrix.shape, title=title)}</div>"
+        return (
+            f"<div>{title}<br>{spy.matrix_svg(matrix.row_numbers(), matrix.indices, matrix.shape, title=title)}</div>"
+        )
 
     def __reduce__(self) -> Any:
-        parts = [(written(term), term.vals, term.rows) for term in self.terms]
+        parts = [(encode_columns(term), term.vals, term.rows) for term in self.terms]
         return Jacobian._restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
 
     @classmethod
@@ -513,7 +516,7 @@ class Jacobian:
         cls, parts: Any, out_shape: Shape, in_shape: Shape, dtype: NumpyDType, symmetric: bool, tensors: bool
     ) -> Jacobian:
         variable = Variable(in_shape, dtype)
-        terms = [read(columns, vals, rows, variable) for columns, vals, rows in parts]
+        terms = [decode_term(columns, vals, rows, variable) for columns, vals, rows in parts]
         found = cls(terms, out_shape, in_shape, dtype, tensors=tensors, copy=False)
         found.symmetric = symmetric
         return found

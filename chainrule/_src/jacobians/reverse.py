@@ -2,7 +2,7 @@
 
 A backward pass is traced with the cotangent as the variable. The derivative of an input's gradient with respect to the cotangent
 is the transpose of the Jacobian. Terms are transposed by permuting the axes of their entries if these axes are those of the
-output; otherwise the transposed term gets explicit rows. ``ways`` calls ``transposes`` and ``reverse_terms``.
+output; otherwise the transposed term gets explicit rows. ``compute_terms`` calls the public functions.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, Shape
 from chainrule._src.interpreters.jac import Jac
 from chainrule._src.jacobians.accumulate import Accumulation
-from chainrule._src.jacobians.assemble import add_into, dense, is_plain
-from chainrule._src.jacobians.products import resolve
-from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flat
+from chainrule._src.jacobians.assemble import add_into, dense_of_terms, has_plain_vals
+from chainrule._src.jacobians.products import resolve_to_inputs
+from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flatten_array
 from chainrule._src.tape.levels import open_level
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.trace import Trace
@@ -39,7 +39,7 @@ class Transposes(NamedTuple):
     terms: list[list[Term]]
 
 
-def transposes(
+def transposed_jacobians(
     function: AnyFunction, args: tuple[object, ...], variables: list[Variable], limit: int, create_graph: bool
 ) -> list[Transposes]:
     """Compute the transposed Jacobians of each output of ``function(*args)``.
@@ -62,7 +62,7 @@ def reverse_terms(found: list[Transposes], variables: list[Variable]) -> list[li
     """Return the terms of the Jacobian for each output, for each variable."""
     return [
         [
-            [transposed(term, variable, rows) for term in terms]
+            [transpose_term(term, variable, rows) for term in terms]
             for terms, variable in zip(by_input, variables, strict=True)
         ]
         for rows, by_input in found
@@ -81,25 +81,27 @@ def _dense(rows: Variable, terms: list[Term], variable: Variable) -> Any:
     """Return the dense Jacobian of an output, from terms of its transpose."""
     shape = (*rows.shape, *variable.shape)
     by_strides = [term for term in terms if term.affine and term.rows is None and type(term.vals) is ndarray]
-    others = [transposed(term, variable, rows) for term in terms if not any([term is other for other in by_strides])]
-    if not is_plain(others):
-        every = others + [transposed(term, variable, rows) for term in by_strides]
-        return dense(every, rows.shape, variable.shape, rows.dtype)
+    others = [
+        transpose_term(term, variable, rows) for term in terms if not any([term is other for other in by_strides])
+    ]
+    if not has_plain_vals(others):
+        every = others + [transpose_term(term, variable, rows) for term in by_strides]
+        return dense_of_terms(every, rows.shape, variable.shape, rows.dtype)
     J = np.zeros((rows.size, variable.size), rows.dtype)
     add_into(J, (others, rows.size, 0, 0))
     for k, term in enumerate(by_strides):
-        places, vals = _places_in(J, term), term.vals
-        if places.strides[0] == 0 and term.slots > 1:  # all slots of a row have the same position
+        view, vals = _entries_view(J, term), term.vals
+        if view.strides[0] == 0 and term.slots > 1:  # all slots of a row have the same position
             vals = np.add.reduce(np.broadcast_to(vals, term.cols.shape), 0, keepdims=True)
-            places = places[:1]
+            view = view[:1]
         if k or others:
-            places += vals
+            view += vals
         else:
-            places[...] = vals
+            view[...] = vals
     return J.reshape(shape)
 
 
-def _places_in(J: NumpyArray, term: Term) -> NumpyArray:
+def _entries_view(J: NumpyArray, term: Term) -> NumpyArray:
     """Return the positions of the entries of a term of the transpose, as a strided view of the matrix."""
     row, step = J.strides
     cols = term.cols
@@ -115,7 +117,7 @@ def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, c
     rows, gradients = backward_of(trace, y, create_graph)
     known = Accumulation([g for g in gradients if type(g) is Jac], limit)
     by_input = [
-        resolve(known.terms_of(g), v.shape).get(rows, []) if type(g) is Jac else []
+        resolve_to_inputs(known.terms_of(g), v.shape).get(rows, []) if type(g) is Jac else []
         for g, v in zip(gradients, variables, strict=True)
     ]
     return Transposes(rows, by_input)
@@ -136,7 +138,7 @@ def _raw(x: object) -> Any:
     return x._raw if isinstance(x, Tensor) else x
 
 
-def transposed(term: Term, source: Variable, rows: Variable) -> Term:
+def transpose_term(term: Term, source: Variable, rows: Variable) -> Term:
     """Transpose a term: return a term of a value with the shape of ``rows``, with respect to ``source``.
 
     Args:
@@ -145,8 +147,8 @@ def transposed(term: Term, source: Variable, rows: Variable) -> Term:
     split = None if term.rows is not None or not term.affine else _axes_of(term.cols, rows)
     own = source.seed if term.rows is None else term.rows
     if split is None:
-        places = np.broadcast_to(own, term.cols.shape).reshape(1, -1)
-        return Term(source, places, flat(term.full_vals())[None], term.cols.reshape(-1))
+        cols = np.broadcast_to(own, term.cols.shape).reshape(1, -1)
+        return Term(source, cols, flatten_array(term.full_vals())[None], term.cols.reshape(-1))
     lengths, order = split
 
     def turned(x: Any, size: Shape) -> Any:
@@ -156,12 +158,12 @@ def transposed(term: Term, source: Variable, rows: Variable) -> Term:
         kept = len(have) - len(rows.shape)
         return np.reshape(moved, (math.prod(have[:kept]), *have[kept:]))
 
-    places = np.broadcast_to(source.seed, term.cols.shape)
+    cols = np.broadcast_to(source.seed, term.cols.shape)
     vals = term.vals
     known = shape_of(vals)
     if known:
         vals = turned(vals if known == term.cols.shape else np.broadcast_to(vals, term.cols.shape), lengths)
-    return Term(source, turned(places, lengths), vals)
+    return Term(source, turned(cols, lengths), vals)
 
 
 def _axes_of(cols: NumpyArray, rows: Variable) -> tuple[Shape, list[int]] | None:
@@ -174,7 +176,7 @@ def _axes_of(cols: NumpyArray, rows: Variable) -> tuple[Shape, list[int]] | None
     itemsize = cols.itemsize
     wanted = [(k, n, s // itemsize) for k, (n, s) in enumerate(zip(rows.shape, rows.seed.strides)) if n != 1]
     lengths: list[int] = []
-    place: dict[int, int] = {}
+    order_of: dict[int, int] = {}
     others: list[int] = []
     for n, stride in zip(cols.shape, cols.strides, strict=True):
         if stride == 0 or n == 1:
@@ -182,19 +184,19 @@ def _axes_of(cols: NumpyArray, rows: Variable) -> tuple[Shape, list[int]] | None
             lengths.append(n)
             continue
         found = _run_of(wanted, n, stride // itemsize)
-        if found is None or any([k in place for k, _ in found]):
+        if found is None or any([k in order_of for k, _ in found]):
             return None
         for k, length in found:
-            place[k] = len(lengths)
+            order_of[k] = len(lengths)
             lengths.append(length)
-    if len(place) != len(wanted):
+    if len(order_of) != len(wanted):
         return None
     order = list(others)
     for k in range(len(rows.shape)):
-        if k not in place:
-            place[k] = len(lengths)
+        if k not in order_of:
+            order_of[k] = len(lengths)
             lengths.append(1)
-        order.append(place[k])
+        order.append(order_of[k])
     return tuple(lengths), order
 
 

@@ -2,7 +2,7 @@
 
 A sketch of a term has its number of slots and the axes along which its columns vary, which determine the work of each step. Its
 key is the origin of its columns, so that terms that will be merged are counted once. The functions here mirror those that
-propagate terms (``moves``, ``accumulate``).
+propagate terms (``propagation``, ``accumulate``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import Params, Shape
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import MOST_SLOTS
 from chainrule._src.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL
-from chainrule._src.jacobians.mixing import mixing
+from chainrule._src.jacobians.mixing import mixed_axes
 from chainrule._src.rules.structure import structure_of
 
 #: seconds per operation on one element, per NumPy call on terms, and per step of a batched derivative
@@ -76,19 +76,19 @@ class StepSketch(NamedTuple):
     cut: bool
 
 
-def identity(key: Hashable, shape: Shape) -> Sketch:
+def sketch_of_variable(key: Hashable, shape: Shape) -> Sketch:
     """Return the sketch of a variable."""
     return {key: TermSketch(1, frozenset([k - len(shape) for k, n in enumerate(shape) if n > 1]))}
 
 
-def entries_of(parts: Sketch, size: int) -> int:
+def count_entries(parts: Sketch, size: int) -> int:
     return sum([part.slots * (size if part.rows is None else part.rows) for part in parts.values()])
 
 
 # -- propagating sketches through a step -------------------------------------------------------------------------------
 
 
-def joined(several: Iterable[Sketch]) -> Sketch:
+def add_sketches(several: Iterable[Sketch]) -> Sketch:
     """Add sketches; terms with the same columns are merged."""
     found: Sketch = {}
     for parts in several:
@@ -98,7 +98,7 @@ def joined(several: Iterable[Sketch]) -> Sketch:
     return found
 
 
-def mixed(
+def mix_axes(
     parts: Sketch, ins: Sequence[int], outs: Sequence[int], shape: Shape, out_shape: Shape, tag: Hashable, sums: bool
 ) -> Sketch:
     """Turn axes ``ins`` into slots, unless columns are constant along them; the result has axes ``outs`` instead.
@@ -110,10 +110,10 @@ def mixed(
     count = math.prod([shape[a] for a in ins])
     before = [k for k in range(-1, -n - 1, -1) if k not in ins]
     after = [k for k in range(-1, -m - 1, -1) if k not in outs]
-    places = dict(zip(before, after, strict=False))
+    axis_after = dict(zip(before, after, strict=False))
     found: Sketch = {}
     for key, part in parts.items():
-        varies = frozenset([places[a] for a in part.varies if a in places])
+        varies = frozenset([axis_after[a] for a in part.varies if a in axis_after])
         slots = part.slots
         if sums:
             slots *= math.prod([shape[a] for a in ins if a in part.varies])
@@ -123,7 +123,7 @@ def mixed(
     return found
 
 
-def selected(parts: Sketch, out_shape: Shape, tag: Hashable, rows: int | None) -> Sketch:
+def move_elements(parts: Sketch, out_shape: Shape, tag: Hashable, rows: int | None) -> Sketch:
     """Move elements; with ``rows``, only that many rows of the result have entries."""
     every = frozenset([k - len(out_shape) for k, n in enumerate(out_shape) if n > 1])
     found: Sketch = {}
@@ -133,7 +133,7 @@ def selected(parts: Sketch, out_shape: Shape, tag: Hashable, rows: int | None) -
     return found
 
 
-def scanned(parts: Sketch, axis: int, shape: Shape, tag: Hashable) -> Sketch:
+def scan_axis(parts: Sketch, axis: int, shape: Shape, tag: Hashable) -> Sketch:
     """Propagate through a cumulative operation along an axis: each pair of elements is an entry with an explicit row."""
     n, size = shape[axis], math.prod(shape)
     return {
@@ -146,7 +146,7 @@ def scanned(parts: Sketch, axis: int, shape: Shape, tag: Hashable) -> Sketch:
     }
 
 
-def met(parts: Sketch, step: JacStep, size: int) -> Sketch:
+def multiply_sparse_entries(parts: Sketch, step: JacStep, size: int) -> Sketch:
     """Propagate through a product of a sparse matrix and columns: each product is an entry with an explicit row.
 
     ``size`` is the number of elements of the value that the terms belong to.
@@ -211,9 +211,9 @@ class _Sketches:
     def _made(self, step: JacStep, parts: Sketch, size: int) -> None:
         """Add the cost of making a value's terms."""
         numbers = {key: part for key, part in parts.items() if not part.plain}
-        self.operations += entries_of(numbers, size)
+        self.operations += count_entries(numbers, size)
         self.calls += 2 + 4 * len(parts)
-        entries = entries_of(parts, size)
+        entries = count_entries(parts, size)
         self.most = max(self.most, entries)
         if entries > self.limit and not self.why_not:
             self.why_not = (
@@ -230,7 +230,7 @@ class _Sketches:
         found: Sketch = {}
         for root, group in groups.items():
             bound = self.sizes.get(root, self.bound)
-            if len(group) > 1 and entries_of(group, size) >= bound * size:
+            if len(group) > 1 and count_entries(group, size) >= bound * size:
                 varies = frozenset[int]().union(*[part.varies for part in group.values()])
                 found[root, "compacted", frozenset(group)] = TermSketch(bound, varies, None, False)
             else:
@@ -241,7 +241,7 @@ class _Sketches:
         """Cut at a value: return the sketch of its identity."""
         self.slots_of[key] = self._total_slots(parts, math.prod(shape), bound)
         self.sizes[key] = math.prod(shape)
-        return identity(key, shape)
+        return sketch_of_variable(key, shape)
 
     def _total_slots(self, parts: Sketch, size: int, bound: int) -> float:
         """Return the entries in a row with respect to the inputs; add the cost of products with intermediate Jacobians."""
@@ -287,19 +287,19 @@ class ForwardSketches(_Sketches):
             return {}
         if type(origin) is tuple:
             return self.known[origin[0].seq, origin[1]]
-        return identity(("input", id(origin)), shape_of(x))
+        return sketch_of_variable(("input", id(origin)), shape_of(x))
 
     def _walk(self, step: JacStep) -> None:
         operands = [self._parts(o, x) for o, x in zip(step.origins, step.operands, strict=True)]
         for i, parts in enumerate(operands):
-            if any([part.rows is not None for part in parts.values()]) and mixes(step, i):
+            if any([part.rows is not None for part in parts.values()]) and combines_elements(step, i):
                 operands[i] = self._cut((step.seq, i), parts, shape_of(step.operands[i]), self.bound)
         for index, out in enumerate(step.outs):
             shape = shape_of(out)
             several = [self._through(step, i, x, shape, index) for i, x in enumerate(operands) if x]
-            parts = self._compacted(joined(several), math.prod(shape))
+            parts = self._compacted(add_sketches(several), math.prod(shape))
             self._made(step, parts, math.prod(shape))
-            self.lines.append(StepSketch(step, len(parts), entries_of(parts, math.prod(shape)), False))
+            self.lines.append(StepSketch(step, len(parts), count_entries(parts, math.prod(shape)), False))
             if self.uses.get((step.seq, index), 0) > 1 and _many(parts, math.prod(shape)):
                 self.lines[-1] = self.lines[-1]._replace(cut=True)
                 parts = self._cut((step.seq, index), parts, shape, self.bound)
@@ -322,16 +322,16 @@ class ForwardSketches(_Sketches):
         structure = structure_of(step.prim, i, step.params)
         if step.prim.moves or structure in ("selection", "scatter"):
             whole = step.prim.moves or math.prod(have) >= size
-            return selected(parts, shape, _tag(step), None if whole else math.prod(have))
+            return move_elements(parts, shape, _tag(step), None if whole else math.prod(have))
         if structure == "scan":
             self.operations += size * (have[step.params["axis"]] + 1)
-            return scanned(parts, step.params["axis"], have, step.seq)
+            return scan_axis(parts, step.params["axis"], have, step.seq)
         if structure == "entries":
-            return met(parts, step, math.prod(have))
-        ins, outs = mixing(step, i)
+            return multiply_sparse_entries(parts, step, math.prod(have))
+        ins, outs = mixed_axes(step, i)
         self._count_mixing(step, parts, ins, have, size)
         sums = structure in ("sum", "mean")
-        return mixed(parts, ins, outs[index], have, shape, _tag(step) if sums else step.seq, sums)
+        return mix_axes(parts, ins, outs[index], have, shape, _tag(step) if sums else step.seq, sums)
 
     def _count_mixing(self, step: JacStep, parts: Sketch, ins: Sequence[int], have: Shape, size: int) -> None:
         """Add the cost of a JVP for terms whose columns are constant along the mixed axes."""
@@ -354,12 +354,12 @@ class ReverseSketches(_Sketches):
         self.inputs: dict[int, tuple[Any, list[Sketch]]] = {}
         for k, x in enumerate(results):
             if type(x) is Jac:
-                self._arrive(x.origin, identity(("output", k), shape_of(x)))
+                self._arrive(x.origin, sketch_of_variable(("output", k), shape_of(x)))
         for step in reversed(steps):
             self._walk(step)
         self.nnz = 0.0
         for variable, several in self.inputs.values():
-            self.nnz += self._total_slots(joined(several), variable.size, bound) * variable.size
+            self.nnz += self._total_slots(add_sketches(several), variable.size, bound) * variable.size
         self.calls += AGAIN * len(steps)
 
     def _arrive(self, origin: object, parts: Sketch) -> None:
@@ -372,14 +372,14 @@ class ReverseSketches(_Sketches):
         for index, out in enumerate(step.outs):
             several = self.arrived.pop((step.seq, index), [])
             size = math.prod(shape_of(out))
-            parts = self._compacted(joined(several), size)
-            is_mixed = any([mixes(step, i) for i, origin in enumerate(step.origins) if origin is not None])
+            parts = self._compacted(add_sketches(several), size)
+            is_mixed = any([combines_elements(step, i) for i, origin in enumerate(step.origins) if origin is not None])
             scattered = any([part.rows is not None for part in parts.values()])
             uses = sum([origin is not None for origin in step.origins])
             cut = (scattered and is_mixed) or (uses > 1 and _many(parts, size))
             if cut:
                 parts = self._cut((step.seq, index), parts, shape_of(out), self.bound)
-            self.lines.append(StepSketch(step, len(parts), entries_of(parts, size), cut))
+            self.lines.append(StepSketch(step, len(parts), count_entries(parts, size), cut))
             for i, origin in enumerate(step.origins):
                 if origin is not None and parts:
                     found = self._through(step, i, parts, shape_of(out), index)
@@ -398,22 +398,22 @@ class ReverseSketches(_Sketches):
             if not axes:
                 return scaled
             kept = axes if len(have) == len(shape) else ()
-            return mixed(scaled, axes, kept, shape, have, ("summed", axes), True)
+            return mix_axes(scaled, axes, kept, shape, have, ("summed", axes), True)
         structure = structure_of(step.prim, i, step.params)
         if step.prim.moves or structure in ("selection", "scatter"):
-            return selected(parts, have, _tag(step), None if math.prod(shape) >= size else math.prod(shape))
+            return move_elements(parts, have, _tag(step), None if math.prod(shape) >= size else math.prod(shape))
         if structure == "scan":
             self.operations += size * (have[step.params["axis"]] + 1)
-            return scanned(parts, step.params["axis"], have, step.seq)
+            return scan_axis(parts, step.params["axis"], have, step.seq)
         if structure == "entries":
-            return met(parts, step, math.prod(shape))
-        ins, outs = mixing(step, i)
+            return multiply_sparse_entries(parts, step, math.prod(shape))
+        ins, outs = mixed_axes(step, i)
         along = math.prod([shape[a] for a in outs[index]])
         for part in parts.values():
             if part.varies.isdisjoint(outs[index]) and structure not in ("sum", "mean"):
                 self.operations += IN_PRODUCT * part.slots * size * along
         tag = _tag(step) if structure in ("sum", "mean") else step.seq
-        return mixed(parts, outs[index], ins, shape, have, tag, False)
+        return mix_axes(parts, outs[index], ins, shape, have, tag, False)
 
 
 def _uses(steps: Sequence[JacStep], results: Sequence[object]) -> dict[Any, int]:
@@ -429,7 +429,7 @@ def _uses(steps: Sequence[JacStep], results: Sequence[object]) -> dict[Any, int]
 
 def _many(parts: Sketch, size: int) -> bool:
     """Return whether a value with these terms will be cut if several steps use it."""
-    if len(parts) < 2 or entries_of(parts, size) <= SMALL:
+    if len(parts) < 2 or count_entries(parts, size) <= SMALL:
         return False
     with_rows = sum([part.rows is not None for part in parts.values()])
     slots = sum([part.slots for part in parts.values()])
@@ -439,7 +439,7 @@ def _many(parts: Sketch, size: int) -> bool:
 _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows", "entries", "zero"}
 
 
-def mixes(step: JacStep, i: int) -> bool:
+def combines_elements(step: JacStep, i: int) -> bool:
     """Return whether a step combines elements of operand i, so that its terms need a row for each."""
     return not step.prim.moves and structure_of(step.prim, i, step.params) not in _KEEPS_ROWS
 
@@ -453,8 +453,8 @@ def products_cost(steps: Sequence[JacStep], count: int, others: int, limit: int)
     operations = float(count * sum(sizes) + count * others)
     for step in steps:
         for i, origin in enumerate(step.origins):
-            if origin is not None and mixes(step, i):
-                ins, _ = mixing(step, i)
+            if origin is not None and combines_elements(step, i):
+                ins, _ = mixed_axes(step, i)
                 along = math.prod([shape_of(step.operands[i])[a] for a in ins])
                 operations += IN_PRODUCT * count * math.prod(shape_of(step.outs[0])) * along
     passes = max(1, math.ceil(count * max(sizes, default=1) * 4 / max(limit, 1)))

@@ -1,4 +1,6 @@
-"""Solutions of equations as single operations, with rules from the implicit function theorem. ``implicit`` calls ``solution``.
+"""Solutions of equations as single operations, with rules from the implicit function theorem.
+
+``implicit`` and ``scipy.sparse.linalg`` call ``solve_equation``.
 
 If F(x, θ) = 0, then ∂F/∂x · dx + ∂F/∂θ · dθ = 0 for a small change of θ. So the derivative does not depend on the solver, and the
 solver is not recorded: the rules solve a linear system with A = ∂F/∂x.
@@ -265,10 +267,10 @@ def _solve(equation: Equation | LinearSystem, b: Tensor, x: Tensor, operands: li
         return equation.factors(x._raw, operands).solve(b._raw, transposed).astype(b._raw.dtype)
 
     value = bind(solved, [b, x, *operands], {"compute": compute})
-    return attached(LinearSystem(equation, transposed), value, [b, x, *operands])
+    return attach_derivatives(LinearSystem(equation, transposed), value, [b, x, *operands])
 
 
-def solution(form: Form, args: tuple[object, ...], equation: Equation, find: AnyFunction | None) -> Any:
+def solve_equation(form: Form, args: tuple[object, ...], equation: Equation, find: AnyFunction | None) -> Any:
     """Solve an equation; return the solution in the user's containers, differentiable in its arguments."""
     arguments = equation.arguments = Arguments(args)
     count = len(form.start)
@@ -286,7 +288,7 @@ def solution(form: Form, args: tuple[object, ...], equation: Equation, find: Any
         return form.pack(_x_of(found, equation.api), "the solver's result")
 
     value = bind(solved, [*form.start, *arguments.operands], {"compute": compute})
-    x = attached(equation, value, arguments.operands)
+    x = attach_derivatives(equation, value, arguments.operands)
     tensors = has_tensor([*form.leaves, *arguments.leaves])
     return tree_unflatten([as_caller_type(part, tensors, set()) for part in form.parts(x)], form.spec)
 
@@ -303,7 +305,7 @@ def _x_of(found: object, api: str) -> Any:
 # -- attaching derivatives ---------------------------------------------------------------------------------------------
 
 
-def attached(equation: Equation | LinearSystem, value: Tensor, operands: list[Tensor]) -> Tensor:
+def attach_derivatives(equation: Equation | LinearSystem, value: Tensor, operands: list[Tensor]) -> Tensor:
     """Return a solution as a differentiable function of its operands, and of the values that the user's function captures."""
     with_constants = equation.residual(value, *map(_constant, operands))
     captured = derivatives_of(with_constants)

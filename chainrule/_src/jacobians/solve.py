@@ -1,20 +1,20 @@
-"""Solve linear systems with a structured Jacobian; the method depends on the structure. ``Jacobian.solve`` calls it."""
+"""Solve linear systems with the blocks or the entries of a structured Jacobian. ``Jacobian.solve`` calls ``solve_system``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.jacobians.assemble import Sparse
+from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import Shape
+from chainrule._src.jacobians.assemble import CsrMatrix
 from chainrule._src.jacobians.blocks import Blocks
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.transforms.dense import MEMORY, check_size, largest
+from chainrule._src.transforms.dense import MEMORY, check_size, result_limit
 from chainrule._src.transforms.function import Function
-
-if TYPE_CHECKING:
-    from chainrule._src.jacobians.result import Jacobian
 
 ndarray = np.ndarray
 
@@ -25,27 +25,37 @@ _SPARSE = 0.1
 _ZERO_PIVOT = "its LU decomposition has a 0 on the diagonal"
 
 
-def solution(J: Jacobian, b: object) -> Any:
-    """Solve ``J x = b`` for b of shape ``(m, c)``.
+class Shapes(NamedTuple):
+    """The shapes of y and x of a Jacobian ∂y/∂x, for the indices of rows and columns in messages."""
+
+    out_shape: Shape
+    in_shape: Shape
+
+
+def solve_system(blocks: Blocks | None, entries: Callable[[], CsrMatrix], shapes: Shapes, b: Any) -> Any:
+    """Solve ``J x = b`` for b of shape ``(m, c)``; the method depends on the structure of J.
+
+    Args:
+        blocks: the blocks of J; None if it is not block diagonal.
+        entries: returns the entries of J.
 
     Raises:
         numpy.linalg.LinAlgError: J is singular.
     """
-    m = J.matrix_shape[0]
+    m = b.shape[0]
     if not m:
         return b
-    blocks = J._any_blocks()
     if blocks is not None and blocks.rows.shape == blocks.cols.shape and blocks.cols.size == m:
-        return _by_blocks(J, blocks, b)
-    matrix = J._entries()
-    system = System(matrix, J.out_shape, J.in_shape)
+        return _by_blocks(blocks, shapes, b)
+    matrix = entries()
+    system = System(matrix, *shapes)
     system.check_no_line_is_empty()
     if system.sparse and _scipy() is not None and _numbers(matrix.data) and _numbers(b):
         if type(matrix.data) is ndarray and type(b) is ndarray:
             return system.solution(matrix.data, b)
         return SparseSolve.apply(*[wrap(x) if type(x) is ndarray else x for x in (matrix.data, b)], system)
-    check_size(J.out_shape, J.in_shape, J.dtype, largest(MEMORY), "This system is solved as a dense one")
-    return _dense(J, matrix.dense(), b)
+    check_size(*shapes, dtype_of(matrix.data), result_limit(MEMORY), "This system is solved as a dense one")
+    return _dense(matrix.dense(), shapes, b)
 
 
 def _numbers(x: object) -> bool:
@@ -62,28 +72,30 @@ def _scipy() -> Any:
     return linalg, sparse, sparse_linalg
 
 
-def _dense(J: Jacobian, matrix: Any, b: Any) -> Any:
+def _dense(matrix: Any, shapes: Shapes, b: Any) -> Any:
     try:
         return np.linalg.solve(matrix, b)
     except np.linalg.LinAlgError:
-        raise errors.jacobian_singular(J, _ZERO_PIVOT) from None
+        raise errors.jacobian_singular(shapes, _ZERO_PIVOT) from None
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-def _by_blocks(J: Jacobian, blocks: Blocks, b: object) -> Any:
+def _by_blocks(blocks: Blocks, shapes: Shapes, b: object) -> Any:
     vals = getattr(blocks.vals, "_raw", blocks.vals)
     if blocks.cols.shape[1] == 1 and type(vals) is ndarray and not vals.all():
         k = int(np.flatnonzero(vals.reshape(-1) == 0)[0])
-        raise errors.jacobian_singular(J, f"the only entry of its row {_place(blocks.rows[k, 0], J.out_shape)} is 0")
+        raise errors.jacobian_singular(
+            shapes, f"the only entry of its row {_index_text(blocks.rows[k, 0], shapes.out_shape)} is 0"
+        )
     if blocks.dense:
-        return _dense(J, blocks.matrix(), b)
+        return _dense(blocks.matrix(), shapes, b)
     try:
         return blocks.solution(b)
     except np.linalg.LinAlgError:
-        row = _place(blocks.rows[_first_singular(vals), 0], J.out_shape)
-        raise errors.jacobian_singular(J, f"the block with the row {row} is") from None
+        row = _index_text(blocks.rows[_first_singular(vals), 0], shapes.out_shape)
+        raise errors.jacobian_singular(shapes, f"the block with the row {row} is") from None
 
 
 def _first_singular(vals: object) -> int:
@@ -101,7 +113,7 @@ class System:
         out_shape, in_shape: shapes for the indices of rows and columns in messages.
     """
 
-    def __init__(self, matrix: Sparse, out_shape: tuple[int, ...], in_shape: tuple[int, ...]) -> None:
+    def __init__(self, matrix: CsrMatrix, out_shape: tuple[int, ...], in_shape: tuple[int, ...]) -> None:
         self.matrix = matrix._replace(data=None)
         self.out_shape = out_shape
         self.in_shape = in_shape
@@ -149,13 +161,13 @@ class System:
         """Raise numpy.linalg.LinAlgError if a row or a column has no entries."""
         empty = np.flatnonzero(np.diff(self.matrix.indptr) == 0)
         if empty.size:
-            row = _place(empty[0], self.out_shape)
+            row = _index_text(empty[0], self.out_shape)
             raise errors.jacobian_singular(
                 self, f"its row {row} is empty, because that element of y does not depend on x"
             )
         empty = np.flatnonzero(np.bincount(self.matrix.indices, minlength=self.matrix.shape[1]) == 0)
         if empty.size:
-            column = _place(empty[0], self.in_shape)
+            column = _index_text(empty[0], self.in_shape)
             raise errors.jacobian_singular(
                 self, f"its column {column} is empty, because y does not depend on that element of x"
             )
@@ -181,6 +193,6 @@ class SparseSolve(Function):
         return -products.sum(-1), adjoint, None
 
 
-def _place(flat: Any, shape: tuple[int, ...]) -> str:
-    place = tuple(int(i) for i in np.unravel_index(int(flat), shape)) if shape else ()
-    return str(place[0]) if len(place) == 1 else str(place)
+def _index_text(flat: Any, shape: tuple[int, ...]) -> str:
+    index = tuple(int(i) for i in np.unravel_index(int(flat), shape)) if shape else ()
+    return str(index[0]) if len(index) == 1 else str(index)

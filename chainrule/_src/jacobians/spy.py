@@ -26,14 +26,14 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BRAILLE = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])
 
 
-def cells(rows: object, cols: object, shape: tuple[int, int], most: int) -> Any:
+def cell_densities(rows: object, cols: object, shape: tuple[int, int], most: int) -> Any:
     """Return the density of each cell of a matrix, from 0 to 1, with at most ``most`` cells in each direction.
 
     Args:
         rows, cols: the positions of the entries, ``(nnz,)`` each; duplicates count once.
         shape: of the matrix.
 
-    >>> cells([0, 1, 1], [0, 0, 1], (2, 2), 8)
+    >>> cell_densities([0, 1, 1], [0, 0, 1], (2, 2), 8)
     array([[1., 0.],
            [1., 1.]])
     """
@@ -42,10 +42,10 @@ def cells(rows: object, cols: object, shape: tuple[int, int], most: int) -> Any:
     height, width = (min(k, max(math.ceil(k / scale), min(k, _LEAST))) for k in (m, n))
     if not m or not n:
         return np.zeros((height, width))
-    places = np.asarray(rows, np.int64) * n + np.asarray(cols, np.int64)
-    if not (places[1:] > places[:-1]).all():
-        places = np.unique(places)
-    above, left = (places // n) * height // m, (places % n) * width // n
+    positions = np.asarray(rows, np.int64) * n + np.asarray(cols, np.int64)
+    if not (positions[1:] > positions[:-1]).all():
+        positions = np.unique(positions)
+    above, left = (positions // n) * height // m, (positions % n) * width // n
     counts = np.bincount(above * width + left, minlength=height * width).reshape(height, width)
     return counts / np.outer(_lengths(m, height), _lengths(n, width))
 
@@ -55,12 +55,12 @@ def _lengths(count: int, parts: int) -> Any:
     return np.bincount(np.arange(count) * parts // count, minlength=parts)
 
 
-def letter(k: int) -> str:
+def part_letter(k: int) -> str:
     """Return the letter of the k-th part of a matrix."""
     return _LETTERS[k] if k < len(_LETTERS) else f"{_LETTERS[k % len(_LETTERS)]}{k // len(_LETTERS)}"
 
 
-def text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
+def matrix_text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
     """Return the picture as text: a square for each entry of a small matrix, a dot for each nonempty cell of a large one.
 
     Args:
@@ -68,7 +68,7 @@ def text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
         shape: of the matrix.
         part: for each entry the number of its part, or -1; the part's letter replaces the square.
 
-    >>> print(text([0, 1, 1, 2, 2], [0, 0, 1, 1, 2], (3, 3)))
+    >>> print(matrix_text([0, 1, 1, 2, 2], [0, 0, 1, 1, 2], (3, 3)))
     ┌───────┐
     │ ■ · · │
     │ ■ ■ · │
@@ -83,7 +83,7 @@ def text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
             own = part >= 0
             marks[rows[own], cols[own]] = np.array(list(_LETTERS))[part[own] % len(_LETTERS)]
         return _framed([" " + "".join(f"{mark} " for mark in row) for row in marks], 2 * n + 1)
-    filled = cells(rows, cols, shape, _DOTS) > 0
+    filled = cell_densities(rows, cols, shape, _DOTS) > 0
     height, width = filled.shape
     padded = np.zeros((-(-height // 4) * 4, -(-width // 2) * 2), bool)
     padded[:height, :width] = filled
@@ -96,7 +96,7 @@ def _framed(lines: list[str], width: int) -> str:
     return "\n".join([f"┌{'─' * width}┐", *[f"│{line}│" for line in lines], f"└{'─' * width}┘"])
 
 
-def svg(
+def matrix_svg(
     rows: Any,
     cols: Any,
     shape: tuple[int, int],
@@ -118,14 +118,14 @@ def svg(
     """
     rows, cols = np.asarray(rows), np.asarray(cols)
     if part is None:
-        drawn = [_shaded(cells(rows, cols, shape, _CELLS), 'fill="currentColor"')]
+        drawn = [_shaded(cell_densities(rows, cols, shape, _CELLS), 'fill="currentColor"')]
     else:
         drawn = [
-            _shaded(cells(rows[of], cols[of], shape, _CELLS), f'class="part-{k}" fill="{colour}"')
+            _shaded(cell_densities(rows[of], cols[of], shape, _CELLS), f'class="part-{k}" fill="{colour}"')
             for k, colour in [(-1, "currentColor"), *enumerate(colours)]
             if (of := part == k).any()
         ]
-    height, width = cells([], [], shape, _CELLS).shape
+    height, width = cell_densities([], [], shape, _CELLS).shape
     high, wide = (size * k / max(height, width, 1) for k in (height, width))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="spy" overflow="visible" role="img" aria-label="{title}" width="{wide:.4g}" '

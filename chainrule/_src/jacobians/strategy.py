@@ -1,6 +1,6 @@
 """Choose the strategy for a Jacobian, from shapes only, by a dry run over the traced steps (``sketches``).
 
-``ways`` calls ``chosen`` or ``planned``. The strategies are:
+``compute_terms`` calls the public functions. The strategies are:
 
 =================  ===================================================================================================
 forward terms      propagate terms from the inputs through the steps (``accumulate``)
@@ -86,9 +86,9 @@ def _cost_row(plan: Plan, name: str) -> tuple[str, ...]:
 
 
 def _line_row(line: StepSketch) -> tuple[str, ...]:
-    place = Where(line.step.code, line.step.lasti)
+    location = Where(line.step.code, line.step.lasti)
     cut = ", cut" if line.cut else ""
-    return line.step.prim.name, f"{line.terms}", f"{line.entries:,}{cut}", str(place) if place else ""
+    return line.step.prim.name, f"{line.terms}", f"{line.entries:,}{cut}", str(location) if location else ""
 
 
 def _seconds(seconds: float) -> str:
@@ -138,10 +138,10 @@ def plain_choice(steps: Sequence[JacStep], m: int, n: int, dense: bool) -> str |
     return FORWARD if n <= 4 * m and only_moves(steps) else None
 
 
-def chosen(
+def choose_strategy(
     steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], *, dense: bool, limit: int
 ) -> str:
-    """Return the strategy of ``planned``; skip the other estimates if forward terms cost no more than assembling the matrix."""
+    """Return the strategy of ``make_plan``; skip the other estimates if forward terms cost no more than assembling the matrix."""
     m, n = _size(results, variables)
     plain = plain_choice(steps, m, n, dense)
     if plain is not None:
@@ -150,10 +150,10 @@ def chosen(
     sparse = not dense or forward.nnz < FULL * m * n
     if sparse and not forward.why_not and forward.operations <= _to_assemble(forward.nnz, m, n, dense):
         return FORWARD
-    return planned(results, variables, dense=dense, limit=limit).strategy
+    return make_plan(results, variables, dense=dense, limit=limit).strategy
 
 
-def to_repeat(
+def strategy_to_repeat(
     steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], limit: int
 ) -> str | None:
     """Return the products with vectors that are faster than forward terms in a compiled plan; None if there are none.
@@ -172,7 +172,7 @@ def _size(results: Sequence[object], variables: Sequence[Any]) -> tuple[int, int
     return sum([math.prod(shape_of(x)) for x in results]), sum([variable.size for variable in variables])
 
 
-def planned(
+def make_plan(
     results: Sequence[object], variables: Sequence[object], *, dense: bool, limit: int, strategy: str | None = None
 ) -> Plan:
     """Choose how to compute the Jacobian of the results of a trace.

@@ -1,4 +1,4 @@
-"""Partial derivatives, JVPs and VJPs of one step, which ``moves`` applies to the values of terms."""
+"""Partial derivatives, JVPs and VJPs of one step, which ``propagation`` applies to the values of terms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType, Shape, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.jac import JacStep
-from chainrule._src.jacobians.terms import Term, Unstructured, flat
+from chainrule._src.jacobians.terms import Term, Unstructured, flatten_array
 from chainrule._src.rules.batching import reshape
 from chainrule._src.rules.primitive import Primitive, argument_names, unsupported
 from chainrule._src.rules.rules import conjugate, environment, is_identity, read
@@ -90,7 +90,7 @@ def _real_dtype(x: AnyArray) -> NumpyDType:
     return np.empty(0, dtype_of(x)).real.dtype
 
 
-def scaled(term: Term, factor: Any, shape: Shape, out: Any) -> Term:
+def scale_term(term: Term, factor: Any, shape: Shape, out: Any) -> Term:
     """Multiply a term of an operand (of the output's shape) by a factor for each row."""
     vals = term.vals
     if type(factor) is tuple:
@@ -110,7 +110,7 @@ def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
     if term.rows is None:
         return reshape(factor, (1,) * (1 + len(shape) - len(have)) + tuple(have))
     full = factor if have == shape else np.broadcast_to(factor, shape)
-    return flat(full)[term.rows][None]
+    return flatten_array(full)[term.rows][None]
 
 
 def real_if(vals: Any, out: AnyArray) -> Any:
@@ -122,7 +122,7 @@ def real_if(vals: Any, out: AnyArray) -> Any:
     return vals
 
 
-def push(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
+def batched_jvp(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
     """Return the JVP of a batch of tangents of operand i, for each output with a leading batch axis; None for zeros."""
     size = shape_of(tangents)[0]
     with open_level("jacobian", Batched, size, "same", True) as level:
@@ -134,7 +134,7 @@ def push(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
         return [None if t is None else real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]
 
 
-def pull(step: JacStep, i: int, cotangents: object) -> Any:
+def batched_vjp(step: JacStep, i: int, cotangents: object) -> Any:
     """Return the VJP with respect to operand i of a batch of cotangents of the single output, not conjugated."""
     prim, name = step.prim, step.prim.operands[i]
     env = environment(prim, step.operands, step.out(), step.params)
@@ -149,7 +149,7 @@ def pull(step: JacStep, i: int, cotangents: object) -> Any:
 
 def pull_ones(step: JacStep, i: int) -> Any:
     """Return the partial for each element of operand i, if each contributes to a single element of the output."""
-    return pull(step, i, np.ones((1, *shape_of(step.outs[0])), step.outs[0].dtype))[0]
+    return batched_vjp(step, i, np.ones((1, *shape_of(step.outs[0])), step.outs[0].dtype))[0]
 
 
 def tangents_of(term: Term, x: object) -> Any:

@@ -105,7 +105,11 @@ class Term:
         cols = self.cols
         count = math.prod(cols.shape[1:])
         rows = np.arange(count) if self.rows is None else self.rows
-        return np.broadcast_to(rows, (cols.shape[0], count)).reshape(-1), cols.reshape(-1), flat(self.full_vals())
+        return (
+            np.broadcast_to(rows, (cols.shape[0], count)).reshape(-1),
+            cols.reshape(-1),
+            flatten_array(self.full_vals()),
+        )
 
     def __repr__(self) -> str:
         where = "" if self.rows is None else f", in {len(self.rows)} rows"
@@ -113,12 +117,12 @@ class Term:
         return f"<term {self.cols.shape}{' affine' * self.affine}, vals {vals}{where}>"
 
 
-def flat(x: Any) -> Any:
+def flatten_array(x: Any) -> Any:
     """Flatten an array-like."""
     return x.reshape(-1) if type(x) is ndarray else np.reshape(x, (-1,))
 
 
-def merged(terms: list[Term]) -> list[Term]:
+def merge_terms(terms: list[Term]) -> list[Term]:
     """Merge terms with the same rows and columns (the same array objects)."""
     if len(terms) == 1 or not terms:
         return terms

@@ -11,23 +11,21 @@ from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import TreeSpec
-from chainrule._src.arrays.types import AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
-from chainrule._src.jacobians.products import resolve
-from chainrule._src.jacobians.terms import Term, Variable, merged
+from chainrule._src.jacobians.products import resolve_to_inputs
+from chainrule._src.jacobians.terms import Term, Variable, merge_terms
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.levels import Level, open_level, within
-from chainrule._src.tape.modes import recording
-from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.protocol import plain
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule._src.transforms.arguments import inside
-from chainrule._src.transforms.called import Called
+from chainrule._src.transforms.flat_function import FlatFunction, on_tape, primal_of, result_of
 
 
-class Recipe(NamedTuple):
-    """The arguments that computed a structured Jacobian, so that ``explain`` can compute it again.
+class JacobianCall(NamedTuple):
+    """The call that computed a structured Jacobian, so that ``explain`` can compute it again.
 
     Attributes:
         function, x: the function and its argument.
@@ -50,6 +48,7 @@ class JacobianTrace:
     """A call ``function(x)``, and the Jacobians of its results.
 
     Attributes:
+        call: ``function`` as a function of the leaves of ``x``.
         arrays: whether the caller passed NumPy arrays, so that results are arrays.
         points: the leaves of ``x`` as the caller passed them; ``inner`` is their structure.
         variables: one for each point.
@@ -64,21 +63,20 @@ class JacobianTrace:
     def __init__(
         self, function: AnyFunction, x: object, create_graph: bool | None = False, api: str = "jacobian"
     ) -> None:
-        call = Called(function, x, api)
+        self.function, self.x = function, x
+        self.call = call = FlatFunction(function, x, api)
         self.points, self.inner, self.arrays = call.points, call.inner, call.takes_arrays
-        leaves = [in_memory(unfaced(leaf)) for leaf in self.points]
-        if create_graph is None:
-            create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
-        self.create_graph = create_graph
-        primals = [_primal(leaf, create_graph, api) for leaf in leaves]
+        leaves = [check_in_memory(leaf) for leaf in call.leaves()]
+        self.create_graph = on_tape(leaves) if create_graph is None else create_graph
+        primals = [primal_of(leaf, self.create_graph, api) for leaf in leaves]
         self.variables = [Variable(tuple(shape_of(p)), dtype_of(p)) for p in primals]
         with open_level(api, Jac) as level:
             pairs = zip(primals, self.variables, strict=True)
             returned = call.at([wrap(Jac(primal, variable, level)) for primal, variable in pairs])
             self.outer = call.outer
-            self.results = [_result(in_memory(unfaced(y)), level) for y in returned]
+            self.results = [_result(check_in_memory(unfaced(y)), level) for y in returned]
             for y in self.results:
-                in_memory(getattr(y, "primal", None))
+                check_in_memory(getattr(y, "primal", None))
 
     @functools.cached_property
     def steps(self) -> list[JacStep]:
@@ -88,14 +86,14 @@ class JacobianTrace:
     def terms(self, memory: int) -> list[list[list[Term]]]:
         """Return the terms of the Jacobian for each result, for each variable; ``memory`` limits the bytes of each step."""
         found = Accumulation(self.results, memory // 8, steps=self.steps)
-        by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
+        by_input = [resolve_to_inputs(found.terms_of(y), y.shape) for y in self.results]
         return [
-            [of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]
+            [terms_of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]
             for y, terms in zip(self.results, by_input, strict=True)
         ]
 
 
-def in_memory(x: object) -> Any:
+def check_in_memory(x: object) -> Any:
     """Return x unchanged; raise TypeError if it is an array of another library, or a tensor of one."""
     data = getattr(x, "_raw", x)
     if type(data) is Foreign or is_foreign(type(data)):
@@ -103,7 +101,7 @@ def in_memory(x: object) -> Any:
     return x
 
 
-def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:
+def terms_of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:
     """Return the terms of one input; for a complex input, combine the terms of its parts.
 
     They are the complex derivative of a complex result, if it exists, and the gradients of the elements of a real result, with
@@ -113,35 +111,16 @@ def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, comple
         return by_variable.get(variable, [])
     real, imag = [by_variable.get(part, []) for part in variable.parts]
     turn = -1j if complex_result else 1j
-    return merged(
+    return merge_terms(
         [Term(variable, t.cols, np.real(t.vals), t.rows) for t in real]
         + [Term(variable, t.cols, np.real(t.vals) * turn, t.rows) for t in imag]
     )
 
 
-def _primal(leaf: TensorLike, create_graph: bool, api: str) -> Any:
-    """Return an argument as the primal of a traced value: a tensor only if the result is recorded."""
-    if not isinstance(leaf, (Tensor, ArrayLike)):
-        leaf = np.asarray(leaf)
-    if leaf.dtype.kind not in "fc":
-        raise errors.jacobian_integers(leaf.dtype, api)
-    if isinstance(leaf, Tensor):
-        return inside(leaf) if create_graph else leaf._raw
-    return leaf
-
-
-def _result(y: TensorLike, level: Level) -> Jac:
+def _result(y: Any, level: Level) -> Jac:
     """Return a result as a traced value; a result that does not depend on the arguments becomes a constant."""
-    y = unfaced(y)
-    data = y._raw if isinstance(y, Tensor) else y
-    if type(data) is Jac and data.level == level:
-        if data.dtype.kind not in "fc":
-            raise errors.jacobian_integer_output(wrapped(y))
-        return data
-    if not isinstance(y, (Tensor, ArrayLike)):
-        y = np.asarray(y)
-        if y.dtype.kind not in "fciub":
-            raise errors.jacobian_output(y)
+    y = result_of(y)
     if dtype_of(y).kind not in "fc":
         raise errors.jacobian_integer_output(wrapped(y))
-    return Jac(y, None, level)
+    data = y._raw if isinstance(y, Tensor) else y
+    return data if type(data) is Jac and data.level == level else Jac(y, None, level)

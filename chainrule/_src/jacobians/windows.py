@@ -1,4 +1,4 @@
-"""The entries of the local Jacobians of convolutions. ``moves`` calls ``meeting`` and ``meeting_entries``.
+"""The entries of the local Jacobians of convolutions. ``propagation`` calls ``entry_positions`` and ``convolution_entries``.
 
 A convolution and its two derivatives are one trilinear form, Σ output · weight · input, summed over window taps, windows, channels
 and examples. So the Jacobian of one of the three with respect to another has the elements of the third as its entries.
@@ -25,7 +25,7 @@ _PARTS = {
 }
 
 
-class Meeting(NamedTuple):
+class EntryPositions(NamedTuple):
     """The entries of a local Jacobian, as positions that broadcast against each other.
 
     The axes are examples, groups, channels of the output, channels of the input, taps of a window, windows. Positions of the
@@ -50,7 +50,7 @@ class Meeting(NamedTuple):
         return math.prod(self.shape)
 
 
-def meeting(step: JacStep, i: int) -> Meeting:
+def entry_positions(step: JacStep, i: int) -> EntryPositions:
     """Return the positions of the entries of a convolution's local Jacobian, for operand i."""
     parts = _PARTS[step.prim.name]
     shapes = dict(zip(parts, [*map(shape_of, step.operands), shape_of(step.outs[0])], strict=True))
@@ -62,16 +62,16 @@ def meeting(step: JacStep, i: int) -> Meeting:
     numbers = np.arange(1, math.prod(shapes["input"]) + 1).reshape(shapes["input"])
     windows = _windows(numbers, kernel, params["stride"], params["padding"], params["dilation"])
     windows = windows[(..., *[slice(count) for count in counts])]
-    taps, places = math.prod(kernel), math.prod(counts)
+    taps, positions = math.prod(kernel), math.prod(counts)
     at = {
-        "input": windows.reshape(n, groups, 1, channels, taps, places) - 1,
+        "input": windows.reshape(n, groups, 1, channels, taps, positions) - 1,
         "weight": np.arange(out * channels * taps).reshape(1, groups, out // groups, channels, taps, 1),
-        "output": np.arange(n * out * places).reshape(n, groups, out // groups, 1, 1, places),
+        "output": np.arange(n * out * positions).reshape(n, groups, out // groups, 1, 1, positions),
     }
-    return Meeting(at[parts[i]], at[parts[2]], at[parts[1 - i]])
+    return EntryPositions(at[parts[i]], at[parts[2]], at[parts[1 - i]])
 
 
-def meeting_entries(step: JacStep, i: int, met: Meeting) -> Entries:
+def convolution_entries(step: JacStep, i: int, met: EntryPositions) -> Entries:
     """Return the entries of a convolution's local Jacobian."""
     shape = met.shape
     inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))

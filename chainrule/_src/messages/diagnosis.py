@@ -63,16 +63,16 @@ def call_stack() -> Any:
     return _implementation().call_stack()
 
 
-def nan_born(prim: Any, index: object, values: dict[str, float], stack: Any, infinity: str | None = None) -> str:
-    return _implementation().nan_born(prim, index, values, stack, infinity)
+def first_nan(prim: Any, index: object, values: dict[str, float], stack: Any, infinity: str | None = None) -> str:
+    return _implementation().first_nan(prim, index, values, stack, infinity)
 
 
-def nan_came_in(prim: Any, array: object, index: object, stack: Any) -> str:
-    return _implementation().nan_came_in(prim, array, index, stack)
+def nan_operand(prim: Any, array: object, index: object, stack: Any) -> str:
+    return _implementation().nan_operand(prim, array, index, stack)
 
 
-def inf_came_in(prim: Any, array: object, index: object, stack: Any) -> str:
-    return _implementation().inf_came_in(prim, array, index, stack)
+def infinite_operand(prim: Any, array: object, index: object, stack: Any) -> str:
+    return _implementation().infinite_operand(prim, array, index, stack)
 
 
 def infinite_value(prim: Any, index: object, values: dict[str, float], result: Any, stack: Any) -> str:
@@ -112,8 +112,8 @@ def nan_sum(leaf: Any, index: object, infinity: str | None) -> RuntimeError:
     return _implementation().nan_sum(leaf, index, infinity)
 
 
-def infinity_born(node: Any, index: object, values: dict[str, float], operand: str | None) -> str:
-    return _implementation().infinity_born(node, index, values, operand)
+def first_infinity(node: Any, index: object, values: dict[str, float], operand: str | None) -> str:
+    return _implementation().first_infinity(node, index, values, operand)
 
 
 def nan_tangent(

@@ -34,8 +34,8 @@ def jacobian_layout_needs_function(layout: object) -> ValueError:
     )
 
 
-def jacobian_layout(api: str, layout: object, layouts: Iterable[object]) -> ValueError:
-    return ValueError(f"{api}(): layout is one of {', '.join(map(repr, layouts))}, not {layout!r}")
+def jacobian_choice(api: str, option: str, given: object, known: Iterable[object]) -> ValueError:
+    return ValueError(f"{api}(): {option} is one of {', '.join(map(repr, known))}, not {given!r}")
 
 
 def hessian_options() -> ValueError:

@@ -10,16 +10,16 @@ from chainrule._src.api.array import takes_arrays
 from chainrule._src.api.operands import operand
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.table import sparse as rows
-from chainrule._src.table.sparse import Places
+from chainrule._src.table.sparse import SparsityPattern
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign_operands import is_linear_operator
 
 
-def entries_of(A: Any) -> tuple[Any, Places, bool]:
+def entries_of(A: Any) -> tuple[Any, SparsityPattern, bool]:
     """Return a sparse SciPy matrix's entries, their sparsity pattern, and whether the pattern is that of the transpose."""
     transposed = A.format == "csc"
     stored = A.T if transposed else A.tocsr()
-    return stored.data, Places(stored.indices, stored.indptr, stored.shape, stored), transposed
+    return stored.data, SparsityPattern(stored.indices, stored.indptr, stored.shape, stored), transposed
 
 
 def operator(symbol: str, x: Any, A: Any) -> Any:
@@ -63,7 +63,7 @@ def product(A: Any, x: Any) -> Any:
         return product(A.reshape(1, -1), x)[0]
     check_product(A.shape, x, "A @ x")
     data, pattern, transposed = entries_of(A)
-    return bind(rows.sparse_matmul, (data, x), {"places": pattern, "transposed": transposed})
+    return bind(rows.sparse_matmul, (data, x), {"pattern": pattern, "transposed": transposed})
 
 
 def left_product(x: Any, A: Any) -> Any:

@@ -36,12 +36,12 @@ def scipy_sparse(caller: str = "a sparse matrix") -> Any:
     return sparse
 
 
-def ascending(places: NumpyArray) -> bool:
+def is_increasing(numbers: NumpyArray) -> bool:
     """Return whether the numbers are strictly increasing: sorted, without duplicates."""
-    return bool((places[1:] > places[:-1]).all())
+    return bool((numbers[1:] > numbers[:-1]).all())
 
 
-class Places:
+class SparsityPattern:
     """The sparsity pattern of a matrix, row by row, in the format of ``scipy.sparse.csr_array``.
 
     Attributes:
@@ -50,12 +50,12 @@ class Places:
         shape: the numbers of rows and of columns.
     """
 
-    def __init__(self, indices: NumpyArray, indptr: NumpyArray, shape: tuple[int, int], known: Any = None) -> None:
-        """``known``: a SciPy matrix with this pattern, which is reused for its own entries."""
+    def __init__(self, indices: NumpyArray, indptr: NumpyArray, shape: tuple[int, int], matrix: Any = None) -> None:
+        """Make a pattern; ``matrix``, a SciPy matrix with this pattern, is reused for its own entries."""
         self.indices = indices
         self.indptr = indptr
         self.shape = shape
-        self._known = known
+        self._matrix = matrix
         self._factored: tuple[Any, Any] = None, None
 
     @functools.cached_property
@@ -71,7 +71,7 @@ class Places:
     def unique(self) -> bool:
         """Whether no two entries have the same position."""
         at = self.rows.astype(np.intp) * self.shape[1] + self.indices
-        return ascending(at) or len(np.unique(at)) == len(at)
+        return is_increasing(at) or len(np.unique(at)) == len(at)
 
     @functools.cache  # noqa: B019 -- a pattern lives as long as its matrix
     def numbered(self, kind: str, transposed: bool) -> Any:
@@ -82,18 +82,18 @@ class Places:
 
     def matrix(self, data: ndarray, transposed: bool = False) -> Any:
         """Return the SciPy matrix with these entries."""
-        found = self._known
+        found = self._matrix
         if found is None or found.data is not data:
             found = scipy_sparse().csr_array((data, self.indices, self.indptr), shape=self.shape)
         return found.T if transposed else found
 
-    def blocks(self, count: int) -> Places:
+    def blocks(self, count: int) -> SparsityPattern:
         """Return the pattern of a block diagonal matrix whose blocks have this pattern."""
         m, n = self.shape
         steps = np.arange(count)[:, None]
         indices = (self.indices + steps * n).reshape(-1)
         indptr = np.append((self.indptr[:-1] + steps * len(self.indices)).reshape(-1), count * len(self.indices))
-        return Places(indices, indptr, (count * m, count * n))
+        return SparsityPattern(indices, indptr, (count * m, count * n))
 
     def factors(self, data: ndarray) -> Any:
         """Return SuperLU's factors of the matrix; those of the last matrix are cached for the solutions in derivatives.
@@ -118,8 +118,8 @@ class Places:
 def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Batch vectors as columns of one matrix, and matrices as blocks of one block diagonal matrix."""
     data, x = payloads
-    places = params["places"]
-    m, n = places.shape[::-1] if params["transposed"] else places.shape
+    pattern = params["pattern"]
+    m, n = pattern.shape[::-1] if params["transposed"] else pattern.shape
     if prim.name == "sparse_solve":
         m, n = n, m
     if not batched[0]:
@@ -128,25 +128,25 @@ def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Para
         return np.moveaxis(np.reshape(apply_primitive(prim, (data, columns), params), (m, *rest, size)), -1, 0)
     x = x if batched[1] else broadcast_batch(x, size)
     rest = shape_of(x)[2:]
-    operands = np.reshape(data, (size * len(places.indices),)), np.reshape(x, (size * n, *rest))
-    return np.reshape(apply_primitive(prim, operands, {**params, "places": places.blocks(size)}), (size, m, *rest))
+    operands = np.reshape(data, (size * len(pattern.indices),)), np.reshape(x, (size * n, *rest))
+    return np.reshape(apply_primitive(prim, operands, {**params, "pattern": pattern.blocks(size)}), (size, m, *rest))
 
 
-def _at_places(g: AnyArray, x: AnyArray, places: Places, transposed: bool) -> Any:
+def _at_pattern(g: AnyArray, x: AnyArray, pattern: SparsityPattern, transposed: bool) -> Any:
     """Return the elements of ``g @ xᴴ`` at the positions of the entries."""
-    rows, columns = places.coordinates(transposed)
+    rows, columns = pattern.coordinates(transposed)
     products = np.take(g, rows, 0) * conjugate(np.take(x, columns, 0))
     return products if len(shape_of(g)) == 1 else np.sum(products, -1)
 
 
-def _product_vjp(g: AnyArray, data: AnyArray, places: Places, transposed: bool) -> Any:
-    return sparse_matmul(conjugate(data), g, places=places, transposed=not transposed)
+def _product_vjp(g: AnyArray, data: AnyArray, pattern: SparsityPattern, transposed: bool) -> Any:
+    return sparse_matmul(conjugate(data), g, pattern=pattern, transposed=not transposed)
 
 
 @opaque(
     vjp={
-        "data": lambda g, x, places, transposed: _at_places(g, x, places, transposed),
-        "x": lambda g, data, places, transposed: _product_vjp(g, data, places, transposed),
+        "data": lambda g, x, pattern, transposed: _at_pattern(g, x, pattern, transposed),
+        "x": lambda g, data, pattern, transposed: _product_vjp(g, data, pattern, transposed),
     },
     multilinear=True,
     batch=_batch,
@@ -154,44 +154,44 @@ def _product_vjp(g: AnyArray, data: AnyArray, places: Places, transposed: bool) 
     structure="entries",
     listed=False,
 )
-def sparse_matmul(data: Any, x: Any, *, places: Any, transposed: Any) -> Any:
+def sparse_matmul(data: Any, x: Any, *, pattern: Any, transposed: Any) -> Any:
     """Return the product of a sparse matrix and a vector or the columns of a dense matrix."""
-    return places.matrix(np.asarray(data), transposed) @ np.asarray(x)
+    return pattern.matrix(np.asarray(data), transposed) @ np.asarray(x)
 
 
-def _transposed_solution(g: AnyArray, data: AnyArray, places: Places, transposed: bool) -> Any:
+def _transposed_solution(g: AnyArray, data: AnyArray, pattern: SparsityPattern, transposed: bool) -> Any:
     """Return ``A⁻ᴴ g``, computed with the factors of A."""
-    return conjugate(sparse_solve(data, conjugate(g), places=places, transposed=not transposed))
+    return conjugate(sparse_solve(data, conjugate(g), pattern=pattern, transposed=not transposed))
 
 
 @opaque(
-    shared={"gy": lambda g, data, places, transposed: _transposed_solution(g, data, places, transposed)},
+    shared={"gy": lambda g, data, pattern, transposed: _transposed_solution(g, data, pattern, transposed)},
     vjp={
-        "data": lambda gy, out, places, transposed: -_at_places(gy, out, places, transposed),
+        "data": lambda gy, out, pattern, transposed: -_at_pattern(gy, out, pattern, transposed),
         "y": lambda gy: gy,
     },
     jvp={
-        "data": lambda t, data, out, places, transposed: (
+        "data": lambda t, data, out, pattern, transposed: (
             -sparse_solve(
                 data,
-                sparse_matmul(t, out, places=places, transposed=transposed),
-                places=places,
+                sparse_matmul(t, out, pattern=pattern, transposed=transposed),
+                pattern=pattern,
                 transposed=transposed,
             )
         ),
-        "y": lambda t, data, places, transposed: sparse_solve(data, t, places=places, transposed=transposed),
+        "y": lambda t, data, pattern, transposed: sparse_solve(data, t, pattern=pattern, transposed=transposed),
     },
     batch=_batch,
     formula={"data": "-(gy @ out.T)[rows, columns]", "y": "np.linalg.solve(A.T, g)"},
     listed=False,
 )
-def sparse_solve(data: Any, y: Any, *, places: Any, transposed: Any) -> Any:
+def sparse_solve(data: Any, y: Any, *, pattern: Any, transposed: Any) -> Any:
     """Return the solution x of A x = y, for a sparse matrix A and a vector y or the columns of a dense matrix y."""
     data, y = np.asarray(data), np.asarray(y)
     dtype = np.result_type(data, y, np.float32)
     if not y.size:
         return np.zeros(y.shape, dtype)
-    return places.factors(data.astype(dtype)).solve(y.astype(dtype), "T" if transposed else "N")
+    return pattern.factors(data.astype(dtype)).solve(y.astype(dtype), "T" if transposed else "N")
 
 
 def _operator_batch(prim: Primitive, payloads: Any, batched: object, size: int, params: Params) -> Any:

@@ -93,7 +93,7 @@ class _Anomaly(Watch):
         infinity = self.infinities.of(operands)
         for x in operands if infinity is None else ():
             if _where(np.isinf, x) is not None:
-                infinity = errors.inf_came_in(prim, x, _first(_where(np.isinf, x)), self._stack())
+                infinity = errors.infinite_operand(prim, x, _first(_where(np.isinf, x)), self._stack())
                 break
         if infinite is not None:
             if infinity is None and new is not None:
@@ -110,13 +110,13 @@ class _Anomaly(Watch):
         if new is not None and (origin is None or self.at_once):
             index = _first(new)
             values = _operands_at(prim, datas, result, index) if aligned else {}
-            own = errors.nan_born(prim, index, values, self._stack(), infinity)
+            own = errors.first_nan(prim, index, values, self._stack(), infinity)
             if self.at_once:
                 raise NanFound(f"Function '{prim.name}' returned nan values in the forward pass. {own}")
             origin = origin or own
         if origin is None:
             came_in = next(x for x in operands if _where(np.isnan, x) is not None)
-            origin = errors.nan_came_in(prim, came_in, _first(_where(np.isnan, came_in)), self._stack())
+            origin = errors.nan_operand(prim, came_in, _first(_where(np.isnan, came_in)), self._stack())
         self.nans.note(result, origin)
         self.latest.setdefault("nan_", (origin, nan))
         return result
@@ -177,7 +177,7 @@ class _Anomaly(Watch):
         if infinite is not None:
             index = _first(infinite)
             operand = self.infinities.of(_operands_of(node, saved))
-            notes[_INFINITY] = errors.infinity_born(node, index, _saved_at(node, saved, shape, index), operand)
+            notes[_INFINITY] = errors.first_infinity(node, index, _saved_at(node, saved, shape, index), operand)
 
     def leaf_gradients(self, arrived: Pending) -> None:
         super().leaf_gradients(arrived)

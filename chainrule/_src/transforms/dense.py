@@ -7,6 +7,7 @@ memory of a pass.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ def pull_batch(
         return [None if g is None else exit_level(g, level) for g in found]
 
 
-def rows(
+def compute_rows(
     pull: Callable[[Any, bool], Sequence[AnyArray | None]],
     y: AnyArray,
     inputs: Sequence[AnyArray],
@@ -86,7 +87,7 @@ def rows(
     return [block.joined() for block in blocks]
 
 
-def columns(
+def compute_columns(
     func: Callable[..., Sequence[AnyArray]],
     primals: Sequence[AnyArray],
     spans: Iterable[tuple[int, int]],
@@ -228,7 +229,7 @@ _OTHER_LAYOUTS = (
 )
 
 
-def largest(memory: int) -> int:
+def result_limit(memory: int) -> int:
     """Return the most bytes that a dense Jacobian may take if one pass may produce ``memory`` bytes."""
     return 16 * max(memory, MEMORY)
 
@@ -241,6 +242,12 @@ def check_size(
     size = m * n * np.dtype(dtype).itemsize
     if size > limit:
         raise errors.jacobian_too_large(m, n, tuple(y_shape), tuple(x_shape), _in_words(size), _in_words(limit), hint)
+
+
+def check_sizes(ys: Iterable[object], xs: Sequence[object], memory: int) -> None:
+    """Raise ValueError if the dense Jacobian of a value with respect to another takes too much for a limit of a pass."""
+    for y, x in itertools.product(ys, xs):
+        check_size(shape_of(y), shape_of(x), dtype_of(y), result_limit(memory))
 
 
 def _in_words(count: float) -> str:
@@ -290,7 +297,7 @@ def _bytes(value: TensorLike) -> int:
     return 2 * _size(value) * int(getattr(value, "dtype", np.dtype(float)).itemsize)
 
 
-def bound_of(ys: Sequence[Tensor]) -> int:
+def pass_bound(ys: Sequence[Tensor]) -> int:
     """Estimate an upper bound of the bytes that a pass over the graph of ``ys`` produces.
 
     A cotangent has the shape of its value. No value is assumed to be larger than the largest known array: an output, a leaf, a

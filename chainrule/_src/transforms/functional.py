@@ -15,8 +15,8 @@ from chainrule._src.tape import engine
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.transforms.arguments import inside
 from chainrule._src.transforms.backward import grad
-from chainrule._src.transforms.dense import rows
-from chainrule._src.transforms.jacobian import forward, reverse
+from chainrule._src.transforms.dense import compute_rows
+from chainrule._src.transforms.jacobian import forward_jacobian, reverse_jacobian
 from chainrule._src.transforms.pushforward import JvpRun
 from chainrule._src.transforms.trace import fresh_leaf
 
@@ -256,7 +256,7 @@ def jacobian(
             if not vectorize:
                 raise errors.functional_forward_loop()
             xs = call.start(True) if create_graph else tuple([wrap(x._raw) for x in call.inputs])
-            found = forward(call.run, xs)
+            found = forward_jacobian(call.run, xs)
         else:
             found = [_rows(call, i, y, vectorize) for i, y in enumerate(call.record())]
     shaped = tuple([call.finish(row, call.tuple_in) for row in found])
@@ -269,7 +269,7 @@ def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
     if not y.requires_grad or y.numel() == 0:
         return [wrap(np.zeros((*y.shape, *x.shape), x.dtype)) for x in xs]
     if vectorize:
-        return reverse(y, xs, create_graph)
+        return reverse_jacobian(y, xs, create_graph)
 
     def pull(cotangent: AnyArray, more: bool) -> Sequence[Any]:
         row = _gradients((y,), xs, (wrap(cotangent),), create_graph, True)
@@ -277,7 +277,7 @@ def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
             _check_dependence(row, f"Output {index} of the user-provided function", "jacobian", create_graph)
         return row
 
-    return [wrapped(x) for x in rows(pull, y, xs, 1, "jacobian")]
+    return [wrapped(x) for x in compute_rows(pull, y, xs, 1, "jacobian")]
 
 
 def hessian(

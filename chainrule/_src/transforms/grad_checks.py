@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages.kinds import GradcheckError
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.transforms.backward import grad
-from chainrule._src.transforms.dense import rows
+from chainrule._src.transforms.dense import compute_rows
 from chainrule._src.transforms.differences import central, inner, normal_like, unit_vectors, units_of
 from chainrule._src.transforms.pushforward import JvpRun
 
@@ -155,7 +155,7 @@ class Checks(NamedTuple):
             return [None if r is None else array_of(r) for r in found]
 
         def jacobians() -> list[Any]:
-            found = rows(pull, y, xs, 1, "gradcheck", part)
+            found = compute_rows(pull, y, xs, 1, "gradcheck", part)
             return [j.reshape(y.numel(), x.numel()).T for j, x in zip(found, xs)]
 
         found = jacobians()

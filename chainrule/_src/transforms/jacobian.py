@@ -1,9 +1,12 @@
-"""Dense Jacobians ∂y/∂x of functions and of computed tensors, computed row by row or column by column."""
+"""Dense Jacobians ∂y/∂x of functions and of computed tensors: all rows by reverse mode, or all columns by forward mode.
+
+``chainrule.jacobian`` calls ``jacobian_of_function`` and ``jacobian_of_tensors``. ``autograd.functional.jacobian`` has its own checks, and
+calls ``reverse_jacobian`` and ``forward_jacobian``. Every block of the result has the shape ``(*y.shape, *x.shape)``.
+"""
 
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from chainrule._src.api.array import as_tensors, unfaced
 from chainrule._src.api.grad_mode import inference_mode
-from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.tree import tree_flatten, unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NanFound
@@ -20,45 +23,29 @@ from chainrule._src.tape.fp_warnings import at_users_line
 from chainrule._src.tape.levels import within
 from chainrule._src.tape.modes import SPECIAL, recording
 from chainrule._src.tape.node import Node, next_seq
-from chainrule._src.tape.protocol import ArrayLike, as_is
 from chainrule._src.tape.saved import check_saved
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.tape.versions import CLOCK
 from chainrule._src.transforms.arguments import as_caller_type, inside
 from chainrule._src.transforms.backward import grad
-from chainrule._src.transforms.called import Called
-from chainrule._src.transforms.dense import MEMORY, Limits, bound_of, check_size, columns, largest, push_basis, rows
+from chainrule._src.transforms.dense import Limits, check_sizes, compute_columns, compute_rows, pass_bound, push_basis
+from chainrule._src.transforms.flat_function import FlatFunction, on_tape, primal_of, result_of
 from chainrule._src.transforms.trace import fresh_leaf
 
 ndarray = np.ndarray
 
 
-def jacobian(
-    y: object,
-    x: TensorLike | dict[str, AnyArray] | tuple[TensorLike, ...],
-    *,
-    mode: str = "auto",
-    create_graph: bool | None = None,
-    chunk_size: int | None = None,
-    memory: int = MEMORY,
-) -> Any:
-    """Compute the dense Jacobian ∂y/∂x by rows or columns, as ``chainrule.jacobian`` does if it uses no structure.
+def jacobian_of_tensors(y: object, x: object, create_graph: bool = False, limits: Limits | None = None) -> Any:
+    """Compute ∂y/∂x for each tensor in a tree ``y`` and each in a tree ``x`` that it was computed from, row by row.
 
-    Arguments, result and errors are those of ``chainrule.jacobian``.
+    Returns:
+        The tree of ``y``, with a tree of ``x`` for each leaf.
+
+    Raises:
+        TypeError: a leaf is not a tensor.
+        RuntimeError: a tensor does not require grad.
+        ValueError: ``y`` or ``x`` is empty, or a Jacobian is too large.
     """
-    if mode not in ("auto", "forward", "reverse"):
-        raise ValueError(f"jacobian(): mode is 'auto', 'forward' or 'reverse', not {mode!r}")
-    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ValueError(f"jacobian(): chunk_size must be a positive int, not {chunk_size!r}")
-    limits = Limits(chunk_size, memory)
-    if callable(y) and not isinstance(y, Tensor):
-        return _of_function(y, x, mode, create_graph, limits)
-    if mode == "forward":
-        raise errors.jacobian_needs_function()
-    return _of_tensors(y, x, bool(create_graph), limits)
-
-
-def _of_tensors(y: object, x: object, create_graph: bool, limits: Limits) -> Any:
     ys, outer = tree_flatten(as_tensors(y))
     xs, inner = tree_flatten(as_tensors(x))
     if not ys or not xs:
@@ -69,64 +56,46 @@ def _of_tensors(y: object, x: object, create_graph: bool, limits: Limits) -> Any
                 raise errors.jacobian_of_value(t) if what == "y" else errors.not_a_tensor("jacobian", what, t)
             if not t.requires_grad:
                 raise without_grad(i, t)
-    for t, s in itertools.product(ys, xs):
-        check_size(t.shape, s.shape, t._raw.dtype, largest(limits.memory))
-    return tree_unflatten([tree_unflatten(_reverse(t, xs, create_graph, limits), inner) for t in ys], outer)
+    limits = limits or Limits()
+    check_sizes(ys, xs, limits.memory)
+    return unflatten_rows([_reverse_real_or_complex(t, xs, create_graph, limits) for t in ys], inner, outer)
 
 
 @within
-def _of_function(
-    function: AnyFunction,
-    x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray],
-    mode: str,
-    create_graph: bool | None,
-    limits: Limits,
-) -> Any:
-    call = Called(function, x)
-    leaves = [unfaced(leaf) for leaf in call.points]
+def jacobian_of_function(function: AnyFunction, x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
+    """Compute the Jacobian of ``function`` at a tree ``x`` by rows or columns, without using its structure.
+
+    Args:
+        x: the argument; a tuple holds several.
+        mode: "forward" (columns), "reverse" (rows), or "auto" (fewer passes).
+        create_graph: record the result. None: record it if ``x``, or another value that the function uses, is on the tape.
+
+    Returns:
+        The tree of the function's result, with a tree of ``x`` for each leaf.
+
+    Raises:
+        TypeError: ``x`` or the result has an integer dtype.
+        ValueError: ``x`` or the result is empty, or a Jacobian is too large.
+    """
+    call = FlatFunction(function, x)
+    leaves = call.leaves()
     linked = create_graph is None and recording()
     if create_graph is None:
-        create_graph = linked and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
-    sources = [_source(leaf, create_graph) for leaf in leaves]
+        create_graph = on_tape(leaves)
+    sources = [wrapped(primal_of(leaf, create_graph)) for leaf in leaves]
 
     def flat(*args: Tensor) -> list[Any]:
-        found = [_output(unfaced(out)) for out in call.at(args)]
-        for y, s in itertools.product(found, sources):
-            check_size(y.shape, s.shape, y._raw.dtype, largest(limits.memory))
+        found = [wrapped(result_of(unfaced(out))) for out in call.at(args)]
+        check_sizes(found, sources, limits.memory)
         return found
 
     n = sum([s.numel() for s in sources])
     if mode == "forward" or (mode == "auto" and n == 1 and sources[0].dtype.kind != "c"):
-        found = forward(flat, sources, limits)
+        found = forward_jacobian(flat, sources, limits)
     else:
         found = _by_rows_or_columns(flat, sources, n, mode, create_graph, linked, limits)
     tensors = not call.takes_arrays
-    shaped = [tree_unflatten([as_caller_type(part, tensors) for part in row], call.inner) for row in found]
-    return tree_unflatten(shaped, call.outer)
-
-
-def _source(leaf: Any, create_graph: bool) -> Tensor:
-    """Return an argument as a tensor; the tensor is recorded on the tape only with ``create_graph``.
-
-    Raises:
-        TypeError: the argument contains no floating point or complex numbers.
-    """
-    if not isinstance(leaf, (Tensor, ArrayLike)):
-        leaf = as_is(leaf)
-    dtype = leaf.dtype
-    if dtype.kind not in "fc":
-        raise errors.jacobian_integers(dtype)
-    if isinstance(leaf, Tensor):
-        return leaf if create_graph and leaf.requires_grad else wrap(leaf._raw) if leaf._edge is not None else leaf
-    return wrap(leaf)
-
-
-def _output(out: AnyArray) -> Tensor:
-    if not isinstance(out, (Tensor, ArrayLike)):
-        out = as_is(out)
-        if out.dtype.kind not in "fciub":
-            raise errors.jacobian_output(out)
-    return wrapped(out)
+    return unflatten_rows([[as_caller_type(part, tensors) for part in row] for row in found], call.inner, call.outer)
 
 
 def _by_rows_or_columns(
@@ -151,42 +120,42 @@ def _by_rows_or_columns(
             raise errors.jacobian_integer_output(y)
     real_x = all(s.dtype.kind == "f" for s in sources)
     if mode == "auto" and real_x and n < sum([y.numel() for y in ys if y.requires_grad]):
-        bound = bound_of(ys)
+        bound = pass_bound(ys)
         del starts, ys
-        return forward(flat, sources, limits, bound)
+        return forward_jacobian(flat, sources, limits, bound)
     if linked and not create_graph:
         roots = [y._edge for y in ys if y._edge is not None]
         create_graph = engine.reaches_outside(roots, began, [start._edge for start in starts])
     return [
-        _reverse(y, starts, create_graph, limits)
+        _reverse_real_or_complex(y, starts, create_graph, limits)
         if y.requires_grad
         else [wrap(np.zeros((*y.shape, *s.shape), np.result_type(y.dtype, s.dtype))) for s in sources]
         for y in ys
     ]
 
 
-# -- rows and columns of tensors -------------------------------------------------------------------------------------
+# -- all rows, all columns --------------------------------------------------------------------------------------------
 
 
-def _reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool, limits: Limits) -> list[Tensor]:
-    """Return ∂y/∂x for every x, which must require grad; zeros if y does not depend on x."""
+def _reverse_real_or_complex(y: Tensor, xs: Sequence[Tensor], create_graph: bool, limits: Limits) -> list[Tensor]:
+    """Return ∂y/∂x for every x, which must require grad; for complex y and real x from two sets of rows."""
     if y.dtype.kind != "c":
-        return reverse(y, xs, create_graph, limits)
-    parts: list[Any] = [np.conj(part) for part in reverse(y, xs, create_graph, limits)]
+        return reverse_jacobian(y, xs, create_graph, limits)
+    parts: list[Any] = [np.conj(part) for part in reverse_jacobian(y, xs, create_graph, limits)]
     if all(x.dtype.kind == "c" for x in xs):
         return parts
-    imaginary = reverse(y, xs, create_graph, limits, 1j)
+    imaginary = reverse_jacobian(y, xs, create_graph, limits, 1j)
     return [p if x.dtype.kind == "c" else p + 1j * i for x, p, i in zip(xs, parts, imaginary)]
 
 
-def reverse(
+def reverse_jacobian(
     y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None, unit: complex = 1
 ) -> list[Tensor]:
-    """Compute one row for every element of y, from a cotangent that is ``unit`` at this element and zero elsewhere."""
+    """Compute ∂y/∂x for every x in batches of rows: of cotangents that are ``unit`` at one element and zero elsewhere."""
     n = y.numel()
     root, targets = y._edge, [x._edge for x in xs]
     pull_many = None
-    if root is None or None in targets:  # duals: their primals and tangents are on the tape, not they
+    if root is None or None in targets:  # for duals, only their primals and tangents are on the tape
 
         def pull(g: TensorLike, more: bool, batched: bool = False) -> Sequence[Any]:
             found: tuple[Any, ...] = grad(
@@ -213,18 +182,15 @@ def reverse(
             )
 
     try:
-        bound = bound_of([y]) if y._edge is not None and n > 1 else None
+        bound = pass_bound([y]) if y._edge is not None and n > 1 else None
         one = functools.partial(pull, np.zeros(y.shape, y.dtype), True)
         step = (limits or Limits()).chunk(n, bound, one, 2 * y.nbytes)
-        found = rows(pull, y, xs, step, "jacobian", unit, pull_many=pull_many)
+        found = compute_rows(pull, y, xs, step, "jacobian", unit, pull_many=pull_many)
     except NanFound:
         raise
-    except (
-        NotImplementedError,
-        RuntimeError,
-        TypeError,
-    ) as error:  # a rule does not support batches, or fails in any case
-        found = rows(pull, y, xs, 1, "jacobian", unit)
+    except (NotImplementedError, RuntimeError, TypeError) as error:
+        # A rule does not support batches, or it fails in any case, and then again in the next line.
+        found = compute_rows(pull, y, xs, 1, "jacobian", unit)
         errors.warn_unbatched(error)
     return [wrapped(x) for x in found]
 
@@ -260,7 +226,7 @@ def _call_pullback(node: Node, g: AnyArray) -> tuple[Any, ...]:
     return node.pullback(node, g, node.saved, node.edges)
 
 
-def forward(
+def forward_jacobian(
     flat: Callable[..., Sequence[Any]],
     sources: Sequence[Tensor],
     limits: Limits | None = None,
@@ -292,5 +258,5 @@ def forward(
         if not at:
             yield 0, 0
 
-    found, _ = columns(checked, primals, spans(), "jacobian", lift_leaves=False)
+    found, _ = compute_columns(checked, primals, spans(), "jacobian", lift_leaves=False)
     return [[wrapped(x) for x in row] for row in found]

@@ -36,7 +36,7 @@ from chainrule._src.transforms.arguments import (
     untracked,
     without_objects,
 )
-from chainrule._src.transforms.dense import columns, rows
+from chainrule._src.transforms.dense import compute_columns, compute_rows
 from chainrule._src.transforms.pushforward import write_back_duals
 from chainrule._src.transforms.trace import Trace, unflatten_each
 
@@ -102,7 +102,7 @@ def jacrev(
             def pull(g: AnyArray, more: bool, y: Tensor = y) -> list[Any]:
                 return trace.sweep_to_inputs([y], [g], more or y is not outputs[-1])
 
-            found = rows(pull, y, trace.starts, chunk_size or max(y.numel(), 1), "jacrev", lift_leaves=True)
+            found = compute_rows(pull, y, trace.starts, chunk_size or max(y.numel(), 1), "jacrev", lift_leaves=True)
             blocks.append([as_caller_type(x, isinstance(leaf, Tensor)) for x, leaf in zip(found, trace.leaves)])
         jacobian = _nested(blocks, spec, trace.specs, isinstance(argnums, int))
         return (jacobian, tree_map(trace.value, trace.aux)) if has_aux else jacobian
@@ -175,7 +175,7 @@ def jacfwd(
             return outputs
 
         all_columns = (0, sum([math.prod(shape_of(p)) for p in primals]))
-        found, run = columns(flat, primals, [all_columns], "jacfwd", randomness)
+        found, run = compute_columns(flat, primals, [all_columns], "jacfwd", randomness)
         foreign: set[int] = set()
         blocks = [[as_caller_type(block, tensors, foreign) for block in row] for row in found]
         jacobian = _nested(blocks, out_spec, specs, isinstance(argnums, int))

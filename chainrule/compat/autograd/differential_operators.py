@@ -15,7 +15,7 @@ from chainrule._src.arrays.tree import tree_map
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape import engine
 from chainrule._src.transforms.arguments import as_caller_type
-from chainrule._src.transforms.dense import Limits, bound_of, rows
+from chainrule._src.transforms.dense import Limits, compute_rows, pass_bound
 from chainrule.compat.autograd import tracing
 from chainrule.compat.autograd.extend import Applied
 from chainrule.compat.autograd.tracing import public_result, record_run, vjp_from_trace
@@ -162,8 +162,8 @@ def jacobian(fun: AnyFunction, x: object) -> Any:
         getattr(getattr(node, "prim", None), "function", None) is Applied for node in engine.reachable([y._edge])
     )
     unit = np.zeros(y._raw.shape, y._raw.dtype)
-    step = 1 if has_user_primitives else Limits().chunk(y.numel(), bound_of([y]), lambda: pull(unit))
-    (found,) = rows(pull, y, trace.starts, step, "jacobian", lift_leaves=True)
+    step = 1 if has_user_primitives else Limits().chunk(y.numel(), pass_bound([y]), lambda: pull(unit))
+    (found,) = compute_rows(pull, y, trace.starts, step, "jacobian", lift_leaves=True)
     return run.outside_of_run(conjugate(as_caller_type(found, False)))
 
 

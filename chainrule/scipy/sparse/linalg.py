@@ -24,7 +24,7 @@ from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray, NumpyArray, Params
 from chainrule._src.jacobians.forms import Form
-from chainrule._src.jacobians.solution import Equation, solution
+from chainrule._src.jacobians.solution import Equation, solve_equation
 from chainrule._src.messages import errors
 from chainrule._src.ops.sparse import product
 from chainrule._src.tape.foreign_operands import is_linear_operator, is_sparse
@@ -280,7 +280,7 @@ def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params
 
     form = Form(b, "b", name)
     residual = form.flat(lambda x, b, *args: matvec(x, *args) - b)
-    x = solution(form, (b, *args), IteratedEquation(name, form, residual, iterate), find)
+    x = solve_equation(form, (b, *args), IteratedEquation(name, form, residual, iterate), find)
     return x, infos[0]
 
 
@@ -355,7 +355,7 @@ def eigsh(
 
     form = Form(np.zeros((n + 1, k), dtype), "v", "eigsh")
     args = (*of_a, *of_m)
-    x = solution(form, args, Equation("eigsh", form, form.flat(residual), None), find)
+    x = solve_equation(form, args, Equation("eigsh", form, form.flat(residual), None), find)
     return (x[-1], x[:-1]) if return_eigenvectors else x[-1]
 
 

@@ -75,7 +75,7 @@ def _advice(prim: Any, values: dict[str, float]) -> str:
     return f" To avoid it: {text}." if text else ""
 
 
-def nan_born(
+def first_nan(
     prim: Primitive, index: object, values: dict[str, float], stack: CallStack, infinity: str | None = None
 ) -> str:
     with_ = _with(values) or ", from operands without nan"
@@ -86,11 +86,11 @@ def nan_born(
     return f"{prim.name} computed the first nan at index {index}{with_} ({stack.innermost}).{cause}"
 
 
-def nan_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
+def nan_operand(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
     return f"The operand of {prim.name} ({stack.innermost}) already contained nan{_index_of(array, index)}."
 
 
-def inf_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
+def infinite_operand(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
     return f"The operand of {prim.name} ({stack.innermost}) already contained inf{_index_of(array, index)}."
 
 
@@ -251,7 +251,7 @@ def nan_sum(leaf: Leaf, index: object, infinity: str | None) -> RuntimeError:
     )
 
 
-def infinity_born(node: Node, index: object, values: dict[str, float], operand: str | None) -> str:
+def first_infinity(node: Node, index: object, values: dict[str, float], operand: str | None) -> str:
     """Return the message about the origin of an infinite gradient; ``operand`` is the message about an infinite operand."""
     stack = node.metadata.get("traceback_")
     cause = f" {operand}" if operand else _advice(node.prim, values)

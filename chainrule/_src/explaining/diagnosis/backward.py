@@ -10,17 +10,17 @@ from chainrule._src.explaining.diagnosis.anomalies import warn_detected
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import loop_around
 from chainrule._src.explaining.diagnosis.tape import (
-    described,
     leaf_names,
-    leaves,
+    leaf_tensors,
     left_graph,
-    named,
     of_shape,
     op_at,
-    path,
-    rebound,
-    unmarked,
+    operation_chain,
+    rebinding_of,
+    tensor_text,
+    unmarked_variable,
     used_data,
+    user_name_of,
 )
 from chainrule._src.messages.message_parts import shape_of, tensor_type, torch_size
 from chainrule._src.messages.reading import called, expression, out_of_place, receiver, receiver_of_attribute
@@ -34,17 +34,19 @@ from chainrule._src.tape.versions import Written
 
 def implicit_scalar(output: Tensor) -> RuntimeError:
     text = receiver("backward")
-    y = named(output) or (text if len(text) <= 16 else "") or "y"
+    y = user_name_of(output) or (text if len(text) <= 16 else "") or "y"
     shape = shape_of(output)
-    known = [leaf for leaf in leaves(output._edge) if named(leaf)] if output._edge is not None else []
-    x, jacobian = (named(known[-1]), (*shape, *shape_of(known[-1]))) if known else ("x", f"(*{y}.shape, *x.shape)")
+    known = [leaf for leaf in leaf_tensors(output._edge) if user_name_of(leaf)] if output._edge is not None else []
+    x, jacobian = (
+        (user_name_of(known[-1]), (*shape, *shape_of(known[-1]))) if known else ("x", f"(*{y}.shape, *x.shape)")
+    )
     total, weighted = f"{y}.sum().backward()", f"{y}.backward(g)"
     if _asks_for_grad():
         total, weighted = f"grad({y}.sum(), {x})", f"grad({y}, {x}, g)"
     width = min(max(len(total), len(f"jacobian({y}, {x})")) + 2, 40)
     return RuntimeError(
         "grad can be implicitly created only for scalar outputs.\n"
-        f"{described(output, y)} has shape {shape}, so it has no single gradient. Choose:\n"
+        f"{tensor_text(output, y)} has shape {shape}, so it has no single gradient. Choose:\n"
         f"  {total:{width}} the gradient of the sum of its elements\n"
         f"  {weighted:{width}} g = ∂L/∂{y}, of shape {shape}; computes Σ g·∂{y}/∂{x}\n"
         f"  {f'jacobian({y}, {x})':{width}} the Jacobian ∂{y}/∂{x}, of shape {jacobian}"
@@ -59,7 +61,7 @@ def _asks_for_grad() -> bool:
 
 def gradient_shape(index: int, gradient: Tensor, output: Tensor, label: str = "output") -> RuntimeError:
     given, want = shape_of(gradient), shape_of(output)
-    y = named(output) or "y"
+    y = user_name_of(output) or "y"
     x = of_shape(output._edge, given) if output._edge is not None else ""
     ones = all(bool(v == 1) for v in flat_values(gradient))
     hint = f" ones_like({y}) gives the gradient of {y}.sum()." if ones else ""
@@ -68,7 +70,7 @@ def gradient_shape(index: int, gradient: Tensor, output: Tensor, label: str = "o
     return RuntimeError(
         f"Mismatch in shape: grad_output[{index}] has a shape of {torch_size(given)} and {label}[{index}] has a shape of "
         f"{torch_size(want)}.\n"
-        f"The gradient is ∂L/∂{y}, with one number per element of {described(output, y)}, so its shape is {want}. You passed {given}"
+        f"The gradient is ∂L/∂{y}, with one number per element of {tensor_text(output, y)}, so its shape is {want}. You passed {given}"
         f"{f', the shape of {x}' if x else ''}.{hint}"
     )
 
@@ -94,7 +96,7 @@ def gradient_numbers(value: object) -> TypeError:
 
 
 def no_grad_fn(index: int, output: Tensor) -> RuntimeError:
-    y = named(output) or receiver("backward") or "it"
+    y = user_name_of(output) or receiver("backward") or "it"
     numbers = left_graph(output)
     if output._cut is not None:
         cause = f"No path leads from {y} to a tensor that requires grad: {output._cut}."
@@ -114,7 +116,7 @@ def no_grad_fn(index: int, output: Tensor) -> RuntimeError:
 
 
 def _mark(output: Tensor) -> str:
-    start = unmarked(output)
+    start = unmarked_variable(output)
     if start is None:
         return "Mark the inputs you want gradients for before computing with them: x = tensor(..., requires_grad=True)."
     name, line = start
@@ -125,7 +127,7 @@ def _mark(output: Tensor) -> str:
 
 
 def input_requires_no_grad(index: int, tensor: Tensor) -> RuntimeError:
-    x = named(tensor)
+    x = user_name_of(tensor)
     cause = f" {str(tensor._cut)[0].upper()}{str(tensor._cut)[1:]}." if tensor._cut is not None else ""
     if tensor.dtype.kind in "iub":
         cause = f" Its dtype is {tensor.dtype}, and integers have no gradient: convert it with .float()."
@@ -137,7 +139,7 @@ def input_requires_no_grad(index: int, tensor: Tensor) -> RuntimeError:
 
 
 def unused_input(index: int, tensor: object, outputs: Tensor | tuple[Tensor, ...] = ()) -> RuntimeError:
-    x = named(tensor)
+    x = user_name_of(tensor)
     subject = f"input {index} ({x})" if x else f"input {index}"
     several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
     y = next((output for output in several if getattr(output, "_edge", None) is not None), None)
@@ -146,8 +148,10 @@ def unused_input(index: int, tensor: object, outputs: Tensor | tuple[Tensor, ...
         "this is the desired behavior."
     ]
     if y is not None:
-        name = named(y) or "the output"
-        lines.append(f"{subject}, of shape {shape_of(tensor)}, does not reach {name}: {name} ← {path(y._edge)}.")
+        name = user_name_of(y) or "the output"
+        lines.append(
+            f"{subject}, of shape {shape_of(tensor)}, does not reach {name}: {name} ← {operation_chain(y._edge)}."
+        )
     node = getattr(tensor, "grad_fn", None)
     if node is not None and y is not None:
         old = " or ".join(leaf_names(y._edge)[:2]) or "the tensor it was computed from (give that a separate name)"
@@ -221,7 +225,7 @@ def _overwriter(node: Node, array: AnyArray, written: Written) -> str:
 
 
 def warn_non_leaf_grad(tensor: Any) -> None:
-    y = named(tensor) or receiver_of_attribute("grad") or "y"
+    y = user_name_of(tensor) or receiver_of_attribute("grad") or "y"
     node = tensor.grad_fn
     text = (
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -238,7 +242,7 @@ def warn_non_leaf_grad(tensor: Any) -> None:
 
 def _rebound(tensor: Tensor, x: str) -> str:
     """Return the message about ``x = x.to(...)``, which gave a leaf's name to a value computed from it; '' if not so."""
-    found = rebound(tensor, x, Names())
+    found = rebinding_of(tensor, x, Names())
     if found is None:
         return ""
     leaf = f", and the leaf that was made on line {found.leaf} has no name now" if found.leaf is not None else ""

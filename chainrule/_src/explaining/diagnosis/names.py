@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from chainrule._src.explaining.diagnosis.source import Assignment, Scope, SourceLine, assignment, line_of
+from chainrule._src.explaining.diagnosis.source import Assignment, Scope, SourceLine, last_assignment, line_of
 from chainrule._src.messages.names import inside, scopes
 from chainrule._src.messages.reading import expression_of, names_in
 from chainrule._src.messages.source_locations import Where, user_frame
@@ -99,7 +99,7 @@ class Names:
 
     def assignment(self, found: NamedArray, before: int | None = None) -> Assignment | None:
         """Return the statement that assigned a variable's value (or its value before a line); None if ambiguous."""
-        return assignment(found.scope, found.name, before)
+        return last_assignment(found.scope, found.name, before)
 
     def read_at(self, where: Where | None) -> list[NamedArray]:
         """Return the variables that the expression at a source location reads."""

@@ -128,7 +128,7 @@ class Assignment(NamedTuple):
     line: SourceLine
 
 
-def assignment(scope: Scope, name: str, before: int | None = None) -> Assignment | None:
+def last_assignment(scope: Scope, name: str, before: int | None = None) -> Assignment | None:
     """Return the last assignment of a name; None if the source does not determine it."""
     files = [(scope.file, before or scope.line)]
     if scope.function == "<module>" and before is None:
@@ -202,7 +202,7 @@ def _cells_before(file: str) -> Iterator[str]:
         yield from (f"{start}{n}{end}" for n in range(int(number) - 1, -1, -1))
 
 
-def appended(scope: Scope, name: str) -> Iterator[tuple[ast.Call, SourceLine]]:
+def append_calls(scope: Scope, name: str) -> Iterator[tuple[ast.Call, SourceLine]]:
     """Yield the calls of ``name.append`` in a scope."""
     function = _function(tree_of(scope.file), scope.function, scope.first)
     for node in _own(function) if function is not None else ():
@@ -232,7 +232,7 @@ def assigned_at(where: Where | None) -> str:
     return ""
 
 
-def rebinding(where: Where | None, name: str) -> SourceLine | None:
+def rebinding_at(where: Where | None, name: str) -> SourceLine | None:
     """Return the line of the statement at a location if it rebinds a name to a value computed from it: ``x = x.to(...)``."""
     statement: Any = None if where is None else statement_at(where)
     for target, value in _targets(statement):

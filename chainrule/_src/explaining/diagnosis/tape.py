@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from chainrule._src.explaining.diagnosis.names import NamedArray, Names, place_of
-from chainrule._src.explaining.diagnosis.source import SourceLine, appended, line_of, rebinding
+from chainrule._src.explaining.diagnosis.source import SourceLine, append_calls, line_of, rebinding_at
 from chainrule._src.messages.message_parts import shape_of
 from chainrule._src.messages.reading import expression, names_in
 from chainrule._src.messages.source_locations import bracketed
@@ -22,18 +22,18 @@ def op_at(node: Node) -> str:
     return f"{node.prim.name}{bracketed(place_of(node))}"
 
 
-def named(thing: object) -> str:
+def user_name_of(thing: object) -> str:
     """Return the user's name of a tensor, of the value at an edge, or of an array; '' if it has none."""
     return Names().of(thing) or ""
 
 
-def described(tensor: Tensor, name: str) -> str:
+def tensor_text(tensor: Tensor, name: str) -> str:
     """Return a tensor and the operation that made it: ``c = mul (t.py:4)``."""
     node = getattr(tensor, "grad_fn", None)
     return name if node is None else f"{name} = {op_at(node)}"
 
 
-def near(edge: Edge) -> Iterator[Edge]:
+def nearest_edges(edge: Edge) -> Iterator[Edge]:
     """Yield the edges that an edge depends on, nearest first, up to about ``_NEAR``."""
     seen, found = {edge}, [edge]
     for item in found:
@@ -46,55 +46,55 @@ def near(edge: Edge) -> Iterator[Edge]:
                 found.append(below)
 
 
-def leaves(edge: Edge) -> list[Tensor]:
+def leaf_tensors(edge: Edge) -> list[Tensor]:
     """Return the leaf tensors, still alive, that an edge depends on."""
-    tensors = [item.tensor() for item in near(edge) if type(item) is Leaf]
+    tensors = [item.tensor() for item in nearest_edges(edge) if type(item) is Leaf]
     return [tensor for tensor in tensors if tensor is not None]
 
 
 def leaf_names(edge: Edge) -> list[str]:
     """Return the names of the leaves that an edge depends on."""
     names = Names()
-    return sorted({names.of(leaf) or "" for leaf in leaves(edge)} - {""})
+    return sorted({names.of(leaf) or "" for leaf in leaf_tensors(edge)} - {""})
 
 
-def path(edge: Edge) -> str:
+def operation_chain(edge: Edge) -> str:
     """Return the chain of operations behind an edge, up to the first branch: ``sum ← mul ← a``."""
     words: list[str] = []
     while type(edge) is not Leaf:
         node = edge.node if isinstance(edge, Output) else edge
-        words.append((named(edge) if words else "") or node.prim.name)
+        words.append((user_name_of(edge) if words else "") or node.prim.name)
         below = [e for e in node.edges if e is not None]
         if len(below) != 1 or len(words) > 5:
             return " ← ".join([*words, ", ".join(leaf_names(edge)) or "…"])
         (edge,) = below
-    return " ← ".join([*words, named(edge) or "a leaf without a name"])
+    return " ← ".join([*words, user_name_of(edge) or "a leaf without a name"])
 
 
 def of_shape(edge: Edge, shape: tuple[int, ...]) -> str:
     """Return the name of a leaf with this shape that an edge depends on, or ''."""
-    return next((named(leaf) for leaf in leaves(edge) if shape_of(leaf) == shape), "")
+    return next((user_name_of(leaf) for leaf in leaf_tensors(edge) if shape_of(leaf) == shape), "")
 
 
-class Rebound(NamedTuple):
+class Rebinding(NamedTuple):
     """A variable that held a leaf and was rebound to a value computed from it: the line, and the line that made the leaf."""
 
     line: SourceLine
     leaf: SourceLine | None
 
 
-def rebound(tensor: Tensor, name: str, names: Names) -> Rebound | None:
+def rebinding_of(tensor: Tensor, name: str, names: Names) -> Rebinding | None:
     """Return the rebinding if ``x = x.to(...)`` gave a leaf's name to a value computed from it; else None."""
     edge, cut = tensor._edge, tensor._cut
-    line = rebinding(place_of(tensor) or (None if cut is None else cut.where), name)
+    line = rebinding_at(place_of(tensor) or (None if cut is None else cut.where), name)
     if line is None:
         return None
     if edge is None:
         before = names.find(tensor)
         made = None if before is None else names.assignment(before, line.line)
-        return Rebound(line, None if made is None else made.line)
+        return Rebinding(line, None if made is None else made.line)
     for leaf in _unnamed(edge, names):
-        return Rebound(line, line_of(place_of(leaf)))
+        return Rebinding(line, line_of(place_of(leaf)))
     return None
 
 
@@ -122,7 +122,7 @@ class Ancestor(NamedTuple):
     line: SourceLine
 
 
-def origins(tensor: Tensor) -> Iterator[Ancestor]:
+def source_assignments(tensor: Tensor) -> Iterator[Ancestor]:
     """Yield the assignments that a tensor's value comes from, nearest first, following the names in them."""
     names = Names()
     known = {found.name: found for found in reversed(names.found)}
@@ -149,9 +149,9 @@ _NUMBERS = {"item", "tolist", "numpy", "asarray", "array", "float", "int"}
 
 def left_graph(tensor: Tensor) -> str:
     """Return the expression that converted a tensor's history to plain numbers (``x.sum().item()``) with its line, or ''."""
-    for origin in origins(tensor):
+    for origin in source_assignments(tensor):
         name = origin.found.name
-        for value, line in [(origin.value, origin.line), *appended(origin.found.scope, name)]:
+        for value, line in [(origin.value, origin.line), *append_calls(origin.found.scope, name)]:
             number = _number_in(value)
             if number:
                 return f"`{number}` ({line})"
@@ -175,17 +175,17 @@ def _gives_numbers(call: ast.Call) -> bool:
 
 def used_data(tensor: Tensor) -> str:
     """Return the line on which a tensor's history used ``.data``: `` in `y = x.data * 2` (t.py:3)``; '' if unknown."""
-    for origin in origins(tensor):
+    for origin in source_assignments(tensor):
         if any(isinstance(item, ast.Attribute) and item.attr == "data" for item in ast.walk(origin.value)):
             text = origin.line.text.split("  #")[0].strip()
             return f" in `{text}` ({origin.line})" if len(text) <= 70 else f" in {origin.line}"
     return ""
 
 
-def unmarked(tensor: Tensor) -> tuple[str, SourceLine] | None:
+def unmarked_variable(tensor: Tensor) -> tuple[str, SourceLine] | None:
     """Return the variable at the start of a tensor's history, which could require grad, and its line."""
     last = None
-    for origin in origins(tensor):
+    for origin in source_assignments(tensor):
         thing = origin.found.thing
         if isinstance(thing, Tensor) and thing is not tensor and thing._raw.dtype.kind in "fc":
             last = (origin.found.name, origin.line)

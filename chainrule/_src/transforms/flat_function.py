@@ -1,18 +1,24 @@
-"""``Called``: adapt a user's function of trees to a function of leaves, for Jacobians."""
+"""The arguments and results of a function whose Jacobian is computed: trees of arrays and tensors, as flat lists.
+
+``jacobian`` (dense), ``JacobianTrace`` (structured) and ``jacobian_operators`` use it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from chainrule._src.api.array import faced
+from chainrule._src.api.array import faced, unfaced
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
-from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.protocol import ArrayLike, as_is
 from chainrule._src.tape.tensor import Tensor
+from chainrule._src.transforms.arguments import inside
 
 
-class Called:
+class FlatFunction:
     """A function of ``x``; a tuple ``x`` holds several arguments.
 
     Attributes:
@@ -37,6 +43,10 @@ class Called:
         """Whether the caller passed NumPy arrays, so that results are arrays."""
         return not any([isinstance(leaf, (Tensor, ArrayLike)) for leaf in self.points])
 
+    def leaves(self) -> list[Any]:
+        """Return the points, with tensors instead of Arrays."""
+        return [unfaced(leaf) for leaf in self.points]
+
     def __call__(self, leaves: Sequence[object]) -> list[AnyArray]:
         """Call the function, and return the leaves of the result.
 
@@ -53,3 +63,36 @@ class Called:
     def at(self, tensors: Iterable[Tensor]) -> list[AnyArray]:
         """Call the function with tensors, converted to the types of the points (tensors or Arrays); return the leaves."""
         return self([faced(x, point) for x, point in zip(tensors, self.points, strict=True)])
+
+
+def on_tape(leaves: Iterable[object]) -> bool:
+    """Return whether operations are recorded, and a leaf is a tensor on the tape."""
+    return recording() and any([isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves])
+
+
+def primal_of(leaf: Any, create_graph: bool, api: str = "jacobian") -> Any:
+    """Return an argument as an array-like; with ``create_graph``, a tensor that is on the tape stays a tensor.
+
+    Raises:
+        TypeError: the argument contains no floating point or complex numbers.
+    """
+    if not isinstance(leaf, (Tensor, ArrayLike)):
+        leaf = as_is(leaf)
+    if leaf.dtype.kind not in "fc":
+        raise errors.jacobian_integers(leaf.dtype, api)
+    if isinstance(leaf, Tensor):
+        return inside(leaf) if create_graph else leaf._raw
+    return leaf
+
+
+def result_of(out: Any) -> Any:
+    """Return a result as an array-like or a tensor.
+
+    Raises:
+        TypeError: the result contains no numbers.
+    """
+    if not isinstance(out, (Tensor, ArrayLike)):
+        out = as_is(out)
+        if out.dtype.kind not in "fciub":
+            raise errors.jacobian_output(out)
+    return out
