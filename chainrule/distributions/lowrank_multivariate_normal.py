@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chainrule import linalg
+from chainrule._src.messages import errors
 from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
@@ -36,7 +37,7 @@ class LowRankMultivariateNormal(Distribution):
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
-            raise ValueError("loc must be at least one-dimensional.")
+            raise errors.scalar_loc()
         n = loc.shape[-1]
         if cov_factor.dim() < 2 or cov_factor.shape[-2] != n:
             raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chainrule import linalg
+from chainrule._src.messages import errors
 from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions import constraints
@@ -43,7 +44,7 @@ class MultivariateNormal(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if loc.ndim < 1:
-            raise ValueError("loc must be at least one-dimensional.")
+            raise errors.scalar_loc()
         parts = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         given = {name: x for name, x in parts.items() if x is not None}
         if len(given) != 1:

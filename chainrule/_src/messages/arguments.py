@@ -236,3 +236,7 @@ def index_put_dtype(got: Any, want: Any) -> RuntimeError:
         f"and {dtype_word(got)} for the source.\n"
         "Convert the value with .to(dtype) first."
     )
+
+
+def scalar_loc() -> ValueError:
+    return ValueError("loc must be at least one-dimensional.")
