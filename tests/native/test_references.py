@@ -67,6 +67,7 @@ def expected_of(function, x, count):
 @pytest.mark.parametrize("hook", [sys.setprofile, sys.settrace])
 def test_a_list_emptied_by_a_profiler_or_tracer(hook, function):
     """The hook empties the list when a Python function returns to C, which must hold references to the operands."""
+    function(parts_for(function, leaf(2)))  # loads what is loaded on first use
     x = leaf(11 if hook is sys.setprofile else 12)
     before = sys.getprofile() if hook is sys.setprofile else sys.gettrace()
     for call in range(2):  # the first call of a NumPy function runs in Python; the second is cached
@@ -77,6 +78,7 @@ def test_a_list_emptied_by_a_profiler_or_tracer(hook, function):
             frame, event, arg, parts=parts, operands=operands, must_hold=call == 1 or function is not concatenate
         ):
             outermost = frame.f_back is not None and frame.f_back.f_code is function.__code__
+            outermost = outermost and frame.f_code.co_name != "twin_of"  # C calls it before the operands are read
             if event == "return" and parts and outermost and frame.f_code.co_filename.startswith(PACKAGE):
                 parts.clear()
                 assert not must_hold or all([operand() is not None for operand in operands])
