@@ -23,7 +23,7 @@ LIBRARIES = ["libasan.so", "libubsan.so"]
 
 def build(python: str) -> None:
     shutil.rmtree(COPY, ignore_errors=True)
-    for name in ("chainrule", "tests"):
+    for name in ("chainrule", "tests", "tools"):
         shutil.copytree(ROOT / name, COPY / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, COPY)

@@ -30,7 +30,7 @@ typedef struct {
 
 static int add_bytes(Key *key, const void *bytes, size_t n) {
     if (key->length + (Py_ssize_t)n > MAX_KEY) return 0;
-    memcpy(key->bytes + key->length, bytes, n);
+    if (n > 0) memcpy(key->bytes + key->length, bytes, n); /* a 0-d array may have no dimensions to copy */
     key->length += (Py_ssize_t)n;
     return 1;
 }
