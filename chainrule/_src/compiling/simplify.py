@@ -16,7 +16,15 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
 from chainrule._src.compiling.loops import numpy_functions
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import AsArray, Program, RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import (
+    AsArray,
+    Program,
+    RowCallable,
+    TracedCall,
+    Var,
+    argument_key,
+    collect,
+)
 
 ndarray = np.ndarray
 
@@ -85,8 +93,8 @@ class Simplified:
             if call.step is not None:
                 key: tuple[Any, ...] = call.step.form, *[same.get(x, x) for x in operands(call)]
             else:
-                args = tuple([same.get(x, x) if type(x) is Var else self._frozen(x) for x in call.args])
-                kwargs = self._frozen(call.kwargs) if call.kwargs else ()
+                args = tuple([same.get(x, x) if type(x) is Var else argument_key(x, self.of) for x in call.args])
+                kwargs = argument_key(call.kwargs, self.of) if call.kwargs else ()
                 key = call.function, call.method, args, kwargs
             results = seen.get(key)
         except TypeError:  # an argument that has no hash
@@ -98,26 +106,6 @@ class Simplified:
         self.merged += 1
         return True
 
-    def _frozen(self, x: Any) -> Any:
-        """Return a hashable key of arguments. Keys are equal only for equal arguments, including the sign of zeros."""
-        kind = type(x)
-        if kind is tuple or kind is list:
-            same, parts = self.same, []
-            for item in x:
-                parts.append(same.get(item, item) if type(item) is Var else self._frozen(item))
-            return (kind, *parts)
-        if kind is Var:
-            return self.same.get(x, x)
-        if kind is int or x is None or kind is str or kind is bool:
-            return (kind, x)
-        if kind is float or kind is complex or isinstance(x, np.generic):
-            return (kind, repr(x))
-        if kind is slice:
-            return (kind, self._frozen(x.start), self._frozen(x.stop), self._frozen(x.step))
-        if kind is dict:
-            return tuple([(name, self._frozen(item)) for name, item in x.items()])
-        return x
-
     def of(self, var: Var) -> Var:
         return self.same.get(var, var)
 
@@ -125,31 +113,9 @@ class Simplified:
 def operands(call: TracedCall) -> list[Var]:
     """Return the Vars among the arguments of a call, with repetitions."""
     found: list[Var] = []
-    for x in call.args:
-        if type(x) is Var:
-            found.append(x)
-        elif type(x) in _CONTAINERS:
-            _collect(x, found)
-    if call.kwargs:
-        _collect(call.kwargs, found)
+    collect(call.args, Var, found)
+    collect(call.kwargs, Var, found)
     return found
-
-
-_CONTAINERS = frozenset({tuple, list, slice, dict})
-
-
-def _collect(x: Any, found: list[Var]) -> None:
-    kind = type(x)
-    if kind is Var:
-        found.append(x)
-    elif kind is tuple or kind is list:
-        for item in x:
-            _collect(item, found)
-    elif kind is dict:
-        for item in x.values():
-            _collect(item, found)
-    elif kind is slice:
-        _collect((x.start, x.stop, x.step), found)
 
 
 def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:

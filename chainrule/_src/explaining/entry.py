@@ -17,6 +17,7 @@ from chainrule._src.explaining.contributions import WAYS, Contributions
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.explanation import Explanation
 from chainrule._src.explaining.jacobian_explanation import JacobianExplanation
+from chainrule._src.explaining.lessons import lessons_of
 from chainrule._src.explaining.sweep import leaves_below, record_sweep
 from chainrule._src.explaining.values import Values
 from chainrule._src.explaining.watching import FunctionWatch
@@ -124,7 +125,9 @@ def explain_tensors(
         known.setdefault(tensor._edge, tensor._raw)
     records, found = record_sweep(roots, seeds, [t._edge for t in wanted])
     values = Values(names, called, known, stacks or {})
-    return Explanation(tensors, seeds, wanted, values, records, found, grad is None, gradients)
+    explanation = Explanation(tensors, seeds, wanted, values, records, found, grad is None)
+    explanation.lessons = list(lessons_of(explanation, gradients))
+    return explanation
 
 
 def _gradients(grad: Any, count: int) -> list[Any]:

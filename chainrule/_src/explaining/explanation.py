@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.explanation_data import ExplanationData
-from chainrule._src.explaining.exports import mimebundle
+from chainrule._src.explaining.exports import mimebundle, write_text
 from chainrule._src.explaining.page import explanation_html, notebook_fragment
 from chainrule._src.explaining.text import explanation_text, rich_console
 from chainrule._src.explaining.to_dict import to_dict
@@ -38,11 +38,7 @@ class Explanation(ExplanationData):
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
-        page = explanation_html(self)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
-        return page
+        return write_text(explanation_html(self), path)
 
     def __str__(self) -> str:
         return explanation_text(self)

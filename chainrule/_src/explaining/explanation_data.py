@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
-from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.explaining.check import Check, check_explanation
 from chainrule._src.explaining.contributions import Contributions, contributions_of
 from chainrule._src.explaining.graph import MOST_CARDS, Graph, graph_of
 from chainrule._src.explaining.jacobian import IndexForm, jacobians_of
 from chainrule._src.explaining.json_values import value_dict
-from chainrule._src.explaining.lessons import Lesson, lessons_of
+from chainrule._src.explaining.lessons import Lesson
 from chainrule._src.explaining.picture import arrays_of_nodes
 from chainrule._src.explaining.recorded_pass import RecordedPass
-from chainrule._src.explaining.sweep import RuleRecord
-from chainrule._src.explaining.values import Values
-from chainrule._src.tape.tensor import Tensor
 
 
 class ExplanationData(RecordedPass):
     """A backward pass with everything that an explanation displays. The class ``Explanation`` describes the attributes.
 
-    Args:
-        given: the gradients that the user passed (None: the default); the others are those of ``RecordedPass``.
+    ``entry`` sets ``lessons``.
     """
 
-    def __init__(
-        self,
-        tensors: Sequence[Tensor],
-        seeds: Sequence[NumpyArray],
-        wanted: Sequence[Tensor],
-        values: Values,
-        records: Sequence[RuleRecord],
-        found: Sequence[NumpyArray | None],
-        default_seed: bool,
-        given: Sequence[object],
-    ) -> None:
-        super().__init__(tensors, seeds, wanted, values, records, found, default_seed)
-        self.lessons: list[Lesson] = list(lessons_of(self, given))
+    lessons: list[Lesson]
 
     @functools.cached_property
     def graph(self) -> Graph:

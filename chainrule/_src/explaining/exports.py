@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.parts import GraphData, GraphEdge, GraphNode
+
+
+def write_text(text: str, path: str | os.PathLike[str] | None) -> str:
+    """Write a text to a file, if there is a path. Return the text."""
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return text
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:

@@ -111,9 +111,7 @@ class Graph(GraphData):
         ending = os.path.splitext(os.fspath(path))[1].lower()
         if ending not in ways:
             raise errors.graph_format(path, list(ways))
-        text = ways[ending]()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        exports.write_text(ways[ending](), path)
 
     def explain(self, values: Sequence[Value]) -> None:
         """Store in each node the id of the explanation's value (with the same name) that it is or computes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule._src.explaining.exports import mimebundle
+from chainrule._src.explaining.exports import mimebundle, write_text
 from chainrule._src.explaining.jacobian_page import jacobian_fragment, jacobian_html
 from chainrule._src.explaining.jacobian_terms import JacobianExplanationData
 from chainrule._src.explaining.jacobian_text import jacobian_summary
@@ -38,11 +38,7 @@ class JacobianExplanation(JacobianExplanationData):
 
     def to_html(self, path: Any = None) -> str:
         """Return a self-contained HTML page; also write it to a file if ``path`` is given."""
-        page = jacobian_html(self)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
-        return page
+        return write_text(jacobian_html(self), path)
 
     def __str__(self) -> str:
         return jacobian_summary(self)

@@ -44,7 +44,7 @@ from chainrule._src.interpreters.trace_types import (
 )
 from chainrule._src.interpreters.traced import Traced, arrays_in, flat, scalar_square
 from chainrule._src.messages.source_locations import note_frame
-from chainrule._src.rules.kinds import _lazy_pullback
+from chainrule._src.rules import kinds
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import fp_warnings
 from chainrule._src.tape.eager import LOOPS
@@ -861,7 +861,7 @@ _MAX_ENTRIES = 4096
 
 def _is_derived(node: Node) -> bool:
     """Return whether the pullback of a node is the one of its primitive, which may be compiled since the node was made."""
-    return node.pullback is node.prim.pullback or node.pullback.__module__ == _lazy_pullback.__module__
+    return node.pullback is node.prim.pullback or node.pullback.__module__ == kinds.__name__
 
 
 def _cache_key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> tuple[object, ...]:

@@ -8,15 +8,15 @@ operands have the same shapes, strides and dtypes append the same NumPy calls. `
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.any_array import lying_at, overlaps_itself
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var, argument_key, collect
 from chainrule._src.interpreters.traced import Traced, flat
 
 #: key of a primitive or VJP rule and its operands -> (steps, results, primitive); True after the first call, None if there is
@@ -52,7 +52,7 @@ class TemplateStep:
     """One NumPy call of a template.
 
     Attributes:
-        fields: the call, with an TemplateItem for each Var: see ``native/templates.c``.
+        fields: the call, with a TemplateItem for each Var: see ``native/templates.c``.
         form: an object that is the same for steps that call the same function, so that equal operands give equal results.
         structure: the part of a fingerprint that does not depend on the numbers of the Vars; None until it is computed.
         may_raise: whether the call may raise an error for other values; None until it is computed.
@@ -91,7 +91,8 @@ def template_of(calls: Sequence[TracedCall], operands: object, results: object, 
         results: traced values and None, nested in tuples.
     """
     indices: dict[Var, int] = {}
-    inputs = list(_traced_in(operands))
+    inputs: list[Traced] = []
+    collect(operands, Traced, inputs)  # in the order of ``add_to_key`` in ``native/templates.c``
     for i, x in enumerate(inputs):
         indices.setdefault(x.var, i)
     count = len(inputs)
@@ -119,7 +120,7 @@ def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
 
 
 def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
-    """Return a call with an TemplateItem for each Var, as ``native/templates.c`` reads it."""
+    """Return a call with a TemplateItem for each Var, as ``native/templates.c`` reads it."""
     function = call.function
     if function is lying_at or type(function) is Rebuilt:
         raise _NoTemplate
@@ -136,30 +137,18 @@ def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
         target, params, function, call.method, args, kwargs, call.row, call.pure, len(call.results), is_element, takes_arrays,
         tuple(used), tuple(layouts),
     )  # fmt: skip
-    key = (function.prim, _frozen(params)) if type(function) is RowCallable else function
+    key = (function.prim, argument_key(params, type)) if type(function) is RowCallable else function
     try:
-        form = _FORMS.setdefault((key, call.method, _frozen(call.args), _frozen(call.kwargs)), object())
+        form = _FORMS.setdefault(
+            (key, call.method, argument_key(call.args, type), argument_key(call.kwargs, type)), object()
+        )
     except TypeError:  # an argument that has no hash
         form = None
     return TemplateStep(fields, form)
 
 
-def _frozen(x: Any) -> Any:
-    """Return a hashable key of arguments, without operands. Keys are equal only for equal arguments, including the sign of zeros."""
-    kind = type(x)
-    if kind is Var:
-        return Var
-    if kind is tuple or kind is list:
-        return (kind, *[_frozen(item) for item in x])
-    if kind is dict:
-        return (kind, *[(name, _frozen(item)) for name, item in x.items()])
-    if kind is slice:
-        return (kind, _frozen(x.start), _frozen(x.stop), _frozen(x.step))
-    return (kind, repr(x)) if kind in (float, complex) or isinstance(x, np.generic) else (kind, x)
-
-
 def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:
-    """Return an argument with an TemplateItem for each Var of ``indices``, and an array for each constant. Append indices to ``used``."""
+    """Return an argument with a TemplateItem for each Var of ``indices``, and an array for each constant. Append indices to ``used``."""
     kind = type(x)
     if kind is Var:
         index = indices.get(x)
@@ -186,26 +175,9 @@ def _output(x: Any, indices: dict[Var, int]) -> Any:
     raise _NoTemplate
 
 
-def _traced_in(x: Any) -> Iterator[Traced]:
-    """Yield the traced values in nested containers, in the order of ``add_to_key`` in ``native/templates.c``."""
-    kind = type(x)
-    if kind is Traced:
-        yield x
-    elif kind is slice:
-        yield from _traced_in((x.start, x.stop, x.step))
-    elif kind is tuple or kind is list or kind is dict:
-        for item in x.values() if kind is dict else x:
-            yield from _traced_in(item)
-
-
-def _repeats(x: NumpyArray) -> bool:
-    """Return whether several elements of an array have one location in memory."""
-    return x.size > 0 and any([stride == 0 and length > 1 for stride, length in zip(x.strides, x.shape, strict=True)])
-
-
 def without_overlap(part: AnyArray, operands: object) -> AnyArray:
-    """Copy a result with stride 0, unless it is a view of an operand: in other calls its elements may differ."""
-    if type(part) is not np.ndarray or 0 not in part.strides or not _repeats(part):
+    """Copy a result whose elements share memory, unless it is a view of an operand: in other calls its elements may differ."""
+    if type(part) is not np.ndarray or not overlaps_itself(part):
         return part
     if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat(operands)):
         return part

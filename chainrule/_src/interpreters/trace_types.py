@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +108,39 @@ class ValueRead:
     def __init__(self, at: int, var: Var) -> None:
         self.at = at
         self.var = var
+
+
+def collect(x: Any, kind: type, found: list[Any]) -> None:
+    """Append the objects of a type in nested containers: values of tuples, lists and dicts, bounds and step of slices."""
+    container = type(x)
+    if container is kind:
+        found.append(x)
+    elif container is tuple or container is list:
+        for item in x:
+            collect(item, kind, found)
+    elif container is dict:
+        for item in x.values():
+            collect(item, kind, found)
+    elif container is slice:
+        collect((x.start, x.stop, x.step), kind, found)
+
+
+def argument_key(x: Any, key_of_var: Callable[[Var], object]) -> Any:
+    """Return a hashable key of arguments. Keys are equal only for equal arguments, including the sign of zeros.
+
+    Args:
+        key_of_var: returns the part of the key for a Var.
+    """
+    kind = type(x)
+    if kind is Var:
+        return key_of_var(x)
+    if kind is tuple or kind is list:
+        return (kind, *[argument_key(item, key_of_var) for item in x])
+    if kind is dict:
+        return (kind, *[(name, argument_key(item, key_of_var)) for name, item in x.items()])
+    if kind is slice:
+        return (kind, *[argument_key(item, key_of_var) for item in (x.start, x.stop, x.step)])
+    return (kind, repr(x)) if kind is float or kind is complex or isinstance(x, np.generic) else (kind, x)
 
 
 class Unrecordable(Exception):

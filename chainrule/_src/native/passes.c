@@ -327,10 +327,17 @@ static int append_number(PyObject *list, Py_ssize_t value) {
     return done;
 }
 
+/* Append a slot for a result: its index, owned; NULL with an error. */
+static PyObject *append_slot(const Lists *lists, PyObject *var, PyObject *root, PyObject *offset, PyObject *layout, PyObject *origin) {
+    PyObject *slot = PyLong_FromSsize_t(PyList_GET_SIZE(lists->root));
+    if (slot == NULL || PyDict_SetItem(lists->slots, var, slot) < 0 || PyList_Append(lists->root, root == NULL ? slot : root) < 0 || PyList_Append(lists->offset, offset) < 0 || PyList_Append(lists->layout, layout) < 0 || PyList_Append(lists->origin, origin) < 0 || PyList_Append(lists->variables, var) < 0) Py_CLEAR(slot);
+    return slot;
+}
+
 /* Append a call to the lists: 1 done, 0 nothing was changed and Python must do it, -1 error. */
 static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *used, PyObject *layout) {
     PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *previous, *slot;
-    Py_ssize_t i, n = PyTuple_GET_SIZE(args), k = 0, nused = PyList_GET_SIZE(used), count = PyList_GET_SIZE(lists->root);
+    Py_ssize_t i, n = PyTuple_GET_SIZE(args), k = 0, nused = PyList_GET_SIZE(used);
     PyObject *operands[MAX_UFUNC_ARGS];
     int done = 0;
     if (nused == 0) return 0;
@@ -366,13 +373,16 @@ static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObje
     for (i = 0; i < nused && done == 1; i++) {
         if (PyList_Append(lists->operands, operands[i]) < 0) done = -1;
     }
-    slot = PyLong_FromSsize_t(count);
-    if (done == 1 && slot != NULL) {
-        PyObject *slot_tuple = PyTuple_Pack(1, slot);
-        if (slot_tuple == NULL || PyDict_SetItem(lists->slots, result, slot) < 0 || PyList_Append(lists->root, slot) < 0 || append_number(lists->offset, 0) < 0 || PyList_Append(lists->layout, layout) < 0 || append_number(lists->origin, COMPUTED) < 0 || PyList_Append(lists->variables, result) < 0 || PyList_Append(lists->results, slot_tuple) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
+    if (done == 1) {
+        PyObject *zero = PyLong_FromLong(0), *origin = PyLong_FromLong(COMPUTED), *slot_tuple;
+        slot = zero == NULL || origin == NULL ? NULL : append_slot(lists, result, NULL, zero, layout, origin);
+        slot_tuple = slot == NULL ? NULL : PyTuple_Pack(1, slot);
+        if (slot_tuple == NULL || PyList_Append(lists->results, slot_tuple) < 0 || PyList_Append(lists->signature, signature) < 0 || PyList_Append(lists->numbers, values) < 0) done = -1;
+        Py_XDECREF(zero);
+        Py_XDECREF(origin);
+        Py_XDECREF(slot);
         Py_XDECREF(slot_tuple);
     }
-    Py_XDECREF(slot);
 end:
     Py_XDECREF(key);
     Py_XDECREF(numbers);
@@ -380,13 +390,6 @@ end:
     Py_XDECREF(signature);
     Py_XDECREF(pair);
     return PyErr_Occurred() ? -1 : done;
-}
-
-/* Append a slot for a result: its index, owned; NULL with an error. */
-static PyObject *append_slot(const Lists *lists, PyObject *var, PyObject *root, PyObject *offset, PyObject *layout, PyObject *origin) {
-    PyObject *slot = PyLong_FromSsize_t(PyList_GET_SIZE(lists->root));
-    if (slot == NULL || PyDict_SetItem(lists->slots, var, slot) < 0 || PyList_Append(lists->root, root == NULL ? slot : root) < 0 || PyList_Append(lists->offset, offset) < 0 || PyList_Append(lists->layout, layout) < 0 || PyList_Append(lists->origin, origin) < 0 || PyList_Append(lists->variables, var) < 0) Py_CLEAR(slot);
-    return slot;
 }
 
 /* Append a call from a template by its entry: 1 done, 0 nothing was changed and Python must do it, -1 error. */

@@ -64,6 +64,7 @@ from chainrule._src.compiling.guards.settings import errors_of_special_functions
 from chainrule._src.tape.numbers import ASKED, number
 
 ndarray = np.ndarray
+GENERATOR = 0x20  # a flag of the code objects of generator functions
 SHARING = (np.shares_memory, np.may_share_memory)
 #: names of types of functions that have no state
 _STATELESS = frozenset({"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"})
@@ -155,7 +156,7 @@ class Calls(Methods):
                 if function.__name__ in ("__setitem__", "__delitem__") and args:
                     self.note_container_change(args[0])
                 self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
-            elif function.__code__.co_flags & 0x20:  # a generator function
+            elif function.__code__.co_flags & GENERATOR:
                 self.expect(result_is_new=True)
         elif isa(function, functools.partial):
             self.guard_check(function, functools.partial(_has_parts, parts=_partial_parts(function)), "parts")

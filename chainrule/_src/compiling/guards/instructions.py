@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.guards.calls import Calls, changes_or_shares
+from chainrule._src.compiling.guards.calls import GENERATOR, Calls, changes_or_shares
 from chainrule._src.compiling.guards.frames import Instruction, Stack
 from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
 from chainrule._src.compiling.guards.implicit import is_watched
@@ -48,7 +48,6 @@ Handler = Callable[[Calls, Stack, Instruction], Any]
 _ELEMENTS = 64  # maximum number of elements of an array that are guarded one by one; then the whole array is
 
 
-_GENERATOR = 0x20  # a flag of code objects
 _SUBSCRIPT = 26  # the argument of BINARY_OP for a subscript, since Python 3.14
 _COLLECTIONS = 1 << 5 | 1 << 6  # class flags of sequences and mappings for pattern matching
 _IN_PLACE = 13  # the first argument of BINARY_OP for in-place operators
@@ -269,7 +268,7 @@ def _repeated_call(function: Any, args: list[Any]) -> object:
     """Return an object for ``Observer.look`` if further calls of the function need not be noted; else None."""
     kind = type(function)
     if kind is types.FunctionType and not is_library(module_of_code(function.__code__, function.__globals__)):
-        return None if function.__code__.co_flags & _GENERATOR else function  # its own instructions are watched
+        return None if function.__code__.co_flags & GENERATOR else function  # its own instructions are watched
     if kind is np.ufunc:
         repeats = not called_by(function) and not is_special(function)
     else:
