@@ -42,6 +42,7 @@ SOURCES = [
     "sweep.c",
     "trace.c",
     "templates.c",
+    "traced_operations.c",
     "passes.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]

@@ -56,8 +56,8 @@ extern Core core;
 int run_self_test(void); /* 0, or -1 with an error */
 
 /* The mode of this thread. SLOW_PATH: Python must run operations, for example because a Watch is active. SILENT: as NO_GRAD, but results
-   need no note about the missing history. -1 with an error */
-enum { SLOW_PATH, RECORDS, NO_GRAD, SILENT };
+   need no note about the missing history. TRACES: `compile` traces the thread, and operations are recorded. -1 with an error */
+enum { SLOW_PATH, RECORDS, NO_GRAD, SILENT, TRACES };
 int special_mode(void);
 /* whether the fast path may be used, and in which mode */
 static inline int current_mode(void) { return !core.enabled ? SLOW_PATH : PyList_GET_SIZE(core.special) == 0 ? RECORDS : special_mode(); }
@@ -209,9 +209,12 @@ int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters re
 PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params);
 PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
 PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result);
-/* What dispatch.bind returns for tensors of arrays and numbers. `out`: the value if it is known, or NULL; mode: from current_mode().
-   NULL without an error: slow path. */
+/* What dispatch.bind returns for tensors of arrays and numbers. `out`: the value if it is known, or NULL; mode: from current_mode(). With TRACES
+   the tensors hold traced values, and `out` is not used. NULL without an error: slow path. */
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, SourceLocation location);
+
+/* traced_operations.c: the same on tensors of traced values */
+PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, int views);
 
 /* views: register the result as a view of its operand */
 PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location);

@@ -328,10 +328,23 @@ static int broadcast(PyObject *const *raw, int n) {
     return 1;
 }
 
+/* Record an elementwise operation on tensors of traced values. */
+static PyObject *traced_elementwise(const Operation *self, PyObject *const *args, PyObject *params) {
+    int k;
+    if (PyDict_GET_SIZE(params) > 0 || !self->floating || self->arrays_of_numbers || self->masks) return NULL;
+    for (k = 0; k < self->nin; k++) {
+        if (Py_TYPE(args[k]) == core.tensor) continue;
+        if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) return NULL; /* reflected methods of Array, such as subtraction, use other ops */
+    }
+    return record(self->prim, args, self->nin, params, NULL, TRACES, current_frame);
+}
+
 static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObject *params, int mode, SourceLocation location) {
     Operands operands;
     PyObject *result = NULL, *output = NULL;
-    Op *op = op_of(self->prim); /* first, because it may run Python */
+    Op *op;
+    if (mode == TRACES) return traced_elementwise(self, args, params);
+    op = op_of(self->prim); /* first, because it may run Python */
     if (op == NULL) return NULL;
     if (op->nin != self->nin || !read_operands(self, args, &operands) || (op->value.ufunc == NULL && !broadcast(operands.raw, operands.count))) { /* checked first, because the steps before a failure would warn twice */
         Py_DECREF(op);
@@ -629,7 +642,7 @@ PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, SourceL
     int mode;
     if (!is_operation(operation) || self->form != ELEMENTWISE || self->arrays || self->swapped || self->parameters != NULL || nargs != self->nin) return NULL;
     mode = current_mode();
-    return mode < RECORDS ? NULL : elementwise(self, args, core.no_params, mode, location);
+    return mode < RECORDS || mode == TRACES ? NULL : elementwise(self, args, core.no_params, mode, location);
 }
 
 /* Replace Arrays by their tensors, and keep numbers and plain arrays; 0: slow path. */
@@ -779,7 +792,7 @@ static PyObject *call_fast_path(Operation *self, PyObject *const *args, Py_ssize
     int k;
     if (self->form == INDEX) return nargs == 2 ? by_index(self, args[0], args[1], mode) : NULL;
     if (self->form == ARRAY_UFUNC) return by_protocol(self, args, nargs, mode);
-    if (nargs != self->nin) return NULL;
+    if (nargs != self->nin || (mode == TRACES && self->form != ELEMENTWISE && self->form != BY_NDIM)) return NULL;
     if (self->form == IN_PLACE) return in_place(self, args, self->direct, mode);
     if (self->form == ASSIGN) return assign(self->label, args[0], self->assigned == NULL ? args[1] : self->assigned, self->direct, mode);
     if (self->nin == 2 && !self->arrays && !self->swapped && self->form == ELEMENTWISE && PyArray_IsScalar(args[1], Floating)) {
@@ -806,86 +819,6 @@ static PyObject *call_with_parameters(Operation *self, PyObject *const *args, Py
     result = elementwise(self, args, params, mode, current_frame);
     Py_DECREF(params);
     return result;
-}
-
-/* ---- traced values
-
-   Compute with the arrays of traced values, append the call to the trace, and put a node on the tape that saves traced values. */
-
-static PyObject *traced_elementwise(const Operation *self, const Recording *r, PyObject *const *args) {
-    Operands arrays = {{NULL}, {NULL}, self->nin, 0}, operands;
-    PyObject *result = NULL, *value = NULL, *edges, *output = NULL;
-    PyArray_Descr *dtype = NULL;
-    Op *op = op_of(self->prim); /* first, because it may run Python */
-    int k;
-    if (op == NULL) return NULL;
-    for (k = 0; k < self->nin; k++) {
-        arrays.raw[k] = args[k];
-        arrays.edges[k] = Py_None;
-        if (Py_TYPE(args[k]) == core.tensor) {
-            PyObject *raw = SLOT(args[k], core.raw), *edge = SLOT(args[k], core.edge), *array = raw == NULL ? NULL : array_of_traced(r, raw);
-            if (array == NULL || edge == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) goto end;
-            dtype = PyArray_DESCR((PyArrayObject *)array);
-            arrays.raw[k] = array;
-            arrays.edges[k] = edge;
-            arrays.recorded |= edge != Py_None;
-        } else if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) { /* reflected methods of Array, such as subtraction, use other ops */
-            goto end;
-        }
-    }
-    if (!arrays.recorded || (dtype != core.dtypes[0] && dtype != core.dtypes[1])) goto end;
-    operands = arrays;
-    for (k = 0; k < self->nin; k++) {
-        if (arrays.raw[k] != args[k]) operands.raw[k] = SLOT(args[k], core.raw);
-    }
-    hold_operands(&arrays);
-    hold_operands(&operands);
-    if (op->records && op->value.ufunc != NULL && !op->value.gives_mask) {
-        result = op_value(op, arrays.raw, self->nin, core.no_params);
-        if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
-        if (result != NULL && PyArray_CheckExact(result)) value = note_call(r, op->value.ufunc, operands.raw, self->nin, SLOT(self->prim, core.prim_name), result, PyArray_NDIM((PyArrayObject *)result) == 0); /* NumPy's ufunc returns a scalar for 0-d operands */
-        if (value != NULL) value = as_tensor_data(r, value);
-    } else if (op->records && op->value.ufunc == NULL) {
-        value = trace_op_value(r, op, arrays.raw, operands.raw, self->nin);
-        if (value != NULL) value = as_tensor_data(r, value);
-        if (value != NULL) result = Py_XNewRef(array_of_traced(r, value));
-    }
-    if (value != NULL) {
-        if (result != NULL && PyArray_CheckExact(result) && PyArray_DESCR((PyArrayObject *)result) == dtype && PyArray_BASE((PyArrayObject *)result) == NULL) {
-            edges = PyTuple_New(self->nin);
-            for (k = 0; edges != NULL && k < self->nin; k++) PyTuple_SET_ITEM(edges, k, Py_NewRef(operands.edges[k]));
-            output = new_tensor(Py_NewRef(value), new_node(self->prim, SLOT(self->prim, core.prim_pullback), core.no_params, edges, saved_of(op, operands.raw, operands.edges, self->nin, value), avals_of(op, arrays.raw, self->nin, result), current_frame), NULL);
-            if (output != NULL && note_holder(r, output, result) < 0) Py_CLEAR(output);
-        }
-    }
-    Py_XDECREF(value);
-    Py_XDECREF(result);
-    release_operands(&operands);
-    release_operands(&arrays);
-end:
-    Py_DECREF(op);
-    return output;
-}
-
-static PyObject *call_traced(Operation *self, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *operands[MAX_ELEMENTWISE_OPERANDS], *output = NULL, *tensor;
-    Recording r;
-    int k, first = 0;
-    if (self->form != ELEMENTWISE || self->parameters != NULL || !self->floating || self->arrays_of_numbers || self->masks || nargs != self->nin || nargs > MAX_ELEMENTWISE_OPERANDS) return NULL;
-    while (first < nargs && is_number(args[first])) first++;
-    tensor = first == nargs ? NULL : unwrap_array(args[first]);
-    if (tensor == NULL || Py_TYPE(tensor) != core.tensor || SLOT(tensor, core.raw) == NULL || !is_traced(SLOT(tensor, core.raw))) return NULL;
-    if (!self->arrays && !self->swapped) {
-        for (k = 0; k < nargs; k++) operands[k] = Py_NewRef(args[k]);
-    } else if (!unwrap_arrays(self, args, operands)) {
-        return NULL;
-    }
-    if (open_recording(&r) > 0) {
-        output = traced_elementwise(self, &r, operands);
-        close_recording(&r);
-    }
-    for (k = 0; k < nargs; k++) Py_DECREF(operands[k]);
-    return output != NULL && self->arrays ? wrap_tensor(output) : output;
 }
 
 /* Multiply the last operand by the factor first. */
@@ -919,6 +852,7 @@ static int is_factor(const Operation *self, PyObject *const *args, Py_ssize_t na
 static PyObject *dispatch(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     if (self->form == CACHED) return cached_call(self, args, nargs, kwnames, mode);
     if (self->form == CACHED_METHOD || self->form == ARRAY_FUNCTION) return mode == RECORDS ? cached_method_call(self, args, nargs, kwnames) : NULL;
+    if (mode == TRACES && kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0) return NULL;
     if (self->parameters != NULL) return call_with_parameters(self, args, nargs, kwnames, mode);
     if (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0) return call_fast_path(self, args, nargs, mode);
     return is_factor(self, args, nargs, kwnames) ? call_with_factor(self, args, args[nargs], mode) : NULL;
@@ -936,7 +870,6 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
     }
     if (PyErr_Occurred()) return NULL; /* C code, such as SciPy's, may call on after an error */
     if (mode >= RECORDS) result = dispatch(self, args, PyVectorcall_NARGS(nargsf), kwnames, mode);
-    else if (mode == SLOW_PATH && core.enabled && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0)) result = call_traced(self, args, PyVectorcall_NARGS(nargsf));
     if (result != NULL || PyErr_Occurred()) return result;
     return call_in_error_state(self->python, args, nargsf, kwnames);
 }

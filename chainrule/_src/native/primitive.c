@@ -294,7 +294,7 @@ static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssi
 
 PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location) {
     Op *op = n < 1 || n > MAX_OP_OPERANDS || mode < RECORDS ? NULL : op_of(prim); /* first, because it may run Python */
-    PyObject *output = op == NULL ? NULL : record_op(op, prim, args, n, params, out, views, mode, location);
+    PyObject *output = op == NULL ? NULL : mode == TRACES ? record_traced(op, prim, args, n, params, views) : record_op(op, prim, args, n, params, out, views, mode, location);
     Py_XDECREF(op);
     return output;
 }
@@ -870,7 +870,8 @@ static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_
     (void)module;
     int mode = (nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) ? current_mode() : SLOW_PATH;
     if (mode != SLOW_PATH) {
-        PyObject *output = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, current_frame);
+        PyObject *out = nargs == 3 || args[3] == Py_None || mode == TRACES ? NULL : args[3];
+        PyObject *output = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], out, mode, current_frame);
         if (output != NULL || PyErr_Occurred()) return output;
     }
     return call_in_error_state(python_record_unary, args, (size_t)nargs, NULL);

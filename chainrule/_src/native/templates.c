@@ -46,14 +46,14 @@ static int add_dtype(Key *key, PyArray_Descr *dtype) {
 
 /* An array: its index among the items if it occurred before, else its memory layout. */
 static int add_traced(Key *key, PyObject *x) {
-    PyArrayObject *array = (PyArrayObject *)array_of_traced(key->recording, x);
-    int i, ndim, writeable;
+    PyArrayObject *array = (PyArrayObject *)any_array_of_traced(key->recording, x);
+    int i, ndim, writeable, scalar = is_scalar_traced(x);
     if (array == NULL || key->nitems == MAX_ITEMS) return 0;
     for (i = 0; i < key->nitems && var_of_traced(key->items[i]) != var_of_traced(x); i++) continue;
     ndim = PyArray_NDIM(array);
     writeable = PyArray_ISWRITEABLE(array) != 0;
     key->items[key->nitems++] = x;
-    if (!add_bytes(key, &i, sizeof i)) return 0;
+    if (!add_bytes(key, &i, sizeof i) || !add_bytes(key, &scalar, sizeof scalar)) return 0;
     if (i < key->nitems - 1) return 1;
     return add_bytes(key, &ndim, sizeof ndim) && add_bytes(key, PyArray_DIMS(array), sizeof(npy_intp) * (size_t)ndim) && add_bytes(key, PyArray_STRIDES(array), sizeof(npy_intp) * (size_t)ndim) && PyArray_ISALIGNED(array) && add_bytes(key, &writeable, sizeof writeable) && add_dtype(key, PyArray_DESCR(array));
 }
@@ -287,6 +287,8 @@ static PyObject *find_and_run(Recording *r, PyObject *prim, PyObject *operands, 
     Py_XDECREF(bytes);
     return result;
 }
+
+PyObject *template_of_value(Recording *r, PyObject *prim, PyObject *operands, PyObject *params) { return templates == NULL ? NULL : find_and_run(r, prim, operands, params, core.empty_tuple, NULL); }
 
 PyObject *template_of_rule(Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges) {
     PyObject *prim = SLOT(node, core.prim), *pullback = SLOT(node, core.pullback), *operands, *mask, *more, *result = NULL;

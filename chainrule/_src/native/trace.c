@@ -21,7 +21,7 @@ PyObject *method_name;
 
 /* attributes of Recorder, and of the thread's state */
 static struct {
-    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *row, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *saved_hooks, *watch, *filters, *shown;
+    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *row, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *note_holder, *saved_hooks, *watch, *filters, *shown;
 } words;
 
 /* ---- the recorder of this thread */
@@ -273,9 +273,30 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
     return traced;
 }
 
+Py_ssize_t count_calls(const Recording *r) {
+    PyObject *calls = attribute(r, words.calls);
+    return calls == NULL || !PyList_CheckExact(calls) ? -1 : PyList_GET_SIZE(calls);
+}
+
+void drop_calls(const Recording *r, Py_ssize_t begin) {
+    PyObject *number = count_calls(r) > begin ? PyLong_FromSsize_t(begin) : NULL, *dropped = number == NULL ? NULL : PyObject_CallMethodOneArg(r->recorder, words.drop, number);
+    Py_XDECREF(number);
+    Py_XDECREF(dropped);
+}
+
 int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
-    PyObject *sharing = attribute(r, words.sharing), *key = PyLong_FromVoidPtr(array), *ref = PyWeakref_NewRef(tensor, NULL), *list;
+    PyObject *sharing = attribute(r, words.sharing), *key, *ref = PyWeakref_NewRef(tensor, NULL), *list;
     int done = -1;
+    while (PyArray_BASE((PyArrayObject *)array) != NULL) {
+        array = PyArray_BASE((PyArrayObject *)array);
+        if (!PyArray_Check(array)) { /* such as versions.Lender */
+            PyObject *noted = PyObject_CallMethodObjArgs(r->recorder, words.note_holder, tensor, SLOT(tensor, core.raw), NULL);
+            Py_XDECREF(noted);
+            Py_XDECREF(ref);
+            return noted == NULL ? -1 : 0;
+        }
+    }
+    key = PyLong_FromVoidPtr(array);
     if (sharing != NULL && PyDict_Check(sharing) && key != NULL && ref != NULL) {
         list = PyDict_GetItemWithError(sharing, key);
         Py_XINCREF(list);
@@ -292,7 +313,7 @@ int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
 /* ---- ufuncs */
 
 /* Call a ufunc and append the call. NULL without an error where Recorder.call must do it. */
-static PyObject *call_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name) {
+PyObject *call_traced_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name) {
     PyUFuncObject *ufunc = (PyUFuncObject *)function;
     PyObject *raw_operands[3], *out, *traced = NULL;
     Py_ssize_t i;
@@ -336,7 +357,7 @@ PyObject *trace_program(const Recording *r, const Program *program, PyObject **v
         const Step *step = &program->steps[done];
         PyObject *operands[3];
         for (k = 0; k < step->nin; k++) operands[k] = values[step->operands[k]];
-        values[INPUTS + CONSTANTS + done] = call_ufunc(r, step->ufunc, operands, step->nin, op_name);
+        values[INPUTS + CONSTANTS + done] = call_traced_ufunc(r, step->ufunc, operands, step->nin, op_name);
         if (values[INPUTS + CONSTANTS + done] == NULL) break;
     }
     if (done == program->nsteps && is_traced(values[program->result])) result = Py_NewRef(values[program->result]);
@@ -390,7 +411,7 @@ static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t n
     done = open_recording(&r);
     if (done > 0) {
         op_name = current_op_name(&r);
-        if (op_name != NULL && locate(&r, args[2]) > 0) sum = call_ufunc(&r, add, args, 2, op_name);
+        if (op_name != NULL && locate(&r, args[2]) > 0) sum = call_traced_ufunc(&r, add, args, 2, op_name);
         Py_XDECREF(op_name);
         if (sum != NULL) sum = as_tensor_data(&r, sum);
         unlocate(&r);
@@ -440,7 +461,7 @@ static PyObject *trace_ufunc(PyObject *module, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     found = open_recorder(&r, args[0]);
-    if (found > 0 && (found = has_first_error_state(&r)) > 0) traced = call_ufunc(&r, args[1], &PyTuple_GET_ITEM(args[2], 0), PyTuple_GET_SIZE(args[2]), args[3]);
+    if (found > 0 && (found = has_first_error_state(&r)) > 0) traced = call_traced_ufunc(&r, args[1], &PyTuple_GET_ITEM(args[2], 0), PyTuple_GET_SIZE(args[2]), args[3]);
     close_recording(&r);
     if (traced == NULL && !PyErr_Occurred()) Py_RETURN_NOTIMPLEMENTED;
     return traced;
@@ -460,7 +481,7 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
         if (found > 0) {
             int simple = r.level == SLOT(args[0], traced_level);
             op_name = current_op_name(&r);
-            if (simple && op_name != NULL && has_first_error_state(&r) > 0) traced = call_ufunc(&r, ufunc, operands, nargs, op_name);
+            if (simple && op_name != NULL && has_first_error_state(&r) > 0) traced = call_traced_ufunc(&r, ufunc, operands, nargs, op_name);
             Py_XDECREF(op_name);
             close_recording(&r);
         }
@@ -491,7 +512,7 @@ static int intern_words(void) {
     static const struct {
         PyObject **word;
         const char *text;
-    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.row, "_row"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.row, "_row"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.drop, "drop"}, {&words.note_holder, "note_holder"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if ((*all[i].word = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;

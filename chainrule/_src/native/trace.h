@@ -20,10 +20,16 @@ PyObject *array_of_traced(const Recording *recording, PyObject *x);
 PyObject *note_call(const Recording *recording, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar);
 /* Run a program on traced values, each step as a call of its ufunc. `values` has the inputs. NULL without an error where Python must do it. */
 PyObject *trace_program(const Recording *recording, const Program *program, PyObject **values, PyObject *op_name);
+/* Call a ufunc on traced values, and append the call. NULL without an error where Recorder.call must do it. */
+PyObject *call_traced_ufunc(const Recording *recording, PyObject *ufunc, PyObject *const *operands, Py_ssize_t n, PyObject *op_name);
+Py_ssize_t count_calls(const Recording *recording);               /* the number of calls in the trace; -1 error */
+void drop_calls(const Recording *recording, Py_ssize_t begin);    /* remove the calls from an index on: Recorder.drop */
 /* Append a call without results; steals args and kwargs, which may be NULL with an error. */
 PyObject *add_call(const Recording *recording, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure);
 /* A new Traced of a call's result. element: a 0-d array is a NumPy scalar in eager code */
 PyObject *new_result(const Recording *recording, PyObject *array, int plain, int scalar, int element);
+/* templates.c: the value of a primitive, by its template; NULL without an error where there is none */
+PyObject *template_of_value(Recording *recording, PyObject *prim, PyObject *operands, PyObject *params);
 /* templates.c: the gradients of a node's operands, by the template of its rule; NULL without an error where there is none */
 PyObject *template_of_rule(Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges);
 int is_plain_call(const Recording *recording, PyObject *const *operands, Py_ssize_t n);

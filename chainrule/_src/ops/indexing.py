@@ -198,7 +198,7 @@ def getitem(self: Tensor, index: object) -> Tensor:
     """Return ``tensor[index]``: a view for basic indices, a copy for integer and boolean ones."""
     data = self._raw
     items = index if type(index) is tuple else (index,)
-    if type(data) is ndarray and not WATCHES and _as_numpy_reads_it(items):
+    if type(data) is ndarray and not WATCHES and LOCAL.recorder is None and _as_numpy_reads_it(items):
         try:
             part = data[items]
             part = part if type(part) is ndarray else data[(*items, ...)]

@@ -1,0 +1,116 @@
+/* Record operations on tensors of traced values: append the calls of an operation to the trace, and put a node on the tape that saves traced
+   values. tape/dispatch.py (record) and interpreters/recorder.py (row) do the same in Python, for all operations. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "trace.h"
+
+/* the operands of an operation: tensors of traced values, plain arrays and numbers */
+typedef struct {
+    PyObject *raw[MAX_OP_OPERANDS], *arrays[MAX_OP_OPERANDS], *edges[MAX_OP_OPERANDS]; /* raw: traced values and numbers, owned; arrays: of the traced values, owned */
+    Py_ssize_t count;
+    int recorded, tensors;
+    PyArray_Descr *dtype; /* float or double if all arrays have it, else NULL */
+} TracedOperands;
+
+static void release_operands(TracedOperands *operands) {
+    while (operands->count > 0) {
+        operands->count--;
+        Py_DECREF(operands->raw[operands->count]);
+        Py_DECREF(operands->arrays[operands->count]);
+        Py_DECREF(operands->edges[operands->count]);
+    }
+}
+
+/* Read the operands. 0, with or without an error, where Python must do it. */
+static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n, TracedOperands *operands) {
+    static PyObject *traced_name;
+    Py_ssize_t i;
+    int same = 1;
+    operands->count = operands->recorded = operands->tensors = 0;
+    operands->dtype = NULL;
+    if (traced_name == NULL && (traced_name = PyUnicode_InternFromString("traced")) == NULL) return 0;
+    for (i = 0; i < n && !operands->recorded; i++) operands->recorded = Py_TYPE(args[i]) == core.tensor && SLOT(args[i], core.edge) != NULL && SLOT(args[i], core.edge) != Py_None;
+    for (i = 0; i < n && operands->recorded; i++) { /* Recorder.traced adds an array to the inputs of the trace, so it is called for recorded operations only */
+        PyObject *raw = args[i], *array = raw, *edge = Py_None;
+        if (Py_TYPE(args[i]) == core.tensor) {
+            raw = SLOT(args[i], core.raw);
+            edge = SLOT(args[i], core.edge);
+            array = raw == NULL ? NULL : array_of_traced(r, raw);
+            if (array == NULL || edge == NULL || kind_of(array) < 0) return 0;
+            operands->tensors++;
+            Py_INCREF(raw);
+        } else if (kind_of(raw) >= 0) { /* as Recorder.bring_all */
+            raw = PyObject_CallMethodOneArg(r->recorder, traced_name, array);
+            if (raw == NULL) return 0;
+        } else if (is_number(raw)) {
+            Py_INCREF(raw);
+        } else {
+            return 0;
+        }
+        if (PyArray_CheckExact(array)) {
+            PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)array);
+            same = same && (operands->dtype == NULL || operands->dtype == dtype);
+            operands->dtype = dtype;
+        }
+        operands->raw[i] = raw;
+        operands->arrays[i] = Py_NewRef(array);
+        operands->edges[i] = Py_NewRef(edge);
+        operands->count++;
+    }
+    if (!same) operands->dtype = NULL;
+    return operands->recorded;
+}
+
+/* Compute the value of an op and append its calls. Return a traced value; NULL where Python must do it. */
+static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const TracedOperands *operands, PyObject *params) {
+    int n = (int)operands->count;
+    PyObject *name = SLOT(prim, core.prim_name), *array, *value = NULL, *token, *items;
+    Py_ssize_t i;
+    if (op->value.ufunc != NULL && PyDict_GET_SIZE(params) == 0 && operands->dtype != NULL) {
+        if (op->value.gives_mask) return NULL;
+        array = op_value(op, operands->arrays, n, params);
+        if (array != NULL && PyArray_CheckExact(array)) value = note_call(r, op->value.ufunc, operands->raw, n, name, array, PyArray_NDIM((PyArrayObject *)array) == 0); /* NumPy's ufunc returns a scalar for 0-d operands */
+        Py_XDECREF(array);
+        return value;
+    }
+    if (enter_error_state(&token) < 0) return NULL;
+    if (op->value.ufunc != NULL && PyDict_GET_SIZE(params) == 0) {
+        value = call_traced_ufunc(r, op->value.ufunc, operands->raw, n, name);
+    } else if ((items = PyList_New(n)) != NULL) { /* a list, as in tape.dispatch.record: the key of a template has the type */
+        for (i = 0; i < n; i++) PyList_SET_ITEM(items, i, Py_NewRef(operands->raw[i]));
+        value = template_of_value(r, prim, items, params);
+        Py_DECREF(items);
+    }
+    if (value == NULL && !PyErr_Occurred() && op->elementwise && operands->dtype != NULL && PyDict_GET_SIZE(params) == 0) value = trace_op_value(r, op, operands->arrays, operands->raw, n);
+    leave_error_state(token);
+    return value;
+}
+
+PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, int views) {
+    TracedOperands operands;
+    Recording r;
+    PyObject *value = NULL, *array, *edges, *pullback = SLOT(prim, core.prim_pullback), *output = NULL;
+    Py_ssize_t i, begin;
+    if (!op->records || pullback == NULL || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
+    Py_INCREF(pullback);
+    begin = count_calls(&r);
+    if (begin >= 0 && read_operands(&r, args, n, &operands) && (op->variadic ? operands.tensors == n : op->nin == n)) value = traced_value(&r, op, prim, &operands, params);
+    if (value == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
+    if (value != NULL && !is_traced(value)) Py_CLEAR(value); /* several results */
+    if (value != NULL) value = as_tensor_data(&r, value);
+    array = value == NULL ? NULL : array_of_traced(&r, value);
+    if (kind_of(array) >= 0) {
+        edges = PyTuple_New(n);
+        for (i = 0; edges != NULL && i < n; i++) PyTuple_SET_ITEM(edges, i, Py_NewRef(operands.edges[i]));
+        output = new_tensor(Py_NewRef(value), new_node(prim, pullback, params, edges, saved_of(op, operands.raw, operands.edges, (int)n, value), avals_of(op, operands.arrays, (int)n, array), current_frame), NULL);
+        if (output != NULL && op->view && views && view_of(output, args[0], prim, params, RECORDS) < 0) Py_CLEAR(output);
+        if (output != NULL && note_holder(&r, output, array) < 0) Py_CLEAR(output);
+    }
+    if (output == NULL && begin >= 0 && !PyErr_Occurred()) drop_calls(&r, begin);
+    Py_XDECREF(value);
+    Py_DECREF(pullback);
+    release_operands(&operands);
+    close_recording(&r);
+    return output;
+}
