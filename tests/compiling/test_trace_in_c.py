@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -14,6 +15,8 @@ from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters import recorder, traced
+from chainrule._src.interpreters.trace_types import Var
+from chainrule._src.interpreters.traced import flat
 from chainrule._src.tape import engine
 
 pytestmark = pytest.mark.skipif(native.LOOPS is None, reason="there is no extension")
@@ -115,19 +118,29 @@ def noted(monkeypatch):
     end = recorder.Recorder.end
 
     def noting(self):
-        state = sorted(self.scalars), sorted(self.weak), self._count, self.narrow, len(self.guards)
-        traces.append(([_described(call) for call in self.calls], state))
+        order = {}  # number of a Var -> its index in the order of the trace: calls that were appended again skip numbers
+        for call in self.calls:
+            for x in (*flat(call.args), *flat(call.kwargs), *call.results):
+                if type(x) is Var:
+                    order.setdefault(x.number, len(order))
+        state = (
+            *(sorted(order[n] for n in numbers if n in order) for numbers in (self.scalars, self.weak)),
+            self.narrow,
+            len(self.guards),
+        )
+        traces.append(([_described(call, order) for call in self.calls], state))
         end(self)
 
     monkeypatch.setattr(recorder.Recorder, "end", noting)
     return traces
 
 
-def _described(call):
-    parts = [(x.number, x.shape, x.dtype) for x in call.results]
+def _described(call, order):
+    parts = [(order[x.number], x.shape, x.dtype) for x in call.results]
     place = call.code and (call.code.co_name, list(call.code.co_positions())[call.lasti // 2][0])
     function = getattr(call.function, "__name__", str(call.function))
-    return function, call.method, repr(call.args), repr(call.kwargs), parts, call.row, call.pure, call.kept, place
+    arguments = re.sub(r"%(\d+)", lambda match: f"%{order[int(match[1])]}", repr((call.args, call.kwargs)))
+    return function, call.method, arguments, parts, call.row, call.pure, call.kept, place
 
 
 def compiled(function):

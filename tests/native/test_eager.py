@@ -410,7 +410,7 @@ def sweep(x, z, row):
     one = np.ones(())
 
     def run():
-        order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None]
+        order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None, False]
         arrived, left = LOOPS.sweep(*order)
         assert not left and LOOPS.write_grads(arrived, freed, GRADIENT, set())
 
@@ -425,7 +425,9 @@ def recorded_sweep(x, z, row):
     g = cr.ones(3, 3, dtype=cr.float64)
 
     def run():
-        found = LOOPS.sweep([end._edge], [g], None, None, {}, freed, True, True, check_saved, None, cr.Tensor.__add__)
+        found = LOOPS.sweep(
+            [end._edge], [g], None, None, {}, freed, True, True, check_saved, None, cr.Tensor.__add__, False
+        )
         assert not found[1]
 
     return run

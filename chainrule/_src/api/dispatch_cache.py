@@ -17,11 +17,11 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.modes import SPECIAL
-from chainrule._src.tape.node import Node
+from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL
+from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.protocol import BY_SHAPE
-from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.view import has_origin
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.view import View, has_origin
 
 ndarray = np.ndarray
 _STATIC = (int, float, bool, complex, str, slice, type(None), type(Ellipsis), np.dtype, type)
@@ -77,19 +77,26 @@ def learn(
     args: tuple[object, ...],
     names: tuple[str, ...] | None,
     operands: tuple[AnyArray, ...],
-    result: Array,
+    result: Array | None,
 ) -> tuple[Any, ...] | None:
     """Return the dispatch cache entry of a call, in the format of ``native/dispatch_cache.c``; None if a replay would differ.
 
     Args:
         names: the names of the keyword arguments, which come last.
         operands: the tensors and plain arrays among the arguments.
-        result: the result of the call.
+        result: the result of the call. None for a call in a trace: the operation ``call`` is called with arrays instead of
+            traced values, and gets its entry from that call.
     """
+    if result is None:
+        plain = [_without_trace(x) for x in args]
+        count = len(args) - len(names or ())
+        with np.errstate(all="ignore"):
+            call(*plain[:count], **dict(zip(names or (), plain[count:], strict=True)))
+        return None
     tensor = result._tensor if type(result) is Array else None
     keywords = dict(zip(names, args[len(args) - len(names) :], strict=True)) if names else {}
     options = args[4] if len(args) == 5 and type(args[4]) is dict else keywords
-    if type(tensor) is not Tensor or type(tensor._edge) is not Node or SPECIAL or not _INTO.isdisjoint(options):
+    if type(tensor) is not Tensor or type(tensor._edge) is not Node or not _records() or not _INTO.isdisjoint(options):
         return None
     if any([tensor is x or tensor._raw is getattr(x, "_raw", x) for x in operands]):
         return None
@@ -99,11 +106,35 @@ def learn(
     with np.errstate(all="ignore"), steps:  # the first call has warned already
         again = call(*args[: len(args) - len(keywords)], **keywords)
     entry = _cache_entry(steps, operands, again._tensor)
-    if entry is None or SPECIAL:
+    if entry is None or not _records():
         return None
     with np.errstate(all="ignore"):
         replayed = LOOPS.replay(entry, operands)
     return entry if replayed is not None and _same_history(tensor, replayed, operands) else None
+
+
+def _records() -> bool:
+    """Return whether this thread is in the mode in which operations are recorded, without watches, hooks or a trace."""
+    usual = LOCAL.watch is None and LOCAL.recorder is None and not LOCAL.saved_hooks
+    return not SPECIAL or (usual and LOCAL.mode is MODES[True, False, False])
+
+
+def _without_trace(x: Any) -> Any:
+    """Return an argument in which each tensor of a traced value is a tensor of its array, with a history and a base if it has them."""
+    if type(x) is Array:
+        array = object.__new__(Array)
+        array._tensor = _without_trace(x._tensor)
+        return array
+    if type(x) is Tensor and type(x._raw) is not ndarray:
+        tensor = wrap(x._raw.array)
+        if x._edge is not None:
+            tensor._edge = Leaf(tensor)
+        if x._view is not None:
+            tensor._view = View(_without_trace(x._view.base), (), x._view.origin)
+        return tensor
+    if type(x) is tuple or type(x) is list:
+        return type(x)([_without_trace(item) for item in x])
+    return {name: _without_trace(item) for name, item in x.items()} if type(x) is dict else x
 
 
 def _cache_entry(steps: _StepRecorder, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[Any, ...] | None:

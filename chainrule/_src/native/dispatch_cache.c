@@ -64,11 +64,11 @@ static int add_operand(CallKey *key, PyObject *x) {
     int i, tensor = Py_TYPE(x) == core.tensor;
     if (tensor) {
         PyObject *edge = SLOT(x, core.edge), *view = SLOT(x, core.tensor_view);
-        raw = SLOT(x, core.raw);
+        raw = array_of_tensor(x, key->mode);
         if (raw == NULL || edge == NULL || (kind_of(raw) < 0 && (edge != Py_None || !is_constant(raw)))) return 0;
         if (view != NULL && view != Py_None) { /* views of 0-d arrays differ: see api.array.as_arrays */
-            PyObject *base = SLOT(view, core.view_base), *base_array = base == NULL || Py_TYPE(base) != core.tensor ? NULL : SLOT(base, core.raw);
-            if (base_array == NULL || !PyArray_CheckExact(base_array) || PyArray_NDIM((PyArrayObject *)base_array) == 0) return 0;
+            PyObject *base = SLOT(view, core.view_base), *base_array = base == NULL || Py_TYPE(base) != core.tensor ? NULL : array_of_tensor(base, key->mode);
+            if (base_array == NULL || PyArray_NDIM((PyArrayObject *)base_array) == 0) return 0;
         }
         key->recorded |= edge != Py_None;
         tensor = 1 + (edge != Py_None) + 2 * (view != NULL && view != Py_None);
@@ -78,7 +78,7 @@ static int add_operand(CallKey *key, PyObject *x) {
     for (i = 0; i < key->noperands; i++) {
         PyObject *other = key->operands[i];
         if (other == x) return add_words(key, TAG_REPEATED, i);
-        if (raw == (Py_TYPE(other) == core.tensor ? SLOT(other, core.raw) : other)) return 0;
+        if (raw == (Py_TYPE(other) == core.tensor ? array_of_tensor(other, key->mode) : other)) return 0;
     }
     if (key->noperands == MAX_CALL_OPERANDS) return 0;
     key->operands[key->noperands++] = Py_NewRef(x);
@@ -117,10 +117,11 @@ static int add_argument(CallKey *key, PyObject *x, int depth) {
     return Py_TYPE(x) != core.tensor && add_operand(key, unwrap_array(x)); /* a Tensor among Arrays changes the type of the result */
 }
 
-int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int mode) {
     Py_ssize_t i, at = 0, count = keywords != NULL && PyTuple_Check(keywords) ? PyTuple_GET_SIZE(keywords) : 0;
     PyObject *name, *value;
     key->function = function;
+    key->mode = mode;
     key->n = key->noperands = key->recorded = 0;
     if (!add_words(key, (long long)(intptr_t)function, nargs)) return 0;
     for (i = 0; i < nargs; i++) {
@@ -282,11 +283,11 @@ int is_entry(PyObject *entry, Py_ssize_t n) {
 
 /* entry: (((prim, parameters, operands), ...), whether the result is a NumPy scalar (a copy, not a view), the origin of its view or "").
    An operand is the index of a value (the operands of the call, then the result of each step), or a 1-tuple of a number or array. */
-PyObject *replay(PyObject *entry, PyObject *const *operands, int n) {
+PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode) {
     PyObject *steps = PyTuple_GET_ITEM(entry, 0), *values[MAX_VALUES], *args[MAX_CALL_OPERANDS], *output = NULL;
-    Py_ssize_t i, k, count = PyTuple_GET_SIZE(steps);
+    Py_ssize_t i, k, count = PyTuple_GET_SIZE(steps), begin = mode == TRACES ? trace_length() : 0;
     int nvalues = n;
-    if (n + count > MAX_VALUES || count == 0) return NULL;
+    if (n + count > MAX_VALUES || count == 0 || begin < 0) return NULL;
     Py_INCREF(entry);
     for (i = 0; i < n; i++) values[i] = Py_NewRef(operands[i]);
     for (i = 0; i < count; i++) {
@@ -297,12 +298,12 @@ PyObject *replay(PyObject *entry, PyObject *const *operands, int n) {
             PyObject *ref = PyTuple_GET_ITEM(step_operands, k);
             args[k] = PyLong_CheckExact(ref) ? values[PyLong_AsLong(ref)] : PyTuple_GET_ITEM(ref, 0);
         }
-        if (nargs <= MAX_CALL_OPERANDS) output = record(PyTuple_GET_ITEM(step, 0), args, nargs, PyTuple_GET_ITEM(step, 1), NULL, RECORDS, current_frame);
+        if (nargs <= MAX_CALL_OPERANDS) output = record(PyTuple_GET_ITEM(step, 0), args, nargs, PyTuple_GET_ITEM(step, 1), NULL, mode, current_frame);
         if (output == NULL) break;
         values[nvalues++] = output;
     }
     if (output != NULL && PyTuple_GET_ITEM(entry, 1) == Py_True) {
-        PyObject *raw = Py_NewRef(SLOT(output, core.raw)), *number = PyArray_NewCopy((PyArrayObject *)raw, NPY_CORDER);
+        PyObject *raw = Py_NewRef(SLOT(output, core.raw)), *number = mode == TRACES ? Py_NewRef(raw) : PyArray_NewCopy((PyArrayObject *)raw, NPY_CORDER); /* traced values have no memory to share */
         Py_DECREF(raw);
         if (number == NULL) {
             if (!PyErr_Occurred()) PyErr_NoMemory();
@@ -316,6 +317,7 @@ PyObject *replay(PyObject *entry, PyObject *const *operands, int n) {
         PyObject *view = SLOT(output, core.tensor_view);
         if (view != NULL && view != Py_None) Py_XSETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(entry, 2)));
     }
+    if (output == NULL && mode == TRACES && !PyErr_Occurred()) truncate_trace(begin); /* Python appends the calls again */
     Py_XINCREF(output);
     while (nvalues > 0) Py_DECREF(values[--nvalues]);
     Py_DECREF(entry);

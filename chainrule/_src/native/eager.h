@@ -37,7 +37,7 @@
 typedef struct {
     PyTypeObject *tensor, *node, *output, *leaf, *freed, *view, *where, *written, *cut_type, *primitive;
     PyObject *local, *watches, *modes[3]; /* modes: the modes of a thread: RECORDS, NO_GRAD and SILENT below */
-    PyObject *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/source_locations.py and tape/versions.py */
+    PyObject *call_untraced, *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/source_locations.py and tape/versions.py */
     PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *empty_tuple;
     Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                             /* Tensor */
     Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;              /* Node */
@@ -213,6 +213,16 @@ PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result);
    the tensors hold traced values, and `out` is not used. NULL without an error: slow path. */
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, SourceLocation location);
 
+/* trace.c: borrow the array of a tensor, in a trace that of its traced value; NULL where operations on the tensor take the slow path */
+PyObject *array_of_tensor(PyObject *tensor, int mode);
+/* trace.c: in a trace, run the VJP rules of a node (1 done, 0 Python must do it, -1 error; grads: one for each edge that is not None), and add
+   two cotangents (NULL without an error: Python must do it). pass: has the source location of the backward pass */
+int trace_rules(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject *pass, PyObject **grads);
+PyObject *sum_traced(PyObject *x, PyObject *y, PyObject *pass);
+int is_traced(PyObject *x);
+/* trace.c: the number of calls in the trace of this thread (-1: calls are not appended in C), and the removal of the calls from an index on */
+Py_ssize_t trace_length(void);
+void truncate_trace(Py_ssize_t begin);
 /* traced_operations.c: the same on tensors of traced values */
 PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, int views);
 
@@ -260,22 +270,23 @@ enum { MAX_KEY_WORDS = 160, MAX_CALL_OPERANDS = 16 };
 typedef struct {
     long long words[MAX_KEY_WORDS];
     PyObject *function, *operands[MAX_CALL_OPERANDS]; /* function: held by the caller */
-    int n, noperands, recorded;
+    int n, noperands, recorded, mode;
 } CallKey;
 typedef struct DispatchCache DispatchCache;
 
 DispatchCache *new_cache(void);
 void free_cache(DispatchCache *cache);
 int visit_cache(const DispatchCache *cache, visitproc visit, void *arg);
-/* keywords: a dict, or a tuple of the names of the last arguments. Return 0 if the call has no key. The caller drops the key in any case. */
-int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords);
+/* keywords: a dict, or a tuple of the names of the last arguments; mode: RECORDS or TRACES. Return 0 if the call has no key. The caller drops the key
+   in any case. */
+int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int mode);
 void drop_call_key(CallKey *key);
 int is_same_key(const CallKey *x, const CallKey *y);
 /* entry: a new reference, or NULL. Return 1 if the call was seen once before and has no entry yet. */
 int find_entry(DispatchCache *cache, const CallKey *key, PyObject **entry);
 void store_entry(DispatchCache *cache, const CallKey *key, PyObject *entry);
 int is_entry(PyObject *entry, Py_ssize_t n);
-PyObject *replay(PyObject *entry, PyObject *const *operands, int n); /* a tensor; NULL without an error: slow path */
+PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode); /* a tensor; NULL without an error: slow path */
 
 /* ---- index.c */
 

@@ -167,7 +167,7 @@ static PyObject *params_of(PyObject *keyword, PyObject *items) {
 
 PyObject *index_tensor(PyObject *basic, PyObject *at_positions, PyObject *tensor, PyObject *index, int numpy, int mode) {
     static PyObject *index_name, *order_name, *order_c, *order_k;
-    PyObject *raw = SLOT(tensor, core.raw), *params = NULL, *value = NULL, *items, *saved_index = NULL, *output = NULL;
+    PyObject *raw = array_of_tensor(tensor, mode), *params = NULL, *value = NULL, *items, *saved_index = NULL, *output = NULL;
     Region region;
     int number = 0, is_basic;
     if (raw == NULL || kind_of(raw) < 0 || (numpy && PyArray_NDIM((PyArrayObject *)raw) == 0)) return NULL;
@@ -181,15 +181,16 @@ PyObject *index_tensor(PyObject *basic, PyObject *at_positions, PyObject *tensor
     is_basic = read_region(&region, (PyArrayObject *)raw, &PyTuple_GET_ITEM(items, 0), PyTuple_GET_SIZE(items), numpy);
     if (is_basic) {
         number = numpy && region.ndim == 0; /* in the NumPy-style API, numbers are copies, not views */
-        if (!(number && region.has_ellipsis)) value = view_of_region(raw, &region);
-        if (value != NULL && number) Py_SETREF(value, PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
+        if (number && region.has_ellipsis) value = NULL;
+        else value = mode == TRACES ? Py_NewRef(Py_None) : view_of_region(raw, &region);
+        if (mode != TRACES && value != NULL && number) Py_SETREF(value, PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
         saved_index = Py_NewRef(items);
-    } else if (!PyErr_Occurred()) {
+    } else if (!PyErr_Occurred() && mode != TRACES) {
         take_positions((PyArrayObject *)raw, items, numpy, &saved_index, &value);
     }
     if (value != NULL && saved_index != NULL) params = is_basic ? params_of(index_name, saved_index) : make_params(index_name, saved_index);
     if (params != NULL && !is_basic && PyDict_SetItem(params, order_name, numpy ? order_k : order_c) < 0) Py_CLEAR(params);
-    if (params != NULL) output = record_as(is_basic ? basic : at_positions, &tensor, 1, params, value, !number, mode, current_frame);
+    if (params != NULL) output = record_as(is_basic ? basic : at_positions, &tensor, 1, params, mode == TRACES ? NULL : value, !number, mode, current_frame);
     if (output != NULL && number && SLOT(output, core.tensor_view) == NULL) SLOT(output, core.tensor_view) = Py_NewRef(Py_None);
     if (PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_LookupError) || PyErr_ExceptionMatches(PyExc_ArithmeticError) || PyErr_ExceptionMatches(PyExc_ValueError))) PyErr_Clear(); /* Python raises it with its own message */
     Py_XDECREF(params);

@@ -389,7 +389,7 @@ static PyObject *by_ndim(const Operation *self, PyObject *const *args, int mode,
     int k;
     for (k = 0; k < 2; k++) {
         if (Py_TYPE(args[k]) != core.tensor && !(self->constants && PyArray_CheckExact(args[k]))) return NULL;
-        raw[k] = Py_TYPE(args[k]) == core.tensor ? SLOT(args[k], core.raw) : args[k];
+        raw[k] = Py_TYPE(args[k]) == core.tensor ? array_of_tensor(args[k], mode) : args[k];
         if (raw[k] == NULL || kind_of(raw[k]) < 0) return NULL;
     }
     x = (PyArrayObject *)raw[0], y = (PyArrayObject *)raw[1];
@@ -435,7 +435,7 @@ typedef struct {
 } Tensors;
 
 /* Read the first argument: a tensor, or a list or tuple of them. 0 if they differ in dtype or are not contiguous. */
-static int read_tensors(PyObject *const *args, Tensors *tensors) {
+static int read_tensors(PyObject *const *args, Tensors *tensors, int mode) {
     Py_ssize_t i;
     PyObject *first = args[0], *const *items;
     tensors->is_sequence = PyList_CheckExact(first) || PyTuple_CheckExact(first);
@@ -444,7 +444,7 @@ static int read_tensors(PyObject *const *args, Tensors *tensors) {
     tensors->recorded = 0;
     if (tensors->count < 1 || tensors->count > MAX_TENSORS) return 0;
     for (i = 0; i < tensors->count; i++) {
-        PyObject *x = items[i], *raw = Py_TYPE(x) == core.tensor ? SLOT(x, core.raw) : NULL;
+        PyObject *x = items[i], *raw = Py_TYPE(x) == core.tensor ? array_of_tensor(x, mode) : NULL;
         if (raw == NULL || kind_of(raw) < 0 || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)raw) || SLOT(x, core.edge) == NULL) return 0;
         if (i > 0 && PyArray_DESCR((PyArrayObject *)raw) != PyArray_DESCR((PyArrayObject *)tensors->raw[0])) return 0;
         tensors->at[i] = x;
@@ -509,18 +509,19 @@ static PyObject *sequence_of(const Tensors *tensors, PyObject *like) {
    (see api/operations.py). If nothing was recorded, Python is called again with small tensors that require grad. */
 static PyObject *call_and_cache(Operation *self, const Tensors *tensors, int mode, PyObject *key, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
-    PyObject **all = PyMem_Malloc(sizeof(PyObject *) * (size_t)(n + 2)), *first, *result, *entry = NULL;
+    PyObject **all = PyMem_Malloc(sizeof(PyObject *) * (size_t)(n + 3)), *first, *result, *entry = NULL;
     int was_recorded = tensors->recorded && mode == RECORDS;
     if (all == NULL) return PyErr_NoMemory();
-    memcpy(all + 2, args, sizeof(PyObject *) * (size_t)n);
+    memcpy(all + 3, args, sizeof(PyObject *) * (size_t)n);
     first = tensors->is_sequence ? sequence_of(tensors, args[0]) : Py_NewRef(args[0]);
-    all[2] = first;
-    result = first == NULL ? NULL : call_in_error_state(self->python, all + 2, (size_t)nargs, kwnames);
+    all[3] = first;
+    result = first == NULL ? NULL : call_in_error_state(self->python, all + 3, (size_t)nargs, kwnames);
     for (i = 0; i < tensors->count; i++) size += PyArray_SIZE((PyArrayObject *)tensors->raw[i]);
     if (result != NULL && (was_recorded || size <= MAX_TRIAL_SIZE)) {
-        all[0] = was_recorded ? result : Py_None;
-        all[1] = self->python;
-        entry = PyObject_Vectorcall(self->make_entry, all, (size_t)nargs + 2, kwnames);
+        all[0] = self->make_entry;
+        all[1] = was_recorded ? result : Py_None;
+        all[2] = self->python;
+        entry = mode == TRACES ? PyObject_Vectorcall(core.call_untraced, all, (size_t)nargs + 3, kwnames) : PyObject_Vectorcall(self->make_entry, all + 1, (size_t)nargs + 2, kwnames);
         if (PyDict_GET_SIZE(self->cached) >= MAX_CACHED) PyDict_Clear(self->cached);
         if (entry == NULL || PyDict_SetItem(self->cached, key, entry) < 0) Py_CLEAR(result);
     }
@@ -551,7 +552,7 @@ static PyObject *view_at(PyObject *x, PyObject *layout) {
 /* Record the op of a cache entry on other tensors. */
 static PyObject *replay_step(PyObject *entry, const Tensors *tensors, int mode) {
     PyObject *prim = PyTuple_GET_ITEM(entry, 0), *params = PyTuple_GET_ITEM(entry, 1), *output = NULL, *result;
-    if (PyTuple_GET_SIZE(entry) >= 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(entry, 2)) && has_plain_strides(tensors->raw[0])) {
+    if (mode != TRACES && PyTuple_GET_SIZE(entry) >= 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(entry, 2)) && has_plain_strides(tensors->raw[0])) {
         output = view_at(tensors->raw[0], PyTuple_GET_ITEM(entry, 2));
         if (output == NULL) return NULL;
     }
@@ -582,7 +583,7 @@ static PyObject *cached_call(Operation *self, PyObject *const *args, Py_ssize_t 
     Tensors tensors;
     PyObject *key, *entry, *result = NULL;
     Py_ssize_t i;
-    if (nargs == 0 || !read_tensors(args, &tensors)) return NULL;
+    if (nargs == 0 || !read_tensors(args, &tensors, mode) || (mode == TRACES && !tensors.recorded)) return NULL;
     for (i = 0; i < tensors.count; i++) { /* an allocation may run the garbage collector, and so any code */
         Py_INCREF(tensors.at[i]);
         Py_INCREF(tensors.raw[i]);
@@ -727,12 +728,12 @@ static PyObject *deep_copy(PyObject *x, int depth) {
 }
 
 /* Read the cache key of a call; 0, with or without an error, if there is none. The caller drops the key in any case. */
-static int read_arguments(const Operation *self, CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+static int read_arguments(const Operation *self, CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     call->noperands = 0;
-    if (self->form == CACHED_METHOD) return read_call_key(call, (PyObject *)self, args, nargs, kwnames);
+    if (self->form == CACHED_METHOD) return read_call_key(call, (PyObject *)self, args, nargs, kwnames, mode);
     if (nargs != 5 || kwnames != NULL || !PyTuple_CheckExact(args[3]) || !PyDict_CheckExact(args[4])) return 0; /* (self, function, types, args, kwargs) */
     if (PyDict_Contains(self->table, args[1]) <= 0) return 0;
-    return read_call_key(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4]);
+    return read_call_key(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4], mode);
 }
 
 /* Call Python with copies of lists, and store the ops that it applied. The copies keep the entry right if other code changes the caller's
@@ -747,7 +748,7 @@ static PyObject *call_and_store(Operation *self, const CallKey *call, PyObject *
         else PyTuple_SET_ITEM(copies, i, arg);
     }
     if (copies == NULL) return NULL;
-    if (read_arguments(self, &copied_key, &PyTuple_GET_ITEM(copies, 0), nargs, kwnames) && is_same_key(call, &copied_key)) {
+    if (read_arguments(self, &copied_key, &PyTuple_GET_ITEM(copies, 0), nargs, kwnames, RECORDS) && is_same_key(call, &copied_key)) {
         operands = PyTuple_New(copied_key.noperands);
         for (i = 0; operands != NULL && i < copied_key.noperands; i++) PyTuple_SET_ITEM(operands, i, Py_NewRef(copied_key.operands[i]));
         result = operands == NULL ? NULL : call_in_error_state(self->python, &PyTuple_GET_ITEM(copies, 0), (size_t)nargs, kwnames);
@@ -762,12 +763,27 @@ static PyObject *call_and_store(Operation *self, const CallKey *call, PyObject *
     return result;
 }
 
-static PyObject *cached_method_call(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+/* Have the second call with a key in a trace stored: call_untraced(make_entry, self, None, the arguments, the names of keywords, None). */
+static int store_in_trace(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
+    PyObject *given = PyTuple_New(n), *done = NULL;
+    for (i = 0; given != NULL && i < n; i++) PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
+    if (given != NULL) done = PyObject_CallFunctionObjArgs(core.call_untraced, self->make_entry, self, given, kwnames == NULL ? Py_None : kwnames, core.empty_tuple, Py_None, NULL);
+    Py_XDECREF(given);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+static PyObject *cached_method_call(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     PyObject *entry = NULL, *output = NULL;
     CallKey call;
-    if (read_arguments(self, &call, args, nargs, kwnames)) {
+    if (read_arguments(self, &call, args, nargs, kwnames, mode)) {
         int seen_once = find_entry(self->cache, &call, &entry);
-        if (entry != NULL && PyTuple_CheckExact(entry)) output = wrap_tensor(replay(entry, call.operands, call.noperands));
+        if (entry == NULL && seen_once && mode == TRACES) {
+            if (store_in_trace(self, args, nargs, kwnames) == 0) find_entry(self->cache, &call, &entry);
+            seen_once = 0;
+        }
+        if (entry != NULL && PyTuple_CheckExact(entry)) output = wrap_tensor(replay(entry, call.operands, call.noperands, mode));
         else if (seen_once) output = call_and_store(self, &call, args, nargs, kwnames);
     }
     drop_call_key(&call);
@@ -851,7 +867,7 @@ static int is_factor(const Operation *self, PyObject *const *args, Py_ssize_t na
 
 static PyObject *dispatch(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     if (self->form == CACHED) return cached_call(self, args, nargs, kwnames, mode);
-    if (self->form == CACHED_METHOD || self->form == ARRAY_FUNCTION) return mode == RECORDS ? cached_method_call(self, args, nargs, kwnames) : NULL;
+    if (self->form == CACHED_METHOD || self->form == ARRAY_FUNCTION) return mode == RECORDS || mode == TRACES ? cached_method_call(self, args, nargs, kwnames, mode) : NULL;
     if (mode == TRACES && kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0) return NULL;
     if (self->parameters != NULL) return call_with_parameters(self, args, nargs, kwnames, mode);
     if (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0) return call_fast_path(self, args, nargs, mode);
@@ -1102,7 +1118,7 @@ static PyObject *replay_entry(PyObject *module, PyObject *args) {
             return NULL;
         }
     }
-    output = current_mode() == RECORDS ? replay(entry, &PyTuple_GET_ITEM(operands, 0), (int)PyTuple_GET_SIZE(operands)) : NULL;
+    output = current_mode() == RECORDS ? replay(entry, &PyTuple_GET_ITEM(operands, 0), (int)PyTuple_GET_SIZE(operands), RECORDS) : NULL;
     return output == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : output;
 }
 

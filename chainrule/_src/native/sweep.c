@@ -170,6 +170,7 @@ static void clear_graph(Graph *graph) {
 typedef struct {
     PyObject *captured;            /* for wanted edges: edge -> cotangent */
     PyObject *freed, *check_saved; /* freed: replaces saved values; NULL to keep them */
+    PyObject *traced_at;           /* in a trace, the object with the source location of the pass; else NULL */
     PyObject *visit;               /* (node, g, useful edges) -> (edges, cotangents) or None: visits nodes that are not simple */
     PyObject *add;                 /* (g, g) -> their sum */
     int wants, records;
@@ -184,7 +185,7 @@ static int accumulate(Graph *graph, const BackwardPass *pass, PyObject *edge, Py
         Py_DECREF(g);
         return 0;
     }
-    if (PyArray_IsScalar(g, Floating)) {
+    if (PyArray_IsScalar(g, Floating) && (entry->g == NULL || pass->traced_at == NULL)) { /* as engine._accumulate: a traced sum keeps its second operand */
         g = as_array(g);
         if (g == NULL) return -1;
     }
@@ -200,7 +201,8 @@ static int accumulate(Graph *graph, const BackwardPass *pass, PyObject *edge, Py
         total = add_arrays(before, g);
     } else {
         PyObject *both[] = {before, g};
-        total = PyObject_Vectorcall(pass->add, both, 2, NULL);
+        total = pass->traced_at != NULL && enter_pass_error_state() == 0 ? sum_traced(before, g, pass->traced_at) : NULL;
+        if (total == NULL && !PyErr_Occurred()) total = PyObject_Vectorcall(pass->add, both, 2, NULL);
     }
     entry->owns_sum |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > LARGE; /* engine._LARGE */
     Py_DECREF(before);
@@ -349,7 +351,15 @@ static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, Py
         if (checked == NULL) done = -1;
         Py_XDECREF(checked);
     }
-    if (done == 0 && pass->records) {
+    if (done == 0 && pass->traced_at != NULL) {
+        if (is_listed_op(SLOT(node, core.prim))) done = enter_pass_error_state() < 0 ? -1 : trace_rules(node, g, saved, edges, pass->traced_at, rule_grads);
+        if (done == 0) {
+            for (i = 0; i < n && i < MAX_RULE_OPERANDS; i++) Py_XDECREF(rule_grads[i]);
+            Py_DECREF(saved);
+            return visit_in_python(graph, pass, node, g);
+        }
+        if (done > 0 && pass->freed != NULL && PyTuple_GET_SIZE(saved) > 0) Py_XSETREF(SLOT(node, core.saved), Py_NewRef(pass->freed));
+    } else if (done == 0 && pass->records) {
         done = record_rule(node, g, saved, edges, rule_grads, pass->location);
         if (done == 0) {
             Py_DECREF(saved);
@@ -431,9 +441,10 @@ static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
 
 static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
 
-/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add) -> (pending cotangents, remaining nodes), or None
+/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced) -> (pending cotangents, remaining nodes), or None
    if Python must do the whole pass.
-   order: the nodes to visit, or None for all; freed: replaces saved values, and has the source location of recorded nodes */
+   order: the nodes to visit, or None for all; freed: replaces saved values, and has the source location of recorded nodes and traced calls;
+   traced: whether this thread is traced */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
     PyObject *left = NULL, *wanted, *roots, *cotangents;
@@ -443,9 +454,9 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     unsigned visited = 0;
     BackwardPass pass = {0};
     (void)module;
-    if (nargs != 11 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[0]) != PyList_GET_SIZE(args[1])
+    if (nargs != 12 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[0]) != PyList_GET_SIZE(args[1])
         || (args[2] != Py_None && !PyList_CheckExact(args[2])) || (args[3] != Py_None && !PyAnySet_Check(args[3])) || !PyDict_CheckExact(args[4])) {
-        PyErr_SetString(PyExc_TypeError, "sweep takes (roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add), by position");
+        PyErr_SetString(PyExc_TypeError, "sweep takes (roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced), by position");
         return NULL;
     }
     if (!core.enabled) Py_RETURN_NONE;
@@ -456,6 +467,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     pass.check_saved = args[8];
     pass.visit = args[9];
     pass.add = args[10];
+    pass.traced_at = args[11] == Py_True ? args[5] : NULL;
     roots = PyList_AsTuple(args[0]);
     cotangents = PyList_AsTuple(args[1]);
     done = roots == NULL || cotangents == NULL ? -1 : collect(&graph, roots, or_null(args[2]));
@@ -478,7 +490,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
             graph.nremaining--;
             continue;
         }
-        if (!pass.records && is_simple_node(entry->edge, entry->g) && starts_region(&graph, entry->g)) break;
+        if (!pass.records && pass.traced_at == NULL && is_simple_node(entry->edge, entry->g) && starts_region(&graph, entry->g)) break;
         graph.nremaining--;
         done = visit(&graph, &pass, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
@@ -664,7 +676,7 @@ static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssi
 
 PyMethodDef sweep_functions[] = {
     {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): return what engine.reaches_outside returns, or None"},
-    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): return the pending cotangents and the remaining nodes, or None"},
+    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced): return the pending cotangents and the remaining nodes, or None"},
     {"write_grads", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_grads(arrived, freed, cut, escaped): return whether the .grad of all leaves was written"},
     {NULL, NULL, 0, NULL},
 };

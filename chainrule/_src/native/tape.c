@@ -486,6 +486,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     for (i = 0; i < 3 && modes != NULL; i++) core.modes[i] = PyTuple_GetItem(modes, (Py_ssize_t)i);
     core.local = lookup(names, "LOCAL", NULL);
     core.watches = lookup(names, "WATCHES", &PyList_Type);
+    core.call_untraced = lookup(names, "call_untraced", NULL);
     core.unread = lookup(names, "UNREAD", &PySet_Type);
     core.user_line = lookup(names, "user_line", NULL);
     core.writes = lookup(names, "WRITES", &PyDict_Type);

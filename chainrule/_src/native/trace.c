@@ -21,7 +21,7 @@ PyObject *method_name;
 
 /* attributes of Recorder, and of the thread's state */
 static struct {
-    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *row, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *note_holder, *saved_hooks, *watch, *filters, *shown;
+    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *row, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
 } words;
 
 /* ---- the recorder of this thread */
@@ -128,6 +128,13 @@ PyObject *any_array_of_traced(const Recording *r, PyObject *x) {
 PyObject *array_of_traced(const Recording *r, PyObject *x) {
     PyObject *array = any_array_of_traced(r, x);
     return array != NULL && SLOT(x, traced_scalar) == Py_False ? array : NULL;
+}
+
+PyObject *array_of_tensor(PyObject *tensor, int mode) {
+    PyObject *raw = SLOT(tensor, core.raw), *var;
+    if (mode != TRACES) return raw != NULL && PyArray_CheckExact(raw) ? raw : NULL;
+    var = raw == NULL || !is_traced(raw) ? NULL : SLOT(raw, traced_var);
+    return var != NULL && Py_TYPE(var) == var_type && SLOT(var, var_array) != NULL && PyArray_CheckExact(SLOT(var, var_array)) ? SLOT(var, var_array) : NULL;
 }
 
 static PyObject *new_var(const Recording *r, PyObject *array) {
@@ -284,6 +291,24 @@ void drop_calls(const Recording *r, Py_ssize_t begin) {
     Py_XDECREF(dropped);
 }
 
+Py_ssize_t trace_length(void) {
+    Recording r;
+    Py_ssize_t n = -1;
+    if (open_recording(&r) > 0) {
+        n = count_calls(&r);
+        close_recording(&r);
+    }
+    return n;
+}
+
+void truncate_trace(Py_ssize_t begin) {
+    Recording r;
+    if (open_recording(&r) > 0) {
+        drop_calls(&r, begin);
+        close_recording(&r);
+    }
+}
+
 int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
     PyObject *sharing = attribute(r, words.sharing), *key, *ref = PyWeakref_NewRef(tensor, NULL), *list;
     int done = -1;
@@ -397,35 +422,68 @@ void unlocate(Recording *r) {
     Py_CLEAR(r->location.lasti);
 }
 
-/* trace_sum(x, y, pass) -> the sum of two cotangents, or None where Python must compute it */
-static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+PyObject *sum_traced(PyObject *x, PyObject *y, PyObject *pass) {
     PyObject *sum = NULL, *op_name;
     Recording r;
+    if (!core.enabled || !is_real(x) || !is_real(y) || open_recording(&r) <= 0) return NULL;
+    op_name = current_op_name(&r);
+    if (op_name != NULL && locate(&r, pass) > 0) {
+        PyObject *both[] = {x, y};
+        sum = call_traced_ufunc(&r, add, both, 2, op_name);
+    }
+    Py_XDECREF(op_name);
+    if (sum != NULL) sum = as_tensor_data(&r, sum);
+    unlocate(&r);
+    close_recording(&r);
+    return sum;
+}
+
+int trace_rules(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject *pass, PyObject **grads) {
+    PyObject *results = NULL, *overwritten;
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    Recording r;
     int done;
+    if (!core.enabled || !PyTuple_CheckExact(saved) || n > MAX_RULE_OPERANDS) return 0;
+    done = open_recording(&r);
+    if (done <= 0) return done;
+    overwritten = attribute(&r, words.overwritten);
+    if (overwritten == NULL || !PyDict_CheckExact(overwritten) || (PyDict_GET_SIZE(overwritten) > 0 && PyTuple_GET_SIZE(saved) > 0)) { /* KnownArrays.check_saved */
+        close_recording(&r);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    done = locate(&r, pass);
+    if (done > 0) done = is_traced(g) ? trace_op_rules(&r, node, g, saved, edges, grads) : 0;
+    if (done == 0 && !PyErr_Occurred()) {
+        for (i = 0; i < n; i++) Py_CLEAR(grads[i]);
+        results = template_of_rule(&r, node, g, saved, edges);
+        done = PyErr_Occurred() ? -1 : results != NULL && PyTuple_CheckExact(results) && PyTuple_GET_SIZE(results) == n;
+    }
+    for (i = 0; i < n && results != NULL && done > 0; i++) {
+        PyObject *grad = PyTuple_GET_ITEM(results, i);
+        grads[i] = grad == Py_None ? NULL : Py_NewRef(grad);
+    }
+    Py_XDECREF(results);
+    unlocate(&r);
+    close_recording(&r);
+    return done;
+}
+
+/* trace_sum(x, y, pass) -> the sum of two cotangents, or None where Python must compute it */
+static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *sum;
     (void)module;
     if (nargs != 3) {
         PyErr_SetString(PyExc_TypeError, "trace_sum takes (x, y, pass)");
         return NULL;
     }
-    if (!core.enabled || !is_real(args[0]) || !is_real(args[1])) Py_RETURN_NONE;
-    done = open_recording(&r);
-    if (done > 0) {
-        op_name = current_op_name(&r);
-        if (op_name != NULL && locate(&r, args[2]) > 0) sum = call_traced_ufunc(&r, add, args, 2, op_name);
-        Py_XDECREF(op_name);
-        if (sum != NULL) sum = as_tensor_data(&r, sum);
-        unlocate(&r);
-        close_recording(&r);
-    }
-    if (sum == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
-    return sum;
+    sum = sum_traced(args[0], args[1], args[2]);
+    return sum == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : sum;
 }
 
 /* trace_rule(node, cotangent, saved, edges, pass) -> the gradients of a node's operands, or None where Python must call the rule */
 static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     PyObject *grads[MAX_RULE_OPERANDS] = {NULL}, *result = NULL;
     Py_ssize_t i, n;
-    Recording r;
     int done;
     (void)module;
     if (nargs != 5 || !PyObject_TypeCheck(args[0], core.node) || !PyTuple_CheckExact(args[3])) {
@@ -433,21 +491,12 @@ static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t 
         return NULL;
     }
     n = PyTuple_GET_SIZE(args[3]);
-    if (!core.enabled || !PyTuple_CheckExact(args[2])) Py_RETURN_NONE;
-    done = open_recording(&r);
-    if (done > 0) {
-        done = locate(&r, args[4]);
-        if (done > 0) done = n > MAX_RULE_OPERANDS || !is_traced(args[1]) ? 0 : trace_op_rules(&r, args[0], args[1], args[2], args[3], grads);
-        if (done == 0 && !PyErr_Occurred()) result = template_of_rule(&r, args[0], args[1], args[2], args[3]);
-        unlocate(&r);
-        close_recording(&r);
-    }
+    done = trace_rules(args[0], args[1], args[2], args[3], args[4], grads);
     if (done > 0 && (result = PyTuple_New(n)) != NULL) {
         for (i = 0; i < n; i++) PyTuple_SET_ITEM(result, i, grads[i] == NULL ? Py_NewRef(Py_None) : Py_NewRef(grads[i]));
     }
     for (i = 0; i < n && i < MAX_RULE_OPERANDS; i++) Py_XDECREF(grads[i]);
-    if (result == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
-    return result;
+    return done == 0 && !PyErr_Occurred() ? Py_NewRef(Py_None) : result;
 }
 
 /* trace_ufunc(recorder, ufunc, operands, row) -> Traced, or NotImplemented where Python must do it */
@@ -512,7 +561,7 @@ static int intern_words(void) {
     static const struct {
         PyObject **word;
         const char *text;
-    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.row, "_row"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.drop, "drop"}, {&words.note_holder, "note_holder"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.row, "_row"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.drop, "drop"}, {&words.overwritten, "overwritten"}, {&words.note_holder, "note_holder"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if ((*all[i].word = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;

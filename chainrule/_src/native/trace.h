@@ -14,7 +14,6 @@ typedef struct {
 /* 1 if this thread traces and calls may be appended here, 0 if Python must do it, -1 error */
 int open_recording(Recording *recording);
 void close_recording(Recording *recording);
-int is_traced(PyObject *x);
 PyObject *array_of_traced(const Recording *recording, PyObject *x);
 /* Append a call of a function with this result. Return the Traced of the result. Operands: Traced values, plain arrays and numbers. */
 PyObject *note_call(const Recording *recording, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar);

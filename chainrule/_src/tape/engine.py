@@ -251,10 +251,11 @@ def _visit(state: Sweep) -> Pending:
     pending: Pending = {}
     order: list[Any] | None = None
     owned: set[Edge] = set()  # edges whose pending cotangent was allocated here, so that it can be added to in place
-    if LOOPS is not None and not SPECIAL:
+    traced = LOCAL.recorder is not None and LOCAL.watch is None and not state.create_graph
+    if LOOPS is not None and (traced or not SPECIAL):
         found = LOOPS.sweep(
             list(state.roots), list(state.cotangents), state.order, state.wanted, state.captured, state.freed, bool(state.retain_graph),
-            bool(state.create_graph), check_saved, state.visit, Tensor.__add__ if state.create_graph else _sum,
+            bool(state.create_graph), check_saved, state.visit, Tensor.__add__ if state.create_graph else _sum, traced,
         )  # fmt: skip
         if found is not None:
             pending, order = found  # C ran all nodes, or stopped where an elementwise region may start

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
+from chainrule._src.tape.modes import LOCAL
 
 F = TypeVar("F", bound=AnyFunction)
 _next_level = itertools.count(1).__next__
@@ -61,6 +62,16 @@ class _Stack(threading.local):
 
 
 STACK = _Stack()
+
+
+def call_untraced(function: F, *args: Any, **kwargs: Any) -> Any:
+    """Call a function outside of all transformations and of the trace of this thread."""
+    levels, recorder = STACK.levels, LOCAL.recorder
+    STACK.levels, LOCAL.recorder = [], None
+    try:
+        return function(*args, **kwargs)
+    finally:
+        STACK.levels, LOCAL.recorder = levels, recorder
 
 
 def open_level(
