@@ -410,7 +410,7 @@ def sweep(x, z, row):
     one = np.ones(())
 
     def run():
-        order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None, False]
+        order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None, None]
         arrived, left = LOOPS.sweep(*order)
         assert not left and LOOPS.write_grads(arrived, freed, GRADIENT, set())
 
@@ -426,7 +426,7 @@ def recorded_sweep(x, z, row):
 
     def run():
         found = LOOPS.sweep(
-            [end._edge], [g], None, None, {}, freed, True, True, check_saved, None, cr.Tensor.__add__, False
+            [end._edge], [g], None, None, {}, freed, True, True, check_saved, None, cr.Tensor.__add__, None
         )
         assert not found[1]
 

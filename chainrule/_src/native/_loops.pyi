@@ -167,7 +167,7 @@ def sweep(
     check_saved: Callable[..., Any],
     visit: Callable[..., Any],
     add: Callable[..., Any],
-    traced: bool,
+    traced: Any,
     /,
 ) -> tuple[dict[Any, Any], list[Any]] | None: ...
 def reaches_outside(roots: list[Any], began: int, own: list[Any], /) -> bool | None: ...

@@ -170,7 +170,7 @@ static void clear_graph(Graph *graph) {
 typedef struct {
     PyObject *captured;            /* for wanted edges: edge -> cotangent */
     PyObject *freed, *check_saved; /* freed: replaces saved values; NULL to keep them */
-    PyObject *traced_at;           /* in a trace, the object with the source location of the pass; else NULL */
+    PyObject *traced_at, *state;   /* in a trace, the object with the source location of the pass, and the Sweep; else NULL */
     PyObject *visit;               /* (node, g, useful edges) -> (edges, cotangents) or None: visits nodes that are not simple */
     PyObject *add;                 /* (g, g) -> their sum */
     int wants, records;
@@ -343,6 +343,7 @@ static int is_listed_op(PyObject *prim) {
 
 /* Run the VJP rules of a simple node. */
 static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, PyObject *g, PyObject *edges) {
+    static PyObject *node_name;
     PyObject *saved = Py_NewRef(SLOT(node, core.saved)), *rule_grads[MAX_RULE_OPERANDS] = {NULL}, *grads;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     int done = 0;
@@ -352,7 +353,9 @@ static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, Py
         Py_XDECREF(checked);
     }
     if (done == 0 && pass->traced_at != NULL) {
-        if (is_listed_op(SLOT(node, core.prim))) done = enter_pass_error_state() < 0 ? -1 : trace_rules(node, g, saved, edges, pass->traced_at, rule_grads);
+        if (node_name == NULL && (node_name = PyUnicode_InternFromString("node")) == NULL) done = -1;
+        else if (PyObject_SetAttr(pass->state, node_name, node) < 0) done = -1; /* fp_warnings.py names its source line */
+        else if (is_listed_op(SLOT(node, core.prim))) done = enter_pass_error_state() < 0 ? -1 : trace_rules(node, g, saved, edges, pass->traced_at, rule_grads);
         if (done == 0) {
             for (i = 0; i < n && i < MAX_RULE_OPERANDS; i++) Py_XDECREF(rule_grads[i]);
             Py_DECREF(saved);
@@ -444,7 +447,7 @@ static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
 /* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced) -> (pending cotangents, remaining nodes), or None
    if Python must do the whole pass.
    order: the nodes to visit, or None for all; freed: replaces saved values, and has the source location of recorded nodes and traced calls;
-   traced: whether this thread is traced */
+   traced: the Sweep if this thread is traced, or None */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
     PyObject *left = NULL, *wanted, *roots, *cotangents;
@@ -467,7 +470,8 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     pass.check_saved = args[8];
     pass.visit = args[9];
     pass.add = args[10];
-    pass.traced_at = args[11] == Py_True ? args[5] : NULL;
+    pass.state = or_null(args[11]);
+    pass.traced_at = pass.state == NULL ? NULL : args[5];
     roots = PyList_AsTuple(args[0]);
     cotangents = PyList_AsTuple(args[1]);
     done = roots == NULL || cotangents == NULL ? -1 : collect(&graph, roots, or_null(args[2]));

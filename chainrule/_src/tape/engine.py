@@ -81,10 +81,11 @@ class Sweep:
         escaped: ids of arrays to which the user may have references: none of them becomes a ``.grad``.
         notes: data that other modules keep for the duration of the pass.
         freed: the value that replaces freed saved values; it records where the pass was called.
+        node: the node whose VJP rules run in C while the thread is traced, for the source lines of warnings.
     """
 
     __slots__ = (
-        "_useful", "captured", "cotangents", "create_graph", "escaped", "freed", "notes", "order", "retain_graph", "retained",
+        "_useful", "captured", "cotangents", "create_graph", "escaped", "freed", "node", "notes", "order", "retain_graph", "retained",
         "roots", "ties", "wanted",
     )  # fmt: skip
 
@@ -100,6 +101,7 @@ class Sweep:
     escaped: set[int]
     notes: dict[object, Any]
     freed: Freed
+    node: Edge | None
 
     @property
     def useful(self) -> set[Edge] | None:
@@ -217,7 +219,7 @@ def sweep(
     state.escaped = set(map(id, cotangents))
     if LOCAL.recorder is not None:
         state.escaped.update([id(g.array) for g in cotangents if is_recorded(g)])
-    state.freed = Freed()
+    state.freed, state.node = Freed(), None
     note_frame(state.freed, _getframe(1))
     outer_sweep, outer_mode, outer_hooks = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
     try:
@@ -255,7 +257,7 @@ def _visit(state: Sweep) -> Pending:
     if LOOPS is not None and (traced or not SPECIAL):
         found = LOOPS.sweep(
             list(state.roots), list(state.cotangents), state.order, state.wanted, state.captured, state.freed, bool(state.retain_graph),
-            bool(state.create_graph), check_saved, state.visit, Tensor.__add__ if state.create_graph else _sum, traced,
+            bool(state.create_graph), check_saved, state.visit, Tensor.__add__ if state.create_graph else _sum, state if traced else None,
         )  # fmt: skip
         if found is not None:
             pending, order = found  # C ran all nodes, or stopped where an elementwise region may start

@@ -130,7 +130,10 @@ def located(function: AnyFunction) -> AnyFunction:
 def _place(frame: FrameType | None) -> tuple[str, int, str, Registry]:
     """Return file, line, module and registry of the user's innermost frame, or of the node whose rule runs inside it."""
     while frame is not None and is_internal(frame.f_code.co_filename):
-        node = frame.f_locals.get("node") if "node" in frame.f_code.co_varnames else None
+        names = frame.f_code.co_varnames
+        node = frame.f_locals.get("node") if "node" in names else None
+        if type(node) is not Node and "state" in names:  # ``engine._visit``, in which C visits the nodes
+            node = getattr(frame.f_locals.get("state"), "node", None)
         if type(node) is Node and (code := getattr(node, "code", None)) is not None:
             where = Where(code, node.lasti)
             return (where.file, where.line, *_registry(code, frame))
