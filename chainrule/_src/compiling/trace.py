@@ -83,7 +83,7 @@ class TraceArrays:
                 self._operands, self._counts, self._results, self._signature, self._numbers, self._keys, self._number_keys,
                 self._templates, self._entries,
             )  # fmt: skip
-            native.LOOPS.append_calls(lists, self.calls, self._layout_of, self._append)
+            native.LOOPS.append_calls(lists, self.calls, self._layout_of, self._slot, self._append)
         self._as_arrays(self._counts)
         uses_after = [*program.outputs, *[value for _, value in program.writes]]
         after = np.array([self._slot(var) for var in uses_after], np.intp)

@@ -334,15 +334,25 @@ static PyObject *append_slot(const Lists *lists, PyObject *var, PyObject *root, 
     return slot;
 }
 
+/* The slot of a Var: TraceArrays._slot. NULL with an error */
+static PyObject *slot_of(const Lists *lists, PyObject *find_slot, PyObject *var) {
+    PyObject *slot = PyDict_GetItemWithError(lists->slots, var);
+    if (slot != NULL || PyErr_Occurred()) return slot;
+    slot = PyObject_CallOneArg(find_slot, var);
+    if (slot == NULL) return NULL;
+    Py_DECREF(slot);
+    return PyDict_GetItemWithError(lists->slots, var);
+}
+
 /* Append a call to the lists: 1 done, 0 nothing was changed and Python must do it, -1 error. */
-static int append_call(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *used, PyObject *layout) {
+static int append_call(const Lists *lists, PyObject *find_slot, Py_ssize_t at, PyObject *call, PyObject *used, PyObject *layout) {
     PyObject *args = SLOT(call, call_args), *result = PyTuple_GET_ITEM(SLOT(call, call_results), 0), *key, *numbers, *values = NULL, *signature = NULL, *pair = NULL, *previous, *slot;
     Py_ssize_t i, n = PyTuple_GET_SIZE(args), k = 0, nused = PyList_GET_SIZE(used);
     PyObject *operands[MAX_UFUNC_ARGS];
     int done = 0;
     if (nused == 0) return 0;
     for (i = 0; i < nused; i++) {
-        operands[i] = PyDict_GetItemWithError(lists->slots, PyList_GET_ITEM(used, i));
+        operands[i] = slot_of(lists, find_slot, PyList_GET_ITEM(used, i));
         if (operands[i] == NULL) return PyErr_Occurred() ? -1 : 0;
     }
     key = PyTuple_New(n + 3); /* as TraceArrays._key */
@@ -393,7 +403,7 @@ end:
 }
 
 /* Append a call from a template by its entry: 1 done, 0 nothing was changed and Python must do it, -1 error. */
-static int append_step(const Lists *lists, Py_ssize_t at, PyObject *call, PyObject *step, PyObject *used) {
+static int append_step(const Lists *lists, PyObject *find_slot, Py_ssize_t at, PyObject *call, PyObject *step, PyObject *used) {
     PyObject *key, *entry, *results = SLOT(call, call_results), *operands[MAX_STEP_OPERANDS], *slots = NULL, *layouts, *zero = NULL, *origin = NULL;
     Py_ssize_t i, k, roots[MAX_STEP_OPERANDS], n = PyList_GET_SIZE(used), m = PyTuple_GET_SIZE(results);
     int done;
@@ -401,7 +411,7 @@ static int append_step(const Lists *lists, Py_ssize_t at, PyObject *call, PyObje
     PyTuple_SET_ITEM(key, 0, Py_NewRef(step));
     for (i = 0; i < n; i++) {
         Py_ssize_t slot;
-        operands[i] = PyDict_GetItemWithError(lists->slots, PyList_GET_ITEM(used, i));
+        operands[i] = slot_of(lists, find_slot, PyList_GET_ITEM(used, i));
         if (operands[i] == NULL) {
             Py_DECREF(key);
             return PyErr_Occurred() ? -1 : 0;
@@ -453,15 +463,15 @@ static int append_step(const Lists *lists, Py_ssize_t at, PyObject *call, PyObje
     return done;
 }
 
-/* append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays. layout_of(array): the index of a layout; append(position, call, used): another call. */
+/* append_calls(lists, calls, layout_of, find_slot, append): fill the lists of TraceArrays. layout_of(array): the index of a layout; find_slot(var): a slot; append(position, call, used): another call. */
 static PyObject *append_calls(PyObject *module, PyObject *args) {
-    PyObject *fields, *calls, *python_layout, *python, **list;
+    PyObject *fields, *calls, *python_layout, *find_slot, *python, **list;
     LayoutEntry layouts[MAX_LAYOUTS];
     Lists lists;
     Py_ssize_t i;
     int n = 0, failed = 0, k;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!OO", &PyTuple_Type, &fields, &PyList_Type, &calls, &python_layout, &python)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O!OOO", &PyTuple_Type, &fields, &PyList_Type, &calls, &python_layout, &find_slot, &python)) return NULL;
     if (PyTuple_GET_SIZE(fields) != (Py_ssize_t)(sizeof(lists) / sizeof(PyObject *))) {
         PyErr_SetString(PyExc_TypeError, "append_calls takes the lists of TraceArrays");
         return NULL;
@@ -501,11 +511,11 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
                         new->index = Py_NewRef(layout);
                     }
                 }
-                found = layout == NULL ? -1 : append_call(&lists, i, call, used, layout);
+                found = layout == NULL ? -1 : append_call(&lists, find_slot, i, call, used, layout);
                 Py_XDECREF(layout);
             }
         }
-        if (found == 0 && step_of(call) != NULL) found = append_step(&lists, i, call, step_of(call), used);
+        if (found == 0 && step_of(call) != NULL) found = append_step(&lists, find_slot, i, call, step_of(call), used);
         if (found == 0) {
             PyObject *position = PyLong_FromSsize_t(i);
             done = position == NULL ? NULL : PyObject_CallFunctionObjArgs(python, position, call, used, NULL);
@@ -528,6 +538,6 @@ PyMethodDef pass_functions[] = {
     {"fingerprints", fingerprints, METH_VARARGS, "fingerprints(calls, kept, structure): a number for each call"},
     {"live_calls", live_calls, METH_VARARGS, "live_calls(calls, needed, may_raise, operands_if_needed, set_flags): the calls that Vars depend on, last first"},
     {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(live, constants, same, is_needless): drop calls that are equal to earlier ones"},
-    {"append_calls", append_calls, METH_VARARGS, "append_calls(lists, calls, layout_of, append): fill the lists of TraceArrays"},
+    {"append_calls", append_calls, METH_VARARGS, "append_calls(lists, calls, layout_of, find_slot, append): fill the lists of TraceArrays"},
     {NULL, NULL, 0, NULL},
 };

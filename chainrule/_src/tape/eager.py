@@ -121,7 +121,8 @@ def _connect() -> Any:
         "Tensor": Tensor, "Node": Node, "Output": Output, "Leaf": Leaf, "View": View, "Freed": Freed, "Primitive": Primitive,
         "Where": Where, "Cut": Cut, "Written": versions.Written, "WRITES": versions.WRITES, "new_written": versions.record_of,
         "WRITING": versions.WRITING, "Lender": versions.Lender, "BEFORE_WRITE": versions.BEFORE_WRITE,
-        "LOCAL": LOCAL, "WATCHES": WATCHES, "call_untraced": call_untraced, "modes": (MODES[True, False, False], MODES[False, False, False], MODES[False, False, True]),
+        "LOCAL": LOCAL, "WATCHES": WATCHES,
+        "call_untraced": call_untraced, "modes": (MODES[True, False, False], MODES[False, False, False], MODES[False, False, True]),
         "UNREAD": UNREAD, "user_line": user_line, "wrote": versions.wrote,
         "CLOCK": versions.CLOCK, "SPECIAL": SPECIAL, "USER_FILES": USER_FILES, "note_frame": note_frame, "counter": next_seq.__self__,  # type: ignore[attr-defined]
         "NO_PARAMS": NO_PARAMS, "viewed": viewed, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
