@@ -53,7 +53,7 @@ def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any
     """
     values = [concrete_values(x) for x in parameters]
     if LOCAL.recorder is not None:
-        LOCAL.recorder.drawing_from(None)  # raises: this program cannot be recorded
+        LOCAL.recorder.register_generator(None)  # raises: this program cannot be recorded
     if any(value is None for value in values):
         raise RuntimeError(
             f"{name}.rvs inside vmap would draw with parameters that differ between the examples: draw outside of it, or use "

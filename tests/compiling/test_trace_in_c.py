@@ -140,7 +140,7 @@ def _described(call, order):
     place = call.code and (call.code.co_name, list(call.code.co_positions())[call.lasti // 2][0])
     function = getattr(call.function, "__name__", str(call.function))
     arguments = re.sub(r"%(\d+)", lambda match: f"%{order[int(match[1])]}", repr((call.args, call.kwargs)))
-    return function, call.method, arguments, parts, call.row, call.pure, call.kept, place
+    return function, call.method, arguments, parts, call.op_name, call.pure, call.kept, place
 
 
 def compiled(function):

@@ -143,7 +143,7 @@ class Array(ArrayMethods):
     def __class__(self) -> Any:
         """``Array``; while a function is recorded, the type that the array stands for, so that ``isinstance`` works in user code."""
         if SPECIAL and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
-            return LOCAL.recorder.stands_for(self._tensor._raw) or Array
+            return LOCAL.recorder.eager_type(self._tensor._raw) or Array
         return Array
 
     @property
@@ -234,7 +234,9 @@ class Array(ArrayMethods):
             raise ValueError("Unable to avoid copy while creating an array as requested: it has another dtype.")
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
         return (
-            LOCAL.recorder.lend(self._tensor, array) if recorded and not copy and array.dtype == self.dtype else array
+            LOCAL.recorder.export_array(self._tensor, array)
+            if recorded and not copy and array.dtype == self.dtype
+            else array
         )
 
     def _as_objects(self, shape: tuple[int, ...], notify: bool) -> ndarray:
@@ -245,7 +247,7 @@ class Array(ArrayMethods):
             if notify:
                 LOCAL.recorder.boxed[id(element._tensor)] = element._tensor
         if notify:
-            LOCAL.recorder.holders.append((holder, holder.copy()))
+            LOCAL.recorder.object_arrays.append((holder, holder.copy()))
         return holder
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -272,7 +274,7 @@ class Array(ArrayMethods):
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
         recorder = LOCAL.recorder
-        if self.shape and recorder is not None and recorder.stands_for(self._tensor._raw) is ndarray:
+        if self.shape and recorder is not None and recorder.eager_type(self._tensor._raw) is ndarray:
             float(np.ones(self.shape))  # raises or not, depending on NumPy's version
         if not step and carries(self):
             if written := errors.written_to_buffer(self):
@@ -637,7 +639,7 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
     raw = None if _carry_derivatives(args) else _recorded((args, kwargs))
     if raw is None or not recorder.are_plain(raw):
         return None
-    found = recorder.as_numpy(function, method, *raw)
+    found = recorder.record_numpy(function, method, *raw)
     if type(found) is tuple:
         return tuple([array_of(wrap(x)) for x in found])
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
@@ -648,7 +650,7 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
         return None
-    if any([LOCAL.recorder.stands_for(target._tensor._raw) not in (None, ndarray) for target in targets]):
+    if any([LOCAL.recorder.eager_type(target._tensor._raw) not in (None, ndarray) for target in targets]):
         raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
@@ -658,7 +660,7 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
         return None
     if method:
         function = getattr(function, method)
-    found = LOCAL.recorder.written_by(function, *raw)
+    found = LOCAL.recorder.record_write(function, *raw)
     for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
         target[...] = array_of(wrap(values))
     return out[0] if type(out) is tuple and len(out) == 1 else out
@@ -669,7 +671,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     recorder, raw = LOCAL.recorder, x._tensor._raw
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
-    if recorder.stands_for(raw) is float:
+    if recorder.eager_type(raw) is float:
         raise TypeError("'float' object does not support item assignment")
     narrowed = raw.dtype.kind in "iub" and type(value) is Array and value.dtype != raw.dtype
     if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
@@ -677,7 +679,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     operands = _recorded((x, index, value))
     if operands is None or not recorder.are_plain(operands):
         return False
-    x[...] = array_of(wrap(recorder.written_by(operator.setitem, operands, {}, operands[:1])))
+    x[...] = array_of(wrap(recorder.record_write(operator.setitem, operands, {}, operands[:1])))
     return True
 
 
@@ -687,7 +689,7 @@ def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Param
     raw = _recorded((args, kwargs)) if type(target) is Array else None
     if raw is None or not LOCAL.recorder.are_plain(raw):
         return False
-    target[...] = array_of(wrap(LOCAL.recorder.written_by(function, *raw, raw[0][:1])))
+    target[...] = array_of(wrap(LOCAL.recorder.record_write(function, *raw, raw[0][:1])))
     return True
 
 
@@ -710,12 +712,12 @@ def recorded_operator(operation: AnyFunction, special: bool, *operands: object) 
     if raw is None:
         return None
     if warns and recorder.are_plain(raw) and recorder.are_integers(raw):
-        return array_of(wrap(recorder.of_integers(operation, raw)))
-    found = recorder.on_floats(operation, *raw) if recorder.weak else None
+        return array_of(wrap(recorder.record_integer_operator(operation, raw)))
+    found = recorder.record_float_operator(operation, *raw) if recorder.weak else None
     if found is None:
         if not recorder.are_plain(raw) or (len(raw) < 2 and not special):
             return None
-        found = recorder.as_operator(operation, *raw)
+        found = recorder.record_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
 
 
@@ -731,7 +733,7 @@ def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any
     if not recorder.weak:
         return operands
     raws = [x._tensor._raw if type(x) is Array else x for x in operands]
-    strong = recorder.strong(ufunc, raws)
+    strong = recorder.with_strong_floats(ufunc, raws)
     return tuple(
         [array_of(wrap(y)) if x is not y else given for x, y, given in zip(raws, strong, operands, strict=True)]
     )
@@ -745,7 +747,7 @@ def recorded_in_place(
     raw = _recorded((x, y)) if raw.shape or LOCAL.recorder.is_array(raw) else None
     if raw is None or not LOCAL.recorder.are_plain(raw) or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
         return False
-    x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
+    x[...] = array_of(wrap(LOCAL.recorder.record_write(operation, raw, {}, raw[:1])))
     return True
 
 
@@ -770,7 +772,7 @@ def _recorded(x: Any) -> Any:
         tensor = x._tensor
         LOCAL.recorder.check_unboxed(tensor)
         if type(tensor._raw) is ndarray:
-            LOCAL.recorder.bring(tensor)
+            LOCAL.recorder.lift(tensor)
         return tensor._raw if tensor._edge is None else None
     if kind is tuple or kind is list:
         items = [_recorded(item) if type(item) in _HOLDERS else item for item in x]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.compiling.tree import Segment, Tree
-from chainrule._src.interpreters.trace_types import ValueRead
+from chainrule._src.interpreters.trace_types import ValueGuard
 from chainrule._src.messages.source_locations import Where
 from chainrule._src.native import AVAILABLE, why_not
 
@@ -85,7 +85,7 @@ def python_steps(steps: Iterable[Any]) -> Counter[StepCall]:
     for step in steps:
         if step.template is None and not step.view:
             call = step.call
-            found[("copy", None, -1) if call is None else (call.row or step.name, call.code, call.lasti)] += 1
+            found[("copy", None, -1) if call is None else (call.op_name or step.name, call.code, call.lasti)] += 1
     return found
 
 
@@ -106,5 +106,5 @@ def _at(guard: Any) -> str:
     return f" ({where})" if where else ""
 
 
-def _quoted(guard: ValueRead) -> str:
+def _quoted(guard: ValueGuard) -> str:
     return Where(guard.code, guard.lasti).quoted or "a value"

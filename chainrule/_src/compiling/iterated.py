@@ -438,5 +438,5 @@ def new_call(function: AnyFunction, method: str, args: tuple[Var, ...], results:
     """Return a call without a source location."""
     call = TracedCall()
     call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results
-    call.row, call.code, call.lasti, call.pure, call.kept, call.step = "", None, -1, True, False, None
+    call.op_name, call.code, call.lasti, call.pure, call.kept, call.step = "", None, -1, True, False, None
     return call

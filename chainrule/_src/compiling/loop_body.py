@@ -27,7 +27,7 @@ from chainrule._src.compiling.python_executor import Failed
 from chainrule._src.compiling.recording import Argument, Backward, GradOf, Recording, record, rewind
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.steps import VIEWS
-from chainrule._src.interpreters.known_arrays import Lifted
+from chainrule._src.interpreters.captured_arrays import Lifted
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Unrecordable, Var
 from chainrule._src.interpreters.traced import Traced
@@ -66,12 +66,12 @@ class BodyRecorder(Recorder):
         super().__exit__(*exc)
         LOCAL.recorder = self.outer
 
-    def bring(self, tensor: Tensor) -> None:
+    def lift(self, tensor: Tensor) -> None:
         raw = tensor._raw
         if getattr(raw, "level", None) is self.level:
             return
         if type(raw) is Traced and isinstance(self.outer, BodyRecorder):  # a value of a trace further out
-            self.outer.bring(tensor)
+            self.outer.lift(tensor)
             raw = tensor._raw
         if type(raw) is Traced and self.outer is not None and raw.level is self.outer.level:
             raw = raw.var.array
@@ -81,15 +81,15 @@ class BodyRecorder(Recorder):
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
         entry = self.lifted[id(tensor)] = Lifted(tensor, var)
         tensor._raw = Traced(var, self.level)
-        tensor._edge = entry.here = self.start(tensor)
+        tensor._edge = entry.trace_edge = self.start(tensor)
 
-    def held(self, tensor: Tensor, data: AnyArray) -> Any:
+    def note_new_data(self, tensor: Tensor, data: AnyArray) -> Any:
         base = tensor if tensor._view is None else tensor._view.base
         cell = self.cells.get(id(base))
         own = getattr(base._raw, "level", None) is self.level
         if not own or (cell is not None and cell[0]() is base):
             raise Unrecordable("its body writes into an array that it did not make")
-        return super().held(tensor, data)
+        return super().note_new_data(tensor, data)
 
 
 class Body:

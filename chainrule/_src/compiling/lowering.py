@@ -22,7 +22,7 @@ from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
 from chainrule._src.compiling.steps import ResultLayout
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var
 from chainrule._src.interpreters.traced import scalar_pow
 
 #: the maximum number of cached templates
@@ -45,13 +45,13 @@ class LoopLowerer:
             reads: the BufferViews of the Vars among its arguments.
         """
         function = call.function
-        if type(function) is RowCallable and "body" in function.params:
+        if type(function) is PrimitiveFunction and "body" in function.params:
             return function.params["body"].lowered(function.params, reads, [var.array for var in call.results])
         if gathers.reads_positions(call):
             return self._lower(call, reads)  # the template depends on the content of an array, too
         if type(function) is Rebuilt:
             return self._lower(call, reads)
-        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is RowCallable):
+        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is PrimitiveFunction):
             return None  # not cached, since the cache would keep the function alive
         values = iter(reads)
         try:
@@ -93,7 +93,7 @@ class LoopLowerer:
     def function_key(self, call: TracedCall) -> Any:
         """Return the part of a cache key for the function of a call; None if the template depends on more than the key."""
         function = call.function
-        if type(function) is RowCallable:
+        if type(function) is PrimitiveFunction:
             return None if "body" in function.params else self._function(function)
         return function if isinstance(function, np.ufunc) or function in FUNCTIONS or self.reads_content(call) else None
 
@@ -120,7 +120,7 @@ class LoopLowerer:
 
     def _function(self, function: object) -> Any:
         """Return the part of a cache key for a function; of an op definition with its parameters."""
-        if type(function) is not RowCallable:
+        if type(function) is not PrimitiveFunction:
             return function
         return (function.prim, *[(name, self._part(x, iter(()))) for name, x in function.params.items()])
 
@@ -159,7 +159,7 @@ def add(loops: CallLoops, call: TracedCall) -> None:
         _ufunc(loops, call, function)
     elif function in FUNCTIONS:
         FUNCTIONS[function](loops, call)
-    elif type(function) is RowCallable and function.prim.name in moves.ROWS:
+    elif type(function) is PrimitiveFunction and function.prim.name in moves.ROWS:
         moves.ROWS[function.prim.name](loops, **function.params)
     elif type(function) is Rebuilt:
         indexed.written(loops, function)

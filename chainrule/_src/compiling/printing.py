@@ -47,7 +47,7 @@ def _row(step: PlanStep, groups: dict[Buffer, int], plan: Any) -> tuple[str, ...
 
 def _operation(step: PlanStep) -> str:
     """Return the name of the op, followed by the NumPy name if that differs."""
-    row = "" if step.call is None else step.call.row
+    row = "" if step.call is None else step.call.op_name
     return step.name if row in ("", step.name) else f"{row}: {step.name}"
 
 

@@ -28,9 +28,9 @@ from chainrule._src.compiling.guards.log import Log, Refused
 from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.compiling.simplify import operands
-from chainrule._src.interpreters.known_arrays import Lifted, hooks_of
+from chainrule._src.interpreters.captured_arrays import Lifted, hooks_of
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueRead, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.messages.message_parts import counted
@@ -228,7 +228,7 @@ class Recording:
         self.speed = ReplaySpeed()
         self.calls: list[TracedCall] = []
         self.count = 0
-        self.guards: list[ValueRead] = []
+        self.guards: list[ValueGuard] = []
         self.sources: dict[Var, Any] = {}
         self.constants: list[Var] = []
         self.results: list[RecordedOutput] = []
@@ -372,7 +372,7 @@ def _run(
                 arguments.restore()
                 _restore_grads(recorder)
         lifted = list(recorder.lifted.values())
-        if any(entry.moved for entry in lifted):
+        if any(entry.history_changed for entry in lifted):
             raise Unrecordable("it changes the history, or requires_grad, of a captured tensor")
         recorder.check_arrays()
     trace.ignored, trace.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
@@ -426,7 +426,7 @@ class _Arguments:
                 continue
             var = recorder.new(array)
             self.vars.append((index, var))
-            recorder.given.add(var.number)
+            recorder.argument_numbers.add(var.number)
             tensor = wrap(Traced(var, recorder.level, isinstance(leaf, (np.ndarray, np.generic, float))))
             source = leaf._tensor if type(leaf) is Array else leaf
             recorder.with_arrays = recorder.with_arrays or type(leaf) is Array
@@ -514,7 +514,7 @@ def check_result(x: object, name: str) -> None:
 
 
 def _var(recorder: Recorder, tensor: Tensor) -> Var:
-    recorder.bring(tensor)
+    recorder.lift(tensor)
     data = tensor._raw
     if type(data) is not Traced:
         raise Unrecordable("it returns or writes a value of another transformation")
@@ -544,7 +544,9 @@ def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], cha
     recorder.check_hooks()
     states = []
     for leaf, tensor, edge, grad, hooks in candidates:
-        matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
+        matters = any(tensor is t for t in recorder.grad_read_tensors) or any(
+            same_leaf(leaf, other) for other in changed
+        )
         states.append(State(leaf, edge, grad is not None if matters else None, hooks))
     return states
 
@@ -665,7 +667,7 @@ def _references_of(recorder: Recorder, noted: list[NumpyArray]) -> list[NumpyArr
     Args:
         noted: an entry for each other reference of the trace to an array from outside.
     """
-    outside = [*[var.array for var in recorder.roots()], *[array for array, _, _ in recorder.lent], *noted]
+    outside = [*[var.array for var in recorder.roots()], *[array for array, _, _ in recorder.exported_arrays], *noted]
     ids = {id(x) for array in outside for x in (array, owner(array))}
     roots = set(recorder.roots())
     for call in recorder.calls:

@@ -23,7 +23,7 @@ from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import Argument, Backward, LeafRef, RecordedOutput, Recording, same_leaf
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueRead, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
 from chainrule._src.messages.source_locations import Where
 
 ndarray = np.ndarray
@@ -69,7 +69,7 @@ class Segment:
         "strides",
     )
 
-    def __init__(self, calls: list[TracedCall], guard: ValueRead | None) -> None:
+    def __init__(self, calls: list[TracedCall], guard: ValueGuard | None) -> None:
         self.calls = calls
         self.fingerprints = Fingerprints(calls)
         self.guard = guard
@@ -313,8 +313,8 @@ def _segments(recording: Recording) -> list[Segment]:
     path: list[Segment] = []
     begin = 0
     for guard in recording.guards:
-        path.append(Segment(recording.calls[begin : guard.at], guard))
-        begin = guard.at
+        path.append(Segment(recording.calls[begin : guard.call_index], guard))
+        begin = guard.call_index
     path.append(Segment(recording.calls[begin:], None))
     path[-1].recording = recording
     for before, after in itertools.pairwise(path):

@@ -6,7 +6,7 @@ the call to the trace, so a replay of the calls gives the same bits. Primitives 
 ``value`` function if these give the same bits, and otherwise as one call of ``value``.
 
 When Python reads a value (``if x > 0``, ``float(x)``), the trace gets a guard, a
-:class:`~chainrule._src.interpreters.trace_types.ValueRead`. The trace is valid while the value read is the same. *Eager code*
+:class:`~chainrule._src.interpreters.trace_types.ValueGuard`. The trace is valid while the value read is the same. *Eager code*
 below is the same function without ``compile``.
 """
 
@@ -102,7 +102,7 @@ class Traced(ArrayLike):
         recorder = self.recorder
         if self.var.number not in recorder.weak:
             return self
-        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
+        return recorder.append_call(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
     def on_numbers(self, function: Callable[[Any], object]) -> Any:
         if type(function) is functools.partial and not function.args:
@@ -122,7 +122,7 @@ class Traced(ArrayLike):
     def shown(self) -> Any:
         if escaped(self):
             return None
-        as_plain = self.recorder.stands_for(self)
+        as_plain = self.recorder.eager_type(self)
         values: Any = self.read()
         return values if as_plain in (None, ndarray) else values.item() if as_plain is float else values[()]
 
@@ -376,7 +376,7 @@ def _foreign(x: Any) -> bool:
 def _handle(prim: Primitive, operands: Sequence[TensorLike], params: Params, level: int) -> Any:
     for x in operands:
         if type(x) is Traced:
-            return x.recorder.row(prim, operands, params)
+            return x.recorder.record_primitive(prim, operands, params)
     raise AssertionError("no operand is of this level")
 
 

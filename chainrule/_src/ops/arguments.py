@@ -33,7 +33,7 @@ def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Tensor:
         if not hasattr(x, "dtype"):
             raise errors.wrong_operand(name, 0, x)
     elif SPECIAL and LOCAL.recorder is not None:
-        LOCAL.recorder.bring(x)
+        LOCAL.recorder.lift(x)
     if x.dtype.kind not in accepts:
         raise errors.no_kernel(name, x.dtype, accepts)
     tensor: Tensor = x

@@ -553,7 +553,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
 def _prepare_write(tensor: Tensor, op: str) -> None:
     """Prepare a write: if the tape or a caller's argument uses the memory, continue in a copy."""
     if LOCAL.recorder is not None:
-        LOCAL.recorder.bring(tensor)
+        LOCAL.recorder.lift(tensor)
         LOCAL.recorder.written_array = weakref.ref(tensor)
     if (base := base_of(tensor)) is None:
         base = tensor

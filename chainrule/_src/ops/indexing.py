@@ -104,7 +104,7 @@ def _tensor_item(item: Tensor) -> TensorLike:
     if item._raw.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
     if LOCAL.recorder is not None:
-        LOCAL.recorder.bring(item)
+        LOCAL.recorder.lift(item)
     if item._raw.dtype in (bool, np.uint8):  # uint8 masks are an old form in PyTorch
         return item._concrete(MASK).astype(bool, copy=False)
     raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()

@@ -96,7 +96,7 @@ def write_grads(
             leaf.added += 1
             leaf.passes = (*leaf.passes[-_PASSES:], freed)
             if not create_graph and LOCAL.recorder is not None and 0 not in old._raw.strides:
-                LOCAL.recorder.bring(old)
+                LOCAL.recorder.lift(old)
                 update(old, wrap(old._raw + _raw(g)), "backward")
             elif not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old, leaf):
                 leaf.grad = old._raw
@@ -154,7 +154,7 @@ def _unshared_tensor(g: Any, escaped: set[int]) -> Tensor:
             g = g.copy("K" if g.base is None else "C")
         escaped.add(id(g))
         tensor = new(Tensor)  # no InferenceTensor, also in inference mode
-        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
+        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.wrap_new_data(tensor, g)
         tensor._edge = None
         tensor._cut = GRADIENT
         return tensor

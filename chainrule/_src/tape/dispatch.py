@@ -61,7 +61,7 @@ def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any: ...
 def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
     """Apply a primitive to operands of any kind."""
     if SPECIAL and LOCAL.recorder is not None:
-        operands = LOCAL.recorder.bring_all(operands)
+        operands = LOCAL.recorder.lift_all(operands)
     if len(operands) == 1:
         (x,) = operands
         if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:

@@ -72,7 +72,7 @@ def _layout_in_base(view: View) -> NumpyArray:
 def check_mode(tensor: Tensor, op: str) -> None:
     """Raise if the mode of this thread does not allow writes into the tensor."""
     if SPECIAL and LOCAL.recorder is not None:
-        LOCAL.recorder.bring(tensor)
+        LOCAL.recorder.lift(tensor)
     view = tensor._view
     if view is None:
         tensor._view = None  # a slot that is set is read faster

@@ -283,7 +283,7 @@ class Tensor(Methods):
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
         if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.grad_read(self)
+            LOCAL.recorder.note_grad_read(self)
         grad = self._grad
         if grad is None and type(self._raw) is not ndarray and self._edge is None:
             return _inside(self, "grad")
@@ -294,7 +294,7 @@ class Tensor(Methods):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
@@ -345,7 +345,7 @@ class Tensor(Methods):
                 return inner.register_hook(hook)
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         if LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
     def register_post_accumulate_grad_hook(self, hook: AnyFunction) -> RemovableHandle:
@@ -355,7 +355,7 @@ class Tensor(Methods):
         if type(self._edge) is not Leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         if LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         return RemovableHandle(hooks_of(self._edge).post_accumulate, hook)
 
     @property
@@ -376,7 +376,7 @@ class Tensor(Methods):
         Assigning a tensor to ``.data`` gives this tensor that tensor's memory, shape and dtype.
         """
         if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         out = _alias(self, alias_with_own_versions(self._raw) if type(self._raw) is ndarray else detached(self._raw))
         out._cut = self._cut if self._edge is None else errors.DATA
         share_memory(out, self)
@@ -408,7 +408,7 @@ class Tensor(Methods):
     def detach(self) -> Tensor:
         """Return a tensor of the same memory without a history."""
         if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         out = _alias(self, self._raw if type(self._raw) is ndarray else detached(self._raw))
         if self._edge is not None:
             out._cut = errors.Cut("detach", errors.user_line(), (self,))
@@ -433,7 +433,7 @@ class Tensor(Methods):
     def _array(self) -> NumpyArray:
         """Return the ndarray of this tensor's values, also inside transformations; raise if there is no single one."""
         if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         if type(self._raw) is ndarray:
             return self._raw
         if type(self._raw) is Foreign and not self.is_cuda:  # GPU arrays are copied, and the result is copied back
@@ -447,7 +447,7 @@ class Tensor(Methods):
     def _concrete(self, what: str) -> NumpyArray:
         """Return the values as an ndarray, for code that depends on them; raise under vmap, which has one per example."""
         if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         data = self._raw
         if type(data) is ndarray:
             return data
@@ -718,7 +718,7 @@ def wrap(data: object, edge: Edge | None = None) -> Tensor:
     tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
         if SPECIAL and LOCAL.recorder is not None:
-            data = LOCAL.recorder.made(tensor, data)
+            data = LOCAL.recorder.wrap_new_data(tensor, data)
         tensor._raw = data
     elif isinstance(data, ArrayLike):
         tensor._raw = data
@@ -739,7 +739,7 @@ def hold(tensor: Tensor, data: object) -> None:
     """Set a tensor's data to an array-like."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     if SPECIAL and LOCAL.recorder is not None:
-        data = LOCAL.recorder.held(tensor, data)
+        data = LOCAL.recorder.note_new_data(tensor, data)
         LOCAL.recorder.note_holder(tensor, data)
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.tracks_tensors:

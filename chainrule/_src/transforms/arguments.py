@@ -57,7 +57,7 @@ def _numbers(tree: Any) -> bool:
 
 def plain_type(x: object) -> type | None:
     """Return the eager type of a traced value (``float``, a NumPy scalar type or ``ndarray``); None if x is not traced."""
-    return LOCAL.recorder.stands_for(x._tensor._raw) if type(x) is Array and LOCAL.recorder is not None else None
+    return LOCAL.recorder.eager_type(x._tensor._raw) if type(x) is Array and LOCAL.recorder is not None else None
 
 
 def is_array(x: object) -> bool:

@@ -163,7 +163,7 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
     if type(g) is ndarray:
         recorded = bare = False
         tensor = new(Tensor)
-        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
+        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.wrap_new_data(tensor, g)
         tensor._edge = tensor._cut = None
         gs: tuple[Any, ...] = (tensor,)
     elif type(g) is tuple:

@@ -237,7 +237,7 @@ class Calls(Methods):
             self._note_random(stack, given)
         elif cls in CONSTRUCTORS or (is_library_class(cls) and cls.__module__ in _CONSTRUCTOR_MODULES):
             if cls is type and len(args) == 1:
-                self.check_type(args[0], lambda stands_for: False)
+                self.check_type(args[0], lambda eager_type: False)
                 return
             if cls is str:
                 self.note_text(given)
@@ -456,7 +456,7 @@ class Calls(Methods):
                     self.guard_issubclass(x, cls)
                 return
             self.guard_isinstance(x, cls)
-            self.check_type(x, lambda stands_for: not issubclass(type(x), cls) or issubclass(stands_for, cls))
+            self.check_type(x, lambda eager_type: not issubclass(type(x), cls) or issubclass(eager_type, cls))
         elif (builtin and name in ("globals", "locals", "eval", "exec")) or module_of(function) == "_abc":
             return
         elif builtin and name == "__build_class__":

@@ -98,7 +98,7 @@ def _load_attribute(log: Calls, stack: Stack, i: Instruction) -> object:
 
 def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
-    log.check_type(x, lambda stands_for: stands_for is not float)
+    log.check_type(x, lambda eager_type: eager_type is not float)
     if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
         return
     log.guard_class_use(x)
@@ -187,7 +187,7 @@ def _is_foreign(frame: types.FrameType) -> bool:
 def _push_exception(log: Calls, stack: Stack, i: Instruction) -> None:
     if isa(stack.top(), RecursionError):
         log.refuse("it handles a RecursionError, which depends on the depth of the caller")
-    log.recorder.handles(stack.top())
+    log.recorder.note_handled_exception(stack.top())
 
 
 def _test_truth(log: Calls, stack: Stack, i: Instruction) -> None:

@@ -145,10 +145,10 @@ class Log:
 
         The call is then traced with the numbers among its arguments as constants.
         """
-        stands_for = self.recorder.stands_for(x._tensor._raw) if type(x) is Array else None
-        if stands_for is not None and not same(stands_for):
+        eager_type = self.recorder.eager_type(x._tensor._raw) if type(x) is Array else None
+        if eager_type is not None and not same(eager_type):
             self.refuse(
-                f"it asks for the type of a value that is a {stands_for.__name__} in plain code, and traced here: use isinstance()",
+                f"it asks for the type of a value that is a {eager_type.__name__} in plain code, and traced here: use isinstance()",
                 by_value=True,
             )
 
@@ -206,9 +206,9 @@ class Log:
         """Forget the objects that the function made itself, after it has returned, and return the arrays of the log."""
         self.made.clear()
         self.now = None
-        for x in self.recorder.met.values():
+        for x in self.recorder.plain_arrays.values():
             self.guard_array(x)
-        self.recorder.met.clear()
+        self.recorder.plain_arrays.clear()
         self.drop_unreferenced()
         return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
 
@@ -338,7 +338,7 @@ class Log:
         """Note that elements of a container are about to change; refuse if the change cannot be undone."""
         self.guard_type(x)
         self.check_holder(x, "writes into")
-        self.check_type(x, lambda stands_for: hasattr(stands_for, "__setitem__"))
+        self.check_type(x, lambda eager_type: hasattr(eager_type, "__setitem__"))
         if id(x) in self.given:
             self.refuse(f"it changes a {type(x).__name__} among its arguments: return the new elements")
         if id(x) in self._things and self._things[id(x)].undo and isa(x, (ndarray, *CONTAINERS)):

@@ -227,7 +227,7 @@ class Reads(ImplicitCalls):
         elif isa(x, VALUES):
             if name in ("base", "data_ptr"):
                 self.refuse(f"it reads the memory location of a value ({name}), which differs in each call")
-            self.check_type(x, lambda stands_for: has_attribute(name) == hasattr(stands_for, name))
+            self.check_type(x, lambda eager_type: has_attribute(name) == hasattr(eager_type, name))
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
                 self.guard(GuardKind.INSTANCE, x, name, inside[name])
@@ -235,7 +235,7 @@ class Reads(ImplicitCalls):
             if isa(x, Tensor):
                 self.guard_class_attribute(kind, name)
                 if name in _LAYOUT_ATTRIBUTES:
-                    self.recorder.bring(x)  # then its layout and history are guarded
+                    self.recorder.lift(x)  # then its layout and history are guarded
                 if name == "_version":
                     self._guard_computed_attribute(x, name)
         elif isa(x, ndarray):

@@ -34,7 +34,7 @@ from chainrule._src.compiling.guards.known import has_fixed_attributes, is_const
 from chainrule._src.compiling.guards.objects import PLAIN, containers_in, isa
 from chainrule._src.compiling.guards.settings import PRINTERS
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.trace_types import RowCallable
+from chainrule._src.interpreters.trace_types import PrimitiveFunction
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
@@ -48,7 +48,7 @@ _IGNORED_CODE = frozenset(
 #: a depth of frames above which the recursion limit is guarded; the extension may begin 16 more without ``count_frame``
 _DEEP = 16
 #: code that a plan runs in each call
-_STEPS = frozenset({RowCallable.__call__.__code__})
+_STEPS = frozenset({PrimitiveFunction.__call__.__code__})
 
 
 def _is_ignored_code(code: types.CodeType, module: str) -> bool:
@@ -255,7 +255,7 @@ class TypeWatch(StateWatch):
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
 
     def arrays(self) -> list[Any]:
-        for x in self.recorder.met.values():
+        for x in self.recorder.plain_arrays.values():
             self.guard_array(owner(x))  # the instruction that made a view of it was not watched
         return super().arrays()
 
