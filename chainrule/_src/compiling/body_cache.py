@@ -16,9 +16,9 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.compiling.function_trace import FunctionTrace
 from chainrule._src.compiling.guards.guards import IMMUTABLE, Guard
 from chainrule._src.compiling.loop_body import Body
-from chainrule._src.compiling.recording import Recording
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -123,9 +123,9 @@ class RememberedBody:
         NotCacheable: the trace depends on objects that cannot be guarded for other functions.
     """
 
-    def __init__(self, form: FunctionForm, body: Body, recording: Recording) -> None:
-        assert recording.references is not None
-        read = [*[guard.value for guard in recording.references.guards], *[ref() for ref in form.weak_others]]
+    def __init__(self, form: FunctionForm, body: Body, trace: FunctionTrace) -> None:
+        assert trace.references is not None
+        read = [*[guard.value for guard in trace.references.guards], *[ref() for ref in form.weak_others]]
         if any([type(x) is ndarray and form.number(x.base) is not None for x in read]):
             raise NotCacheable  # a view of a captured array, which another function replaces
         self._others, self._kept = form.weak_others, form.kept
@@ -136,7 +136,7 @@ class RememberedBody:
         self._body = copy.copy(body)
         self._body.outside = []
         self._guards: list[tuple[int | None, Guard]] = []
-        for guard in recording.references.guards:
+        for guard in trace.references.guards:
             if id(guard.thing) in form.seen:
                 continue  # part of the form
             k = form.number(guard.thing)
@@ -184,10 +184,10 @@ def find(form: FunctionForm, setting: tuple[object, ...]) -> Body | None:
     return None if cached is None else cached.body(form)
 
 
-def keep(form: FunctionForm, setting: object, body: Body, recording: Recording) -> None:
+def keep(form: FunctionForm, setting: object, body: Body, trace: FunctionTrace) -> None:
     """Cache a body if possible."""
     try:
-        cached = RememberedBody(form, body, recording)
+        cached = RememberedBody(form, body, trace)
         if len(_BODIES) >= MOST:
             _BODIES.pop(next(iter(_BODIES)), None)
         _BODIES[setting, form.parts] = cached

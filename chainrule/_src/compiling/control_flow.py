@@ -379,13 +379,13 @@ class _Loop:
             if cached is not None:
                 return cached
         try:
-            body, recording = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
+            body, trace = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
         except Refused:
             raise
         except Exception:  # if it is the body's own error, the eager run raises it
             return None
         if form is not None:
-            keep(form, setting, body, recording)
+            keep(form, setting, body, trace)
         return body
 
     def _run_recorded(self, body: Body) -> Leaves:

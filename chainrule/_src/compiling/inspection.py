@@ -60,12 +60,12 @@ def account(name: str, trees: Iterable[Tree], reasons: Iterable[str]) -> str:
     counted = Counter[bool]()
     for tree in trees:
         for path in tree.paths():
-            plan, recording = PlanOfCall(path), path[-1].recording
-            assert recording is not None
+            plan, trace = PlanOfCall(path), path[-1].trace
+            assert trace is not None
             here = Counter([step.template is not None for step in plan.steps if not step.view])
             counted += here
-            lines.append(f"- {recording.describe()}: {_native(here)}, {plan.memory} bytes")
-            lines += [f"    reads {_quoted(guard)}" for guard in recording.guards]
+            lines.append(f"- {trace.describe()}: {_native(here)}, {plan.memory} bytes")
+            lines += [f"    reads {_quoted(guard)}" for guard in trace.guards]
             lines += [f"    calls {text}" for text in _by_python(plan)]
     lines += [f"- runs eagerly: {reason}" for reason in reasons]
     return "\n".join([f"compiled {name}: executor {EXECUTOR}; {_native(counted)}", *lines])

@@ -9,9 +9,9 @@ import types
 import numpy as np
 
 from chainrule._src.api.array import Array
+from chainrule._src.compiling.function_trace import Captured
 from chainrule._src.compiling.guards.guards import Copy, Guard, GuardKind, References
 from chainrule._src.compiling.keys import Same
-from chainrule._src.compiling.recording import Captured
 from chainrule._src.interpreters.templates import TemplateStep
 from chainrule._src.native import AVAILABLE, Runner
 from chainrule._src.rules.primitive import Primitive

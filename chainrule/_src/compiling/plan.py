@@ -141,7 +141,7 @@ def _python(lowering: Lowering) -> Executor:
 
 
 def _called(program: Program, simplified: Simplified) -> list[NumpyArray]:
-    """Return the outputs computed by Python calls from the current inputs, which may have changed since the recording."""
+    """Return the outputs computed by Python calls from the current inputs, which may have changed since the trace was recorded."""
     lowering = Lowering(program, simplified)
     found = _python(lowering).replay(_arrays(program.inputs), _recorded(lowering))
     return found or _arrays(program.outputs)

@@ -68,7 +68,7 @@ class Recorder(CapturedArrays):
     """Record the calls on the values of one level. Between enter and exit it is the thread's ``LOCAL.recorder``.
 
     Attributes:
-        sources: the generators that random numbers were drawn from, and their states before.
+        generator_states: the generators that random numbers were drawn from, and their states before.
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: the kinds for which a part of the function changes ``np.errstate``, so that it may detect them.
         refusal: why the function cannot be recorded; None so far.
@@ -86,7 +86,7 @@ class Recorder(CapturedArrays):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sources: list[tuple[Any, Any]] = []
+        self.generator_states: list[tuple[Any, Any]] = []
         self.ignored: set[str] = set()
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
@@ -797,8 +797,8 @@ class Recorder(CapturedArrays):
         """Register a generator before its use. Raise if the draw is not recorded."""
         if not self._drawing:
             raise Unrecordable("it draws random numbers that depend on values")
-        if not any(source is registered for registered, _ in self.sources):
-            self.sources.append((source, source._get_state()))
+        if not any(source is registered for registered, _ in self.generator_states):
+            self.generator_states.append((source, source._get_state()))
 
 
 def _connect_trace() -> Any:

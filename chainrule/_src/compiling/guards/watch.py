@@ -1,6 +1,6 @@
 """Watch the Python state that a function reads during a trace, instruction by instruction.
 
-``recording`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
+``function_trace`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
 :class:`~chainrule._src.compiling.guards.guards.Guard`. It cannot change: numbers, code, definitions of libraries. Otherwise the
 function is refused.
 
