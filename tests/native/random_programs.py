@@ -14,8 +14,8 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.any_array import laid_by, with_strides
-from chainrule._src.compiling.iterated import LoopOfProgram, Order
 from chainrule._src.compiling.plan import ExecutionPlan
+from chainrule._src.compiling.scan_lowering import LoopOfProgram, Order
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from chainrule._src.interpreters.trace_types import Program
 from tests.compiling.recording import Written

@@ -89,11 +89,11 @@ class CallLoops:
         if run is not None:
             axes = [run]
         else:
-            axes, order = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+            axes, order = merged_iteration([x.layout for x in inputs], [x.layout for x in every], shape)
             if len(axes) > 1 and not exact:
                 inputs = [self._as_run(x, shape, order) for x in inputs]
                 every = inputs + outputs
-                axes, _ = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+                axes, _ = merged_iteration([x.layout for x in inputs], [x.layout for x in every], shape)
                 if len(axes) > 1:
                     raise Unlowered
             if exact:
@@ -131,7 +131,9 @@ def _with_longer_rows(axes: list[LoopAxis]) -> list[LoopAxis]:
     return [axes[k], *axes[:k], *axes[k + 1 :]]
 
 
-def iteration(deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape) -> tuple[list[LoopAxis], list[int]]:
+def merged_iteration(
+    deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape
+) -> tuple[list[LoopAxis], list[int]]:
     """Return the merged axes of an iteration, and the order of the axes of the shape."""
     strides = [broadcast_strides(layout, shape) for layout in every]
     order = sorted_axes(strides[: len(deciding)], len(shape))

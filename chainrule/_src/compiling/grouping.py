@@ -2,7 +2,7 @@
 
 The time of an elementwise loop on large arrays is the memory traffic of its operands. So kernel calls over the same elements form a
 group. The group runs all its calls on one block of elements before the next block, and intermediate values stay in cache. Calls
-between them that the group does not depend on run before or after it. ``rolling`` and ``iterated`` call ``grouped``.
+between them that the group does not depend on run before or after it. ``rolling`` and ``scan_lowering`` call ``grouped``.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ from chainrule._src.compiling.function_trace import (
     rewind_generators,
     trace_function,
 )
-from chainrule._src.compiling.iterated import LoopOfProgram, Order, new_call
 from chainrule._src.compiling.layout import BufferView, same_memory
 from chainrule._src.compiling.python_executor import Failed
+from chainrule._src.compiling.scan_lowering import LoopOfProgram, Order, new_call
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.steps import VIEWS
 from chainrule._src.interpreters.captured_arrays import Lifted
