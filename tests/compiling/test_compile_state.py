@@ -649,7 +649,7 @@ def test_a_promise_costs_nothing_and_is_taken_at_its_word():
     assert f(np.ones(1)) == 2.0
     scale[0] = 5.0
     assert f(np.ones(1)) == 2.0  # as declared
-    assert [guard.key for guard in f.recordings[0].references.guards] == ["_default"]  # the dtype of new tensors
+    assert [guard.key for guard in f.recordings[0].guard_sets.guards] == ["_default"]  # the dtype of new tensors
 
 
 def test_what_is_refused_is_put_back():

@@ -69,7 +69,7 @@ class Branched:
             if arrays_out is None:
                 return None
             if node.trace is not None:
-                return _returned(node.trace, arrays_out)
+                return _as_returned_by_function(node.trace, arrays_out)
             values.update(zip(node.outputs, arrays_out, strict=True))
             for number, strides in node.strides:
                 if values[number].strides != strides:
@@ -81,7 +81,7 @@ class Branched:
         return False
 
 
-def _returned(trace: FunctionTrace, arrays_out: list[NumpyArray]) -> TensorLike | tuple[TensorLike, ...]:
+def _as_returned_by_function(trace: FunctionTrace, arrays_out: list[NumpyArray]) -> TensorLike | tuple[TensorLike, ...]:
     """Return the outputs of a trace in the form that the function returned."""
     results = [array[()] if x.kind == "scalar" else array for x, array in zip(trace.results, arrays_out, strict=True)]
     return results[0] if trace.spec.kind is None else tree_unflatten(results, trace.spec)

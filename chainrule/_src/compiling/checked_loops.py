@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray, NumpyDType
-from chainrule._src.compiling.layout import address
+from chainrule._src.compiling.layout import data_address
 from chainrule._src.compiling.loops import Unlowered, own_loop
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import execute
@@ -81,5 +81,5 @@ def _result_of_loop(found: tuple[int, int], x: NumpyArray, y: object) -> NumpyAr
     arrays = [x, np.asarray(y), np.empty(x.shape, x.dtype)]
     args = [(FIRST_INPUT + i, 0) for i in range(3)]
     code = program([kernel_step(*found, x.size, args, (*x.strides, 0, x.itemsize))])
-    execute(code, 0, code.size, np.array([0, 0, *map(address, arrays)], np.intp))
+    execute(code, 0, code.size, np.array([0, 0, *map(data_address, arrays)], np.intp))
     return arrays[2]

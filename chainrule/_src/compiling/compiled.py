@@ -28,7 +28,7 @@ from chainrule._src.compiling import causes
 from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
-from chainrule._src.compiling.floating_point import Handled, reporter
+from chainrule._src.compiling.floating_point import NeedsEagerRun, exception_reporter
 from chainrule._src.compiling.function_trace import (
     LOCK,
     BadResult,
@@ -37,13 +37,13 @@ from chainrule._src.compiling.function_trace import (
     rewind_generators,
     trace_function,
 )
-from chainrule._src.compiling.guards.frames import occupied
-from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, account, python_steps
+from chainrule._src.compiling.guards.frames import is_thread_traced
+from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, describe_traces, python_steps
 from chainrule._src.compiling.keys import key_of, keys_within
 from chainrule._src.compiling.low_level import arguments_of, low_level_callable
-from chainrule._src.compiling.memory_use import footprint
+from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.policy import ReplaySpeed, TraceBudget
-from chainrule._src.compiling.tree import Missing, Segment, Tree
+from chainrule._src.compiling.tree import Segment, Tree, UntracedBranch
 from chainrule._src.interpreters.trace_types import ByValue, Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.messages.message_parts import counted
@@ -293,7 +293,7 @@ class Compiled(Generic[P, R]):
     # -- tracing -----------------------------------------------------------------------------------------------------
 
     def _trace_or_run_eagerly(
-        self, tree: Tree | None, call: CompiledCall, kind: int, missing: Missing | None = None
+        self, tree: Tree | None, call: CompiledCall, kind: int, missing: UntracedBranch | None = None
     ) -> Any:
         """Trace a call that has no trace if the budget allows it; else run the call eagerly.
 
@@ -309,7 +309,7 @@ class Compiled(Generic[P, R]):
             not budget.may_trace(kind) and budget.misses % (budget.traces + 1) == 0
         ):  # seldom: its time grows with the number of traces
             self._count_savings()
-        if not budget.may_trace(kind) or (occupied() and not self.pure):
+        if not budget.may_trace(kind) or (is_thread_traced() and not self.pure):
             return self._run_eagerly(call, kind)
         if not LOCK.acquire(timeout=PATIENCE):  # the function that another thread records may be waiting for this call
             return self._run_eagerly(call, kind)
@@ -330,19 +330,19 @@ class Compiled(Generic[P, R]):
                 if trace.speed.asked:
                     self._clear_shortcuts()
 
-    def _note_cause(self, call: CompiledCall, missing: Missing | None) -> None:
+    def _note_cause(self, call: CompiledCall, missing: UntracedBranch | None) -> None:
         """Count the cause of a missing trace."""
         if self._last_signature is None or self._warned_of_waste:
             return
         trees = self._trees.get(call.signature)
         if missing is not None:
-            self._causes[causes.branch(missing.where)] += 1
+            self._causes[causes.missing_branch_cause(missing.where)] += 1
         elif trees:
-            self._causes[causes.state(self.function, trees[-1], call.leaves)] += 1
+            self._causes[causes.changed_state_cause(self.function, trees[-1], call.leaves)] += 1
         else:
-            self._causes[causes.arguments(self.function, self._last_signature, call.signature)] += 1
+            self._causes[causes.changed_arguments_cause(self.function, self._last_signature, call.signature)] += 1
 
-    def _warn_of_waste(self, call: CompiledCall, missing: Missing | None) -> None:
+    def _warn_of_waste(self, call: CompiledCall, missing: UntracedBranch | None) -> None:
         """Warn with the most common cause of missing traces. Callers check that it is done once."""
         self._note_cause(call, missing)
         self._warned_of_waste = True
@@ -426,7 +426,7 @@ class Compiled(Generic[P, R]):
         trace = trace_function(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
         trees = self._trees.get(signature, [])
         try:
-            at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
+            at = [k for k, other in enumerate(trees) if tree is not None and other.guard_sets is tree.guard_sets]
             grown = trees[at[0]].with_branch(trace) if at else None
             if grown is not None:
                 trees = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
@@ -486,7 +486,7 @@ class Compiled(Generic[P, R]):
         budget = self.budget
         before = tree.generator_states()
         try:
-            report = reporter(self.name, tree.ignored, tree.handled)
+            report = exception_reporter(self.name, tree.ignored, tree.handled)
             last = tree.reach_end(values, report)
             trace = last.trace
             assert trace is not None
@@ -495,12 +495,12 @@ class Compiled(Generic[P, R]):
                 return self._compare(tree, trace, call)
             if tree.writes:
                 read_only = not all([values[number].flags.writeable for number in tree.writes])
-                if read_only or _overlap(tree.writes, values, tree.references.arrays):
+                if read_only or _overlap(tree.writes, values, tree.guard_sets.arrays):
                     rewind_generators(before)
                     return self._run_eagerly(call)
                 _about_to_write([values[number] for number in tree.writes])
             outputs = last.plan.run([values[n] for n in last.inputs], report)
-        except Missing as missing:
+        except UntracedBranch as missing:
             rewind_generators(before)
             tree.hits = 0
             self._remove_shortcut(call)
@@ -532,7 +532,7 @@ class Compiled(Generic[P, R]):
         """Make the shortcut into a tree, if the tree can have one, and use it for calls with such layouts."""
         if tree.shortcut is None:
             short = direct_of if tree.root.guard is None else branched_of
-            report = reporter(self.name, tree.ignored, tree.handled)
+            report = exception_reporter(self.name, tree.ignored, tree.handled)
             tree.shortcut = (not call.eager_call.keywords and short(tree, call.eager_call.args, report)) or False
         shortcut = tree.shortcut
         if shortcut and not trace.speed.is_faster(trace.count):
@@ -572,7 +572,7 @@ class Compiled(Generic[P, R]):
         ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
         shortcut = self._shortcut
         if ordinary and shortcut is not None and shortcut.spec == spec:
-            with contextlib.suppress(Handled):  # the call below raises the error or handles it
+            with contextlib.suppress(NeedsEagerRun):  # the call below raises the error or handles it
                 if shortcut.into(args, memories):
                     return out
         results, found = tree_flatten(self(*args, **kwargs))
@@ -645,7 +645,7 @@ class Compiled(Generic[P, R]):
             before = tree.generator_states()
             try:
                 return PlanOfCall(tree.path_to(tree.reach_end(values)))
-            except Missing:
+            except UntracedBranch:
                 pass
             finally:
                 rewind_generators(before)
@@ -659,7 +659,7 @@ class Compiled(Generic[P, R]):
     def explain(self) -> str:
         """Return a text about all traces: the inputs and reads of each, how it runs, and why other calls run eagerly."""
         trees = [tree for trees in self._trees.values() for tree in trees]
-        text = account(self.name, trees, self._eager.values())
+        text = describe_traces(self.name, trees, self._eager.values())
         return f"{text}\n- {self.budget.describe()}" if self.budget.misses else text
 
     @property
@@ -670,7 +670,7 @@ class Compiled(Generic[P, R]):
     @property
     def memory(self) -> int:
         """Bytes that the traces keep alive: plans with their buffers, constants and code."""
-        return footprint(self._trees, self._shortcut, self._shortcuts)
+        return reachable_nbytes(self._trees, self._shortcut, self._shortcuts)
 
 
 class Timed:

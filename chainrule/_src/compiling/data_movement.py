@@ -14,13 +14,13 @@ from chainrule._src.arrays.types import NumpyArray, Params, Shape
 from chainrule._src.compiling import index_lowering, ordering
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import dense_strides, is_run
-from chainrule._src.compiling.layout import address
+from chainrule._src.compiling.layout import data_address
 from chainrule._src.compiling.loops import (
     Operand,
     Unlowered,
     own_loop,
 )
-from chainrule._src.compiling.steps import element
+from chainrule._src.compiling.steps import element_view
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 from chainrule._src.rules.primitive import Primitive
 
@@ -135,7 +135,7 @@ def lower_embed(loops: CallLoops, shape: Shape, index: tuple[object, ...]) -> No
     """Lower zeros with an array at a basic index."""
     (x,), (out,) = loops.reads, loops.writes
     loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
-    _lower_view_write(loops, x, out, lambda array: element(array, index) if _is_basic(index) else None)
+    _lower_view_write(loops, x, out, lambda array: element_view(array, index) if _is_basic(index) else None)
 
 
 def lower_undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Shape) -> None:
@@ -152,7 +152,7 @@ def lower_put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> 
         return
     base, values = loops.reads
     loops.copy(base, loops.writes[0])
-    _lower_view_write(loops, values, loops.writes[0], lambda array: element(array, index))
+    _lower_view_write(loops, values, loops.writes[0], lambda array: element_view(array, index))
 
 
 def lower_put_view(loops: CallLoops, steps: Any) -> None:
@@ -172,7 +172,7 @@ def _lower_view_write(loops: CallLoops, values: Operand, out: Operand, view: Cal
         return
     if not np.may_share_memory(memory, region):
         raise Unlowered  # a copy, not a view
-    offset = address(region) - address(memory)
+    offset = data_address(region) - data_address(memory)
     loops.copy(values, Operand(out.slot, region.shape, region.strides, region.dtype, offset))
 
 

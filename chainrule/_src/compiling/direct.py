@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.tree import TreeSpec, tree_unflatten
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.function_trace import Argument, Captured, FunctionTrace
-from chainrule._src.compiling.guards.guards import References
+from chainrule._src.compiling.guards.guards import GuardSets
 from chainrule._src.compiling.tree import Tree
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Direct:
         numbers: the positions and types of arguments that are numbers.
         others: the sources of the inputs after the arguments.
         entry: the native code, and its argument for reporting.
-        references: the guards on Python state.
+        guard_sets: the guards on Python state.
         may_fail: whether the native code may fail.
     """
 
@@ -41,10 +41,10 @@ class Direct:
         "_captured",
         "_code",
         "_count",
+        "_guard_sets",
         "_may_fail",
         "_numbers",
         "_others",
-        "_references",
         "_reporting",
         "_scalars",
         "_single",
@@ -60,7 +60,7 @@ class Direct:
         numbers: list[tuple[int, type]],
         others: list[Captured],
         entry: tuple[Any, _Reporting],
-        references: References,
+        guard_sets: GuardSets,
         may_fail: bool,
     ) -> None:
         self.spec = spec
@@ -73,7 +73,7 @@ class Direct:
         captured = all([type(source) is Captured for source in others])
         self._captured = tuple([source.content for source in others]) if captured else None
         self._code, self._reporting = entry
-        self._references = references
+        self._guard_sets = guard_sets
         self._may_fail = may_fail
 
     def call(self, args: tuple[object, ...]) -> Any:
@@ -98,7 +98,7 @@ class Direct:
     def _arrays(self, args: tuple[object, ...]) -> tuple[Any, ...] | None:
         """Return the inputs of the native code, or None."""
         arrays = arrays_of(args, self._count, self._numbers)
-        if arrays is None or not self._references.hold():
+        if arrays is None or not self._guard_sets.hold():
             return None
         if self._captured is not None:
             return arrays + self._captured
@@ -150,7 +150,7 @@ def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[s
             numbers,
             sources[count:],
             entry,
-            tree.references,
+            tree.guard_sets,
             segment.plan.may_fail,
         )
     )

@@ -15,10 +15,10 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.grouping import LoopArgument, Work
+from chainrule._src.compiling.grouping import KernelCall, LoopArgument
 from chainrule._src.compiling.iteration import LoopAxis
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
-from chainrule._src.compiling.loops import MEMORY, READ, Loop, Operand, own_loop
+from chainrule._src.compiling.loops import MEMORY, READ, InnerLoop, Operand, own_loop
 from chainrule._src.compiling.products import add_core_loop
 from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.same_bits import same_bits
@@ -86,7 +86,7 @@ class Memories:
         read = Counter([matrix for step in steps if step.template for matrix in _matrices(step)])
         self._shared_matrices = {matrix for matrix, count in read.items() if count > 1}
 
-    def chosen(self, loop: Loop, reads: list[BufferView], works: list[Work]) -> Loop:
+    def chosen(self, loop: InnerLoop, reads: list[BufferView], kernel_calls: list[KernelCall]) -> InnerLoop:
         """Return the loop of a step to run: the variant with shared factors, or the loop itself.
 
         A kernel call that clears the cache is appended to ``works`` when a cache is first used.
@@ -98,7 +98,9 @@ class Memories:
             buffer = self._buffers[n] = Buffer(ARENA, _nbytes(n))
             args: list[LoopArgument] = [(None, 0, np.zeros((), np.int64)), (buffer, 0, None)]
             slots = [((READ, 0), 0), ((READ, 0), 0)]
-            works.append(Work(Loop("copy", own_loop("copy8"), [LoopAxis(1, (0, WORD))], slots, [WORD, WORD]), args))
+            kernel_calls.append(
+                KernelCall(InnerLoop("copy", own_loop("copy8"), [LoopAxis(1, (0, WORD))], slots, [WORD, WORD]), args)
+            )
         return loop.shared
 
     def buffer(self, n: int) -> Buffer:
@@ -109,7 +111,7 @@ def _matrices(step: PlanStep) -> list[Any]:
     return [_matrix(loop, step.reads) for loop in step.template.loops if loop.shared is not None]
 
 
-def _matrix(loop: Loop, reads: list[BufferView]) -> tuple[Any, int]:
+def _matrix(loop: InnerLoop, reads: list[BufferView]) -> tuple[Any, int]:
     """Return the location of the matrix that a loop factors, which is also that of its transpose."""
     (kind, i), offset = loop.args[0]
     value = reads[i] if kind == READ else None

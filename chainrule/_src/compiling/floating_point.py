@@ -19,7 +19,7 @@ _TEXTS = {
 }
 
 
-class Handled(Exception):
+class NeedsEagerRun(Exception):
     """Raised for a floating-point exception that needs more than a warning: the call has to run eagerly."""
 
 
@@ -46,13 +46,15 @@ class Reporter:
         met = {*kinds}
         how = modes()
         if met & self.handled or any([how[kind] not in ("warn", "ignore") for kind in met]):
-            raise Handled
+            raise NeedsEagerRun
         for kind in sorted(met - self.ignored):
             if how[kind] == "warn":
                 warn(f"{_TEXTS[kind]} encountered in compiled {self.name}", RuntimeWarning)
 
 
 @functools.lru_cache(maxsize=256)
-def reporter(name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()) -> Reporter:
+def exception_reporter(
+    name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()
+) -> Reporter:
     """Return the cached reporter of a function."""
     return Reporter(name, ignored, handled)

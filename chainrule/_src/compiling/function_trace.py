@@ -23,8 +23,8 @@ from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.generators import Generators, one_thread
 from chainrule._src.compiling.guards import frames
-from chainrule._src.compiling.guards.guards import References
-from chainrule._src.compiling.guards.log import Log, Refused
+from chainrule._src.compiling.guards.guards import GuardSets
+from chainrule._src.compiling.guards.log import StateLog, TraceRefused
 from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.compiling.simplify import operands
@@ -214,7 +214,7 @@ class FunctionTrace:
         generator_states: the random number generators that it drew from, and their states before.
         ignored: the kinds of floating-point exceptions that the function ignores in some part.
         handled: the kinds that the function may handle itself.
-        references: guards on Python state.
+        guard_sets: guards on Python state.
         backward: the backward pass, if gradients can flow through the function.
         speed: the speed of replays compared with eager calls.
         proven: whether a replay was faster than an eager call.
@@ -238,7 +238,7 @@ class FunctionTrace:
         self.states: list[TensorStateGuard] = []
         self.generator_states: list[tuple[Any, Any]] = []
         self.backward: Backward | None = None
-        self.references: References | None = None
+        self.guard_sets: GuardSets | None = None
         self.ignored: frozenset[str] = frozenset()
         self.handled: frozenset[str] = frozenset()
 
@@ -294,7 +294,7 @@ def trace_function(
     """
     inside = LOCAL.recorder is not None  # within another trace, which already watches the instructions
     recorder = Recorder() if recorder is None else recorder
-    unwatched = frames.why_not()
+    unwatched = frames.why_unwatchable()
     watch = TypeWatch(recorder) if pure else StateWatch(recorder)
     if not pure and unwatched:
         raise Unrecordable(
@@ -306,7 +306,7 @@ def trace_function(
     try:
         try:
             trace = _trace_in_level(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
-        except Refused:
+        except TraceRefused:
             watch.check()
             raise
         watch.check()
@@ -314,8 +314,8 @@ def trace_function(
             raise Unrecordable(
                 "it changes a global mode (set_grad_enabled, np.seterr) and does not restore it: use `with`"
             )
-        trace.references = References(watch.guards(trace.constants))
-        _check_overlaps(trace, recorder, trace.references.arrays)
+        trace.guard_sets = GuardSets(watch.guards(trace.constants))
+        _check_overlaps(trace, recorder, trace.guard_sets.arrays)
         if unseen.has_drawn(watch.unwatched, pure):
             refusal = Unrecordable(
                 "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or "
@@ -624,7 +624,7 @@ def _find_sources(
     recorder: Recorder,
     arguments: _Arguments,
     lifted: list[Lifted],
-    watch: Log,
+    watch: StateLog,
 ) -> None:
     """Set the source of each input array: an argument, a tensor, a ``.grad`` or a captured array.
 

@@ -17,7 +17,7 @@ from chainrule._src.compiling import index_lowering
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.layout import BufferView
-from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
+from chainrule._src.compiling.loops import InnerLoop, Operand, Unlowered, own_loop
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 BLOCK = 16384  # elements
@@ -69,7 +69,7 @@ def lower_constant_gather(loops: CallLoops, call: TracedCall, reads: list[Buffer
     itemsizes = [operand.dtype.itemsize for operand in (x, positions, out)]
     for axes, offsets in _in_blocks(merged_axes(list(shape), strides, sorted_axes(strides[2:], len(shape)))):
         args = [(part.slot, part.offset + offset) for part, offset in zip((x, positions, out), offsets, strict=True)]
-        loops.template.loops.append(Loop("take", (address, layout.strides[axis]), axes, args, itemsizes))
+        loops.template.loops.append(InnerLoop("take", (address, layout.strides[axis]), axes, args, itemsizes))
 
 
 def _in_blocks(axes: list[LoopAxis]) -> list[tuple[list[LoopAxis], Shape]]:
@@ -106,7 +106,7 @@ def lower_segment_sums(loops: CallLoops, call: TracedCall, reads: list[BufferVie
             axes = [LoopAxis(n, (0, itemsizes[1], itemsizes[2]))]
             for part, offsets in _in_blocks(axes):
                 located = [(slot, at + offset) for (slot, at), offset in zip(args, offsets, strict=True)]
-                loops.template.loops.append(Loop("add.reduceat", (address, last), part, located, itemsizes))
+                loops.template.loops.append(InnerLoop("add.reduceat", (address, last), part, located, itemsizes))
 
 
 def _is_line(x: Operand) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray, Shape
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import broadcast_strides, is_run, merged_axes, sorted_axes
-from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
+from chainrule._src.compiling.loops import InnerLoop, Operand, Unlowered, own_loop
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
@@ -147,7 +147,7 @@ def _add_index_loop(
         every[0], every[-1], args[0], args[-1] = every[-1], every[0], args[-1], args[0]
     address, _ = own_loop(name)
     loops.template.loops.append(
-        Loop(
+        InnerLoop(
             name,
             (address, len(target.positions)),
             merged_axes(list(target.shape), every, order),

@@ -1,6 +1,6 @@
 """Inspection of compiled functions: the printed plan of one call, and a text about all traces.
 
-``Compiled.plan`` returns a ``PlanOfCall``; ``Compiled.explain`` returns the text of ``account``.
+``Compiled.plan`` returns a ``PlanOfCall``; ``Compiled.explain`` returns the text of ``describe_traces``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PlanOfCall:
     __repr__ = __str__
 
 
-def account(name: str, trees: Iterable[Tree], reasons: Iterable[str]) -> str:
+def describe_traces(name: str, trees: Iterable[Tree], reasons: Iterable[str]) -> str:
     """Return a text about all traces: the number of native steps, their inputs, and the lines where Python reads or runs steps.
 
     It ends with the reasons why other calls run eagerly.

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyDType, Params
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.factors import add_shared
-from chainrule._src.compiling.iteration import dense_strides, size
+from chainrule._src.compiling.iteration import dense_strides, size_of_shape
 from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
 from chainrule._src.compiling.products import add_core_loop, core_names
 from chainrule._src.interpreters.trace_types import TracedCall, Var
@@ -56,7 +56,7 @@ def _result_operand(loops: CallLoops, out: Operand, dtype: NumpyDType) -> Operan
 
 def _scratch_operand(loops: CallLoops, shape: tuple[int, ...], dtype: NumpyDType) -> Operand:
     strides = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), dtype.itemsize)
-    return Operand(loops.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
+    return Operand(loops.template.temporary(size_of_shape(shape) * dtype.itemsize), shape, strides, dtype)
 
 
 def _arguments(loops: CallLoops, call: TracedCall, count: int, options: Params) -> dict[str, bool | str]:
@@ -146,7 +146,7 @@ def lower_triangle(loops: CallLoops, x: Operand, out: Operand, k: int, upper: bo
     shape, itemsize = out.layout.shape, out.dtype.itemsize
     if x.layout.shape != shape or x.dtype != out.dtype or len(shape) < 2:
         raise Unlowered
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     address, _ = own_loop(f"triangle{itemsize}")
     add_core_loop(loops, "triu" if upper else "tril", [["m", "n"], ["m", "n"]], (address, 2 * k + upper), [x], [out])

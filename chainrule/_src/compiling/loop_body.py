@@ -20,7 +20,7 @@ from chainrule._src.api.array import array_of
 from chainrule._src.arrays.tree import TreeSpec
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params, TensorLike
 from chainrule._src.compiling.differentiable import start_of, starting_at
-from chainrule._src.compiling.floating_point import Handled, reporter
+from chainrule._src.compiling.floating_point import NeedsEagerRun, exception_reporter
 from chainrule._src.compiling.function_trace import (
     Argument,
     Backward,
@@ -30,8 +30,8 @@ from chainrule._src.compiling.function_trace import (
     trace_function,
 )
 from chainrule._src.compiling.layout import BufferView, same_memory
-from chainrule._src.compiling.python_executor import Failed
-from chainrule._src.compiling.scan_lowering import LoopOfProgram, Order, new_call
+from chainrule._src.compiling.python_executor import NativeLoopFailed
+from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop, new_call
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.steps import VIEWS
 from chainrule._src.interpreters.captured_arrays import Lifted
@@ -53,7 +53,7 @@ ndarray = np.ndarray
 
 
 #: exceptions of native code; an eager run raises the error with its message and location
-NATIVE_ERRORS = Handled, Failed
+NATIVE_ERRORS = NeedsEagerRun, NativeLoopFailed
 
 
 class BodyRecorder(Recorder):
@@ -139,9 +139,9 @@ class Body:
         self._kept_carries: list[int] = []  # the carried leaves that are saved at the begin of each iteration
         back = None if trace.backward is None else self._backward_program(trace, trace.backward)
         program = Program(self._operands, constants, trace.calls, results + self._kept, [])
-        self._forward = LoopOfProgram(program, carried, mapped)
+        self._forward = ProgramLoop(program, carried, mapped)
         if back is not None:
-            self._back = LoopOfProgram(*back)
+            self._back = ProgramLoop(*back)
         for var in (*self._operands, *[var for call in trace.calls for var in call.results]):
             var.forget()
 
@@ -192,8 +192,8 @@ class Body:
         """The number of saved-value arrays that a loop returns after its results."""
         return len(self._kept) + len(self._kept_carries)
 
-    def _forward_order(self, length: int, reverse: bool) -> Order:
-        return Order(
+    def _forward_order(self, length: int, reverse: bool) -> LoopOrder:
+        return LoopOrder(
             length,
             reverse,
             tuple(range(len(self._operands))),
@@ -204,11 +204,13 @@ class Body:
 
     def run(self, operands: Sequence[object], length: int, reverse: bool) -> list[Any]:
         """Run the loop on arrays, and return the last carry, the ys and the saved values."""
-        return self._forward.run(operands, self._forward_order(length, reverse), reporter("scan", self.ignored))
+        return self._forward.run(
+            operands, self._forward_order(length, reverse), exception_reporter("scan", self.ignored)
+        )
 
     # -- backward ----------------------------------------------------------------------------------------------------
 
-    def _backward_order(self, present: tuple[bool, ...], length: int, reverse: bool) -> Order:
+    def _backward_order(self, present: tuple[bool, ...], length: int, reverse: bool) -> LoopOrder:
         """Return the order of the backward pass, whose operands are the cotangents that are present, saved values and operands."""
         at = iter(range(len(present)))
         gs = {k: next(at) for k, there in enumerate(present) if there}
@@ -223,7 +225,7 @@ class Body:
         carried = [k for k, at in enumerate(self._wanted) if at in self.reached]
         finals = [*carried, *range(len(self._wanted), len(self._wanted) + len(self._outer))]
         stacks = range(len(self._wanted) + len(self._outer), len(self._wanted) + len(self._outer) + len(self._stacked))
-        return Order(length, not reverse, tuple(given), tuple(finals), tuple(stacks), ())
+        return LoopOrder(length, not reverse, tuple(given), tuple(finals), tuple(stacks), ())
 
     def back(self, given: tuple[object, ...], present: tuple[bool, ...], length: int, reverse: bool) -> list[Any]:
         """Run the backward pass on arrays, and return the gradients of the operands in ``reached``.
@@ -232,7 +234,9 @@ class Body:
             given: the cotangents that are present, the saved values, and the operands of the loop.
             present: for each result, whether it has a cotangent.
         """
-        return self._back.run(given, self._backward_order(present, length, reverse), reporter("scan", self.ignored))
+        return self._back.run(
+            given, self._backward_order(present, length, reverse), exception_reporter("scan", self.ignored)
+        )
 
     # -- within a plan -----------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
-from chainrule._src.compiling.iteration import dense_strides, is_run, size
+from chainrule._src.compiling.iteration import dense_strides, is_run, size_of_shape
 from chainrule._src.compiling.loops import Operand, Unlowered, own_loop
 from chainrule._src.compiling.products import add_core_loop
 from chainrule._src.interpreters.trace_types import TracedCall, Var
@@ -67,12 +67,12 @@ def _last(x: Operand, axis: int) -> Operand:
 def _scratch_operand(loops: CallLoops, like: Operand) -> Operand:
     shape, itemsize = like.layout.shape, like.dtype.itemsize
     strides = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), itemsize)
-    return Operand(loops.template.temporary(size(shape) * itemsize), shape, strides, like.dtype)
+    return Operand(loops.template.temporary(size_of_shape(shape) * itemsize), shape, strides, like.dtype)
 
 
 def _contiguous_along_last(loops: CallLoops, x: Operand) -> Operand:
     """Return an array, or a copy of it, that is contiguous along its last axis."""
-    if not size(x.layout.shape) or x.dtype.kind not in "fiu":
+    if not size_of_shape(x.layout.shape) or x.dtype.kind not in "fiu":
         raise Unlowered
     if x.layout.strides[-1] == x.dtype.itemsize:
         return x
@@ -117,9 +117,11 @@ def lower_insertion_search(loops: CallLoops, side: str) -> None:
     if side not in ("left", "right") or x.dtype != keys.dtype or out.dtype != np.intp or len(x.layout.shape) != 1:
         raise Unlowered
     x, found = _contiguous_along_last(loops, x), own_loop(f"search_{x.dtype.str[1:]}")
-    if not size(out.layout.shape) or not is_run(keys.layout, reversed(range(len(keys.layout.shape)))):
+    if not size_of_shape(out.layout.shape) or not is_run(keys.layout, reversed(range(len(keys.layout.shape)))):
         raise Unlowered
-    keys, out = [Operand(z.slot, (size(z.layout.shape),), (z.dtype.itemsize,), z.dtype, z.offset) for z in (keys, out)]
+    keys, out = [
+        Operand(z.slot, (size_of_shape(z.layout.shape),), (z.dtype.itemsize,), z.dtype, z.offset) for z in (keys, out)
+    ]
     add_core_loop(
         loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out], True
     )

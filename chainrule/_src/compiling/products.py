@@ -13,12 +13,12 @@ from chainrule._src.compiling.checked_loops import multiple_of_array_loop
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
     LoopAxis,
-    contiguity,
-    size,
+    contiguous_orders,
+    size_of_shape,
 )
 from chainrule._src.compiling.loops import (
     GENERALIZED,
-    Loop,
+    InnerLoop,
     Operand,
     Unlowered,
     is_exact,
@@ -83,10 +83,10 @@ def add_core_loop(
             axis += 1
         leading.append(ArrayLayout(shape[:ndim], strides[:ndim], itemsize))
     shape = np.broadcast_shapes(*[layout.shape for layout in leading])
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     loops.template.loops.append(
-        Loop(
+        InnerLoop(
             name,
             found,
             merged_iteration(leading[: len(reads)], leading, shape)[0],
@@ -120,10 +120,10 @@ def lower_dot(loops: CallLoops, call: TracedCall) -> None:
         or 0 in lengths
     ):
         raise Unlowered
-    if any(size(x.layout.shape) == 1 for x in loops.reads):
+    if any(size_of_shape(x.layout.shape) == 1 for x in loops.reads):
         _lower_scaled(loops)
         return
-    if any(not contiguity(x.layout) for x in loops.reads):
+    if any(not contiguous_orders(x.layout) for x in loops.reads):
         raise Unlowered
     lower_gufunc(loops, call, np.matmul)
 
@@ -137,11 +137,11 @@ def lower_inner(loops: CallLoops, call: TracedCall) -> None:
 
 def _lower_scaled(loops: CallLoops) -> None:
     """Lower ``np.dot`` with an array of one number. For more than one element, BLAS adds a multiple of the other array to zeros."""
-    x, y = loops.reads if size(loops.reads[1].layout.shape) == 1 else loops.reads[::-1]
+    x, y = loops.reads if size_of_shape(loops.reads[1].layout.shape) == 1 else loops.reads[::-1]
     (out,) = loops.writes
     if not x.dtype == y.dtype == out.dtype:
         raise Unlowered
-    n, itemsize = size(out.layout.shape), out.dtype.itemsize
+    n, itemsize = size_of_shape(out.layout.shape), out.dtype.itemsize
     if n == 1:
         _, found = ufunc_loop(np.multiply, [x.dtype, x.dtype])
     else:
@@ -150,7 +150,7 @@ def _lower_scaled(loops: CallLoops) -> None:
     if n > 1 and (step <= 0 or step % itemsize):
         raise Unlowered  # NumPy would copy it first
     args = [(operand.slot, operand.offset) for operand in (x, y, out)]
-    loops.template.loops.append(Loop("dot", found, [LoopAxis(n, (step, 0, itemsize))], args, [itemsize] * 3))
+    loops.template.loops.append(InnerLoop("dot", found, [LoopAxis(n, (step, 0, itemsize))], args, [itemsize] * 3))
 
 
 def lower_outer(loops: CallLoops, call: TracedCall) -> None:

@@ -14,11 +14,11 @@ from chainrule._src.compiling.iteration import (
     LoopAxis,
     broadcast_strides,
     merged_axes,
-    size,
+    size_of_shape,
     sorted_axes,
 )
 from chainrule._src.compiling.loops import (
-    Loop,
+    InnerLoop,
     Operand,
     Unlowered,
     initial_of,
@@ -96,14 +96,22 @@ def lower_mean(loops: CallLoops, call: TracedCall) -> None:
     shape = x.layout.shape
     reduced = _normal_axes(given.get("axis"), len(shape))
     keepdims = given.get("keepdims", False)
-    if reduced is None or x.dtype != out.dtype or x.dtype.char == "e" or type(keepdims) is not bool or size(shape) == 0:
+    if (
+        reduced is None
+        or x.dtype != out.dtype
+        or x.dtype.char == "e"
+        or type(keepdims) is not bool
+        or size_of_shape(shape) == 0
+    ):
         raise Unlowered
-    total = Operand(loops.template.temporary(size(out.layout.shape) * out.dtype.itemsize), *out.layout[:2], out.dtype)
+    total = Operand(
+        loops.template.temporary(size_of_shape(out.layout.shape) * out.dtype.itemsize), *out.layout[:2], out.dtype
+    )
     _reduce_to(loops, np.add, x, total, reduced, keepdims)
-    count = np.intp(size(tuple([shape[axis] for axis in reduced])))
+    count = np.intp(size_of_shape(tuple([shape[axis] for axis in reduced])))
     dtypes, found = ufunc_loop(np.true_divide, [x.dtype, count.dtype])
     inputs = [loops.converted(total, dtypes[0]), loops.converted(count, dtypes[1])]
-    nbytes = size(out.layout.shape) * dtypes[2].itemsize
+    nbytes = size_of_shape(out.layout.shape) * dtypes[2].itemsize
     quotient = out
     if dtypes[2] != out.dtype:
         layout = inputs[0].layout
@@ -126,7 +134,7 @@ def lower_accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None
     if any(dtype != x.dtype for dtype in dtypes):
         raise Unlowered
     found = loop_of(ufunc, dtypes)
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     first = tuple([1 if k == axis else length for k, length in enumerate(shape)])
     loops.copy(
@@ -142,7 +150,7 @@ def lower_accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None
     ]
     args = [(out.slot, out.offset), (x.slot, x.offset + sx[axis]), (out.slot, out.offset + so[axis])]
     itemsizes = [x.dtype.itemsize] * 3
-    loops.template.loops.append(Loop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
+    loops.template.loops.append(InnerLoop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
 
 
 def lower_cumulative(loops: CallLoops, call: TracedCall) -> None:
@@ -196,14 +204,14 @@ def _add_reduction_loops(
         (k,) = reduced
         axes[k] = LoopAxis(axes[k].length - 1, axes[k].strides)
         offset += axes[k].strides[1]
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     rows = [(axes, 0)]
     if ufunc is np.add and x.dtype.kind in "fc" and reduced[:1] == [0]:
         rows = _reduction_rows(axes, len(reduced))
     for part, start in rows:
         args = [(out.slot, out.offset), (x.slot, offset + start), (out.slot, out.offset)]
-        loops.template.loops.append(Loop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
+        loops.template.loops.append(InnerLoop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
 
 
 def _reduction_rows(axes: list[LoopAxis], reduced: int) -> list[tuple[list[LoopAxis], int]]:

@@ -19,7 +19,7 @@ from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.function_trace import Argument, Backward, FunctionTrace, LeafRef, TracedOutput, same_leaf
 from chainrule._src.compiling.guards.guards import same_value
 from chainrule._src.compiling.keys import keys_within
-from chainrule._src.compiling.memory_use import footprint
+from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.interpreters.same_bits import same_bits
@@ -30,7 +30,7 @@ ndarray = np.ndarray
 OBJECTS = 8000, 1000, 2000  # estimated bytes of a trace, of a segment and of a step, without their arrays
 
 
-class Missing(Exception):
+class UntracedBranch(Exception):
     """A call reads a value that no trace has read.
 
     Attributes:
@@ -96,7 +96,7 @@ class Tree:
     Attributes:
         root: the first segment of all traces.
         sources: the sources of input arrays, by the negative numbers of their Vars.
-        references: the guards on Python state.
+        guard_sets: the guards on Python state.
         states: the guards on tensors with a history.
         generators: the random number generators that the traces draw from.
         writes: the numbers of the arrays that some of the traces write.
@@ -111,8 +111,8 @@ class Tree:
     def __init__(self, trace: FunctionTrace) -> None:
         path = _segments(trace)
         self.root = path[0]
-        assert trace.references is not None
-        self.references = trace.references
+        assert trace.guard_sets is not None
+        self.guard_sets = trace.guard_sets
         self.sources: dict[int, Any] = {}
         self.states: list[Any] = []
         self.generators: list[Any] = []
@@ -149,7 +149,7 @@ class Tree:
         """Estimate the bytes that the tree keeps alive."""
         segments = self.segments()
         of_trace, of_segment, of_step = OBJECTS
-        self.nbytes = footprint(self.references) + of_segment * len(segments)
+        self.nbytes = reachable_nbytes(self.guard_sets) + of_segment * len(segments)
         for segment in segments:
             self.nbytes += of_step * len(segment.plan.steps) + segment.plan.memory + segment.plan.constant_bytes
             self.nbytes += of_trace * (segment.trace is not None)
@@ -174,8 +174,8 @@ class Tree:
         pairs = self._branch_off(_segments(trace))
         if pairs is None:
             return None
-        assert trace.references is not None
-        self.references.extend(trace.references)
+        assert trace.guard_sets is not None
+        self.guard_sets.extend(trace.guard_sets)
         tree = copy.copy(self)
         tree.root = pairs[0][0]
         tree._add_inputs(trace)
@@ -254,15 +254,15 @@ class Tree:
             and self._layouts == _layouts_of(trace)
             and _same_outcome(old, trace)
         )
-        if same and trace.references is not None:
-            self.references.add_alternatives(trace.references)
+        if same and trace.guard_sets is not None:
+            self.guard_sets.add_alternatives(trace.guard_sets)
         return same
 
     # -- running -----------------------------------------------------------------------------------------------------
 
     def inputs_of(self, leaves: Sequence[object], arrays: Sequence[object]) -> dict[int, Any] | None:
         """Return the input arrays of a call, by the numbers of their Vars; None if the traces do not hold for the call."""
-        if not self.references.hold():
+        if not self.guard_sets.hold():
             return None
         for state in self.states:
             if not state.holds(leaves):
@@ -283,7 +283,7 @@ class Tree:
             Missing: no trace has read one of the values.
         """
         segment = self.root
-        kind = hash(id(self.references))
+        kind = hash(id(self.guard_sets))
         while segment.guard is not None:
             outputs = segment.plan.run([values[n] for n in segment.inputs], report)
             key = outputs[segment.outputs.index(segment.guard.var.number)].tobytes()
@@ -294,7 +294,7 @@ class Tree:
             kind = hash((kind, key))
             follows = segment.branches.get(key)
             if follows is None:
-                raise Missing(Where(segment.guard.code, segment.guard.lasti), kind)
+                raise UntracedBranch(Where(segment.guard.code, segment.guard.lasti), kind)
             segment = follows
         return segment
 
@@ -335,7 +335,8 @@ def _number_alike(trace: FunctionTrace, sources: dict[int, object]) -> None:
     numbered = {var.number: var for var in every}
     new_numbers = {
         var: next(
-            (-number for number, other in sources.items() if _same_source(other, source)), _unused(var.number, sources)
+            (-number for number, other in sources.items() if _same_source(other, source)),
+            _unused_number(var.number, sources),
         )
         for var, source in trace.sources.items()
         if not _same_source(sources.get(-var.number), source)
@@ -347,7 +348,7 @@ def _number_alike(trace: FunctionTrace, sources: dict[int, object]) -> None:
         var.number = number
 
 
-def _unused(number: int, sources: dict[int, object]) -> int:
+def _unused_number(number: int, sources: dict[int, object]) -> int:
     """Return a number that no input array of the tree has."""
     number += _OFFSET
     while -number in sources:

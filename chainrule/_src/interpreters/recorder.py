@@ -42,7 +42,7 @@ from chainrule._src.interpreters.trace_types import (
     ValueGuard,
     Var,
 )
-from chainrule._src.interpreters.traced import Traced, arrays_in, flat, scalar_square
+from chainrule._src.interpreters.traced import Traced, arrays_in, flat_leaves, scalar_square
 from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.rules import kinds
 from chainrule._src.rules.primitive import Primitive
@@ -230,7 +230,7 @@ class Recorder(CapturedArrays):
     ) -> Any:
         """Call a function of NumPy arrays and append the call to the trace. Array results are values of this level."""
         accepts_floats = not (self.weak and self.narrow) or function in _TAKES_FLOATS or type(function) is Rebuilt
-        if not accepts_floats and any(map(self._is_weak, flat(args))):
+        if not accepts_floats and any(map(self._is_weak, flat_leaves(args))):
             raise ByValue("a Python float is an operand of a function that is not NumPy's")
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = scalar_square, ""
@@ -279,7 +279,7 @@ class Recorder(CapturedArrays):
         except Exception as error:
             self.failed = type(error)
             # an IndexError of one array depends on its shape only
-            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in flat(args)]) > 1:
+            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in flat_leaves(args)]) > 1:
                 self.data_dependent_error = self.data_dependent_error or error
             raise
 
@@ -371,7 +371,7 @@ class Recorder(CapturedArrays):
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
     ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
         """Return a call in which Python floats have the dtype, or are the floats, that they are for the function."""
-        if not self.weak or not any(map(self._is_weak, flat((args, kwargs)))):
+        if not self.weak or not any(map(self._is_weak, flat_leaves((args, kwargs)))):
             return function, method, args, kwargs
         if method == "__call__" and not kwargs:
             return function, method, self._as_strong(args), kwargs
@@ -573,7 +573,7 @@ class Recorder(CapturedArrays):
         if type(found) in (bool, int, float, complex):  # a value that was read and is guarded
             return found
         parts = found if type(found) is tuple else (found,)
-        memory = [x for x in flat(arrays_in((args, kwargs))) if type(x) is ndarray]
+        memory = [x for x in flat_leaves(arrays_in((args, kwargs))) if type(x) is ndarray]
         if not all(
             type(p) is Traced
             and p.var.array.flags.writeable
@@ -591,7 +591,7 @@ class Recorder(CapturedArrays):
         self, function: AnyFunction, args: tuple[TensorLike, ...], kwargs: Params, targets: tuple[Traced, ...]
     ) -> Any:
         """Record a NumPy function that writes into ``targets`` (``out=``, ``**=``). Return the written values."""
-        operands = [x for x in flat((args, kwargs)) if type(x) in (Traced, ndarray)]
+        operands = [x for x in flat_leaves((args, kwargs)) if type(x) in (Traced, ndarray)]
         for target in targets:
             for x in operands:
                 same = x is target or (type(x) is Traced and x.var is target.var)

@@ -17,7 +17,7 @@ from chainrule._src.arrays.any_array import lying_at, overlaps_itself
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var, argument_key, collect_instances
-from chainrule._src.interpreters.traced import Traced, flat
+from chainrule._src.interpreters.traced import Traced, flat_leaves
 
 #: key of a primitive or VJP rule and its operands -> (steps, results, primitive); True after the first call, None if there is
 #: no template
@@ -179,6 +179,6 @@ def without_overlap(part: AnyArray, operands: object) -> AnyArray:
     """Copy a result whose elements share memory, unless it is a view of an operand: in other calls its elements may differ."""
     if type(part) is not np.ndarray or not overlaps_itself(part):
         return part
-    if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat(operands)):
+    if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat_leaves(operands)):
         return part
     return part.copy()

@@ -49,11 +49,11 @@ def arrays_in(x: Any) -> Any:
     return x
 
 
-def flat(x: Any) -> list[Any]:
+def flat_leaves(x: Any) -> list[Any]:
     """Return the items of nested containers."""
     if type(x) is dict:
         x = tuple(x.values())
-    return [y for item in x for y in flat(item)] if type(x) in (tuple, list) else [x]
+    return [y for item in x for y in flat_leaves(item)] if type(x) in (tuple, list) else [x]
 
 
 _NONE: Any = object()
