@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.tape.versions import samples
+from chainrule._src.tape.versions import sample_elements
 
 T = cr.tensor
 rng = np.random.default_rng(0)
@@ -333,7 +333,7 @@ def test_what_is_computed_from_plain_arrays_alone_is_computed_anew():
     "array", [np.ones(10**5), np.ones((2, 10**5)).T, np.ones((2, 10**5))[:, ::3], np.ones((9,) * 5).T[::2]]
 )
 def test_a_few_elements_from_everywhere_stand_for_a_large_array(array):
-    some = samples(array)
+    some = sample_elements(array)
     assert np.may_share_memory(some, array) and 100 < some.size < 3000
 
 

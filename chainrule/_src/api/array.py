@@ -43,25 +43,25 @@ from chainrule._src.tape.foreign_operands import (
     no_array,
     raise_what_scipy_caught,
 )
-from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
+from chainrule._src.tape.overriding import PLAIN, hand_over, iterate_operands, overriding_arguments
 from chainrule._src.tape.protocol import (
     CALLBACKS,
     FUNCTIONS,
     UFUNCS,
     ArrayLike,
+    as_plain_array,
     call_function,
     call_ufunc,
     check_kinds,
     check_out,
     fixed_axes,
-    implementation,
+    implementation_of,
     memory_of,
     out_position,
-    plain,
 )
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.view import is_read_only, valued
+from chainrule._src.tape.view import copy_scalar_view, is_read_only
 
 ndarray = np.ndarray
 new = object.__new__
@@ -132,7 +132,7 @@ class Array(ArrayMethods):
             data = FUNCTIONS[np.array](as_tensors(data))
         data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
         if is_foreign(type(data)):
-            data = wrap(plain(data))
+            data = wrap(as_plain_array(data))
         if not isinstance(data, Tensor):
             data = wrap(np.array(data, dtype))
         elif dtype is not None:
@@ -142,7 +142,7 @@ class Array(ArrayMethods):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """``Array``; while a function is recorded, the type that the array stands for, so that ``isinstance`` works in user code."""
-        if SPECIAL and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
+        if ACTIVE_MODES and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
             return LOCAL.recorder.eager_type(self._tensor._raw) or Array
         return Array
 
@@ -189,7 +189,7 @@ class Array(ArrayMethods):
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
-        if SPECIAL and LOCAL.recorder is not None:
+        if ACTIVE_MODES and LOCAL.recorder is not None:
             if ufunc is np.power and out is None and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
                 found = recorded_operator(operator.pow, True, *inputs)
             else:
@@ -229,7 +229,7 @@ class Array(ArrayMethods):
             values = raw if type(raw) is ndarray else raw.read()
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
                 return np.array(values, dtype)  # a step function: the lost derivative is zero
-            raise errors.array_to_numpy(self, carries=carries(self))
+            raise errors.array_to_numpy(self, has_derivative=has_derivative(self))
         if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
             raise ValueError("Unable to avoid copy while creating an array as requested: it has another dtype.")
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
@@ -276,7 +276,7 @@ class Array(ArrayMethods):
         recorder = LOCAL.recorder
         if self.shape and recorder is not None and recorder.eager_type(self._tensor._raw) is ndarray:
             float(np.ones(self.shape))  # raises or not, depending on NumPy's version
-        if not step and carries(self):
+        if not step and has_derivative(self):
             if written := errors.written_to_buffer(self):
                 raise TypeError(written)
             raise errors.array_to_number(what, errors.instead_of_number(self))
@@ -301,7 +301,7 @@ class Array(ArrayMethods):
         return math.ceil(self._rounded("math.ceil()"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        if ndigits is not None and SPECIAL and LOCAL.recorder is not None:
+        if ndigits is not None and ACTIVE_MODES and LOCAL.recorder is not None:
             found = recorded_operator(round, False, self, ndigits)
             if found is not None:
                 return found
@@ -404,7 +404,7 @@ def array_of(tensor: Tensor) -> Array:
     return array
 
 
-def carries(x: Array) -> bool:
+def has_derivative(x: Array) -> bool:
     """Return whether a derivative of the values is being computed, in either mode: then no plain number may replace them."""
     tensor = x._tensor
     return tensor.requires_grad or (type(tensor._raw) is not ndarray and tensor._raw.moving)
@@ -413,7 +413,7 @@ def carries(x: Array) -> bool:
 def is_plain(x: Array) -> bool:
     """Return whether a plain array can replace the values without losing a derivative."""
     raw = x._tensor._raw
-    return not carries(x) and (type(raw) is ndarray or raw.readable)
+    return not has_derivative(x) and (type(raw) is ndarray or raw.readable)
 
 
 # -- conversion between Arrays and tensors -----------------------------------------------------------------------------
@@ -435,7 +435,7 @@ def plain_or_stacked(x: Any) -> Any:
     return x
 
 
-def faced(tensor: Tensor, argument: object) -> AnyArray:
+def in_api_of_argument(tensor: Tensor, argument: object) -> AnyArray:
     """Return the tensor itself if the caller gave a tensor, else an Array."""
     return tensor if isinstance(argument, (Tensor, ArrayLike)) else array_of(tensor)
 
@@ -518,12 +518,12 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     """Call a NumPy function on Arrays, with NumPy's own signature."""
     numpy_error = None
-    if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
+    if ACTIVE_MODES and LOCAL.recorder is not None and function not in WRITERS:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
         if found is not None:
             return found
         numpy_error, LOCAL.recorder.numpy_error = LOCAL.recorder.numpy_error, None
-    ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
+    ours = FUNCTIONS.get(function) or implementation_of(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
         if LOCAL.recorder is not None and type(args[0]) is Array:
             LOCAL.recorder.check_not_scalar(args[0]._tensor._raw)
@@ -545,7 +545,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         raise as_numpy_error(error, function, args, kwargs) from error.__cause__
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
-    if SPECIAL and LOCAL.recorder is not None:
+    if ACTIVE_MODES and LOCAL.recorder is not None:
         LOCAL.recorder.check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
@@ -807,7 +807,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
         if out is not None or method == "at":  # the error is about a target that must not be written to
             raise
         raise as_numpy_error(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
-    result = valued(result)
+    result = copy_scalar_view(result)
     if out is None:
         return result if mixed else as_arrays(result)
     return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"), fixed_axes(ufunc, method))
@@ -841,7 +841,7 @@ def _unwrap_operands(args: tuple[Any, ...]) -> tuple[list[Any], bool]:
             x = x._tensor
         elif kind not in _SIMPLE:
             mixed = mixed or holds(x, Tensor)
-            x = np.asarray(x) if isinstance(x, np.generic) else plain(as_tensors(x))
+            x = np.asarray(x) if isinstance(x, np.generic) else as_plain_array(as_tensors(x))
         elif kind is Tensor:
             mixed = True
         operands.append(x)
@@ -910,7 +910,7 @@ def takes_arrays(
         else:
             if not kwargs:
                 return function(*args)
-        if asked := overriding(operands((*args, *kwargs.values()))):
+        if asked := overriding_arguments(iterate_operands((*args, *kwargs.values()))):
             return hand_over(public() if public else call, asked, args, kwargs)
         if not holds(args, Array) and not holds(kwargs, Array):
             return full(*args, **kwargs)

@@ -49,9 +49,9 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.message_parts import counted
 from chainrule._src.native import AVAILABLE
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
+from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, note_write
 
 ndarray = np.ndarray
 MAX_BYTES = 1 << 28
@@ -166,7 +166,7 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         shortcut = self._shortcut
-        if (shortcut is not None or self._shortcuts) and not kwargs and not SPECIAL and not STACK.levels:
+        if (shortcut is not None or self._shortcuts) and not kwargs and not ACTIVE_MODES and not STACK.levels:
             try:
                 result = None if shortcut is None else shortcut.call(args)
                 if result is None:
@@ -175,7 +175,7 @@ class Compiled(Generic[P, R]):
                     return result
             except Exception:  # a floating-point exception that eager code has to handle or raise
                 return self.function(*args)
-        if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
+        if STACK.levels or (ACTIVE_MODES and (LOCAL.watch is not None or LOCAL.recorder is not None)):
             return self.function(*args, **kwargs)  # the surrounding transformation has to see the operations
         budget = self.budget
         if not budget.may_look_up():
@@ -514,7 +514,7 @@ class Compiled(Generic[P, R]):
             trace.proven = True
             budget.proved()
         tree.hits += 1
-        if not SPECIAL and (
+        if not ACTIVE_MODES and (
             tree.root.guard is None or tree.hits > 1
         ):  # where a new value is read, the shortcut's work is wasted and the call takes twice as long
             self._add_shortcut(tree, trace, call)
@@ -569,7 +569,7 @@ class Compiled(Generic[P, R]):
         """
         targets, spec = tree_flatten(out)
         memories = [x._raw if isinstance(x, Tensor) else x for x in targets]
-        ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
+        ordinary = not kwargs and not ACTIVE_MODES and not STACK.levels and all([type(x) is ndarray for x in targets])
         shortcut = self._shortcut
         if ordinary and shortcut is not None and shortcut.spec == spec:
             with contextlib.suppress(NeedsEagerRun):  # the call below raises the error or handles it
@@ -784,7 +784,7 @@ def _about_to_write(memories: list[NumpyArray]) -> None:
     for memory in memories:
         if BEFORE_WRITE:
             about_to_write(memory)
-        wrote(memory, "compile", errors.user_line())
+        note_write(memory, "compile", errors.user_line())
 
 
 def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[ndarray]) -> bool:

@@ -28,8 +28,8 @@ from chainrule._src.ops.creation import tensor as new_tensor
 from chainrule._src.ops.joining import stack
 from chainrule._src.ops.random import default_generator
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, SPECIAL, grad_mode
-from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, grad_mode
+from chainrule._src.tape.modes import is_recording as records
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import is_array, without_objects
 from chainrule._src.transforms.function import Function
@@ -350,7 +350,7 @@ class _Loop:
         outer = LOCAL.recorder
         if STACK.levels and (not isinstance(outer, Recorder) or STACK.levels[-1] is not outer.level):
             return None
-        if outer is None and (is_thread_traced() or (SPECIAL and LOCAL.watch is not None)):
+        if outer is None and (is_thread_traced() or (ACTIVE_MODES and LOCAL.watch is not None)):
             return None
         carry, xs = [_array_of(x, outer) for x in self.carry], [_array_of(x, outer) for x in self.xs]
         if any([x is None for x in (*carry, *xs)]):

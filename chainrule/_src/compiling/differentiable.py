@@ -17,7 +17,7 @@ from chainrule._src.compiling.function_trace import LOCK, Backward, FunctionTrac
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.table.shape import alias
-from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.modes import is_recording as records
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.function import Function

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterable
 
 from chainrule._src.messages.errors import warn
-from chainrule._src.tape.fp_warnings import modes
+from chainrule._src.tape.fp_warnings import user_error_modes
 
 _TEXTS = {
     "divide": "divide by zero",
@@ -44,7 +44,7 @@ class Reporter:
             Handled: the function or its caller handles one of the exceptions.
         """
         met = {*kinds}
-        how = modes()
+        how = user_error_modes()
         if met & self.handled or any([how[kind] not in ("warn", "ignore") for kind in met]):
             raise NeedsEagerRun
         for kind in sorted(met - self.ignored):

@@ -28,7 +28,7 @@ from chainrule._src.compiling.guards.log import StateLog, TraceRefused
 from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.compiling.simplify import operands
-from chainrule._src.interpreters.captured_arrays import Lifted, hooks_of
+from chainrule._src.interpreters.captured_arrays import Lifted, hook_keys
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
 from chainrule._src.interpreters.traced import Traced
@@ -36,9 +36,9 @@ from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.messages.message_parts import counted
 from chainrule._src.tape.engine import reachable, sweep
 from chainrule._src.tape.levels import open_level
-from chainrule._src.tape.modes import LOCAL, switch
+from chainrule._src.tape.modes import LOCAL, switch_mode
 from chainrule._src.tape.node import Edge, Freed, Leaf
-from chainrule._src.tape.tensor import Tensor, hold, set_grad, wrap
+from chainrule._src.tape.tensor import Tensor, set_grad, set_tensor_data, wrap
 from chainrule._src.tape.versions import owner
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class NewData(NamedTuple):
     var: Var
 
     def apply(self, array: object, leaves: Sequence[Tensor]) -> None:
-        hold(self.tensor, array)
+        set_tensor_data(self.tensor, array)
         if type(self.tensor._edge) is Leaf:
             self.tensor._edge.data = array
 
@@ -165,7 +165,7 @@ class TensorStateGuard(NamedTuple):
 
     def holds(self, leaves: list[object]) -> bool:
         tensor = self.leaf.tensor(leaves)
-        if (tensor._edge is not None) is not self.requires_grad or hooks_of(tensor._edge) != self.hooks:
+        if (tensor._edge is not None) is not self.requires_grad or hook_keys(tensor._edge) != self.hooks:
             return False
         return self.has_grad is None or (tensor._grad is not None) is self.has_grad
 
@@ -328,7 +328,7 @@ def trace_function(
         recorder.drop_hooks()
         if unseen.has_drawn(watch.unwatched, pure):
             unseen.rewind()
-        switch(mode)
+        switch_mode(mode)
         np.seterr(**errors_of_floats)
         watch.undo()
         raise
@@ -452,7 +452,7 @@ class _Arguments:
         if start is not None:
             start.tensor = weakref.ref(tensor)
         self.histories.append((LeafRef(None, index), source._edge is not None, source._grad))
-        self.hooks.append(hooks_of(source._edge))
+        self.hooks.append(hook_keys(source._edge))
         self.stand_ins.append((source, tensor, start))
 
     def check_containers(self, args: object, kwargs: dict[str, TensorLike], spec: TreeSpec) -> None:

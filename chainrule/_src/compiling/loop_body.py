@@ -42,7 +42,7 @@ from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.modes import LOCAL, grad_mode
-from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.modes import is_recording as records
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import grad

@@ -17,7 +17,7 @@ from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
 from chainrule._src.interpreters.traced import Traced
-from chainrule._src.tape.inplace import edge_through, passes_through, replay_view
+from chainrule._src.tape.inplace import edge_through, has_function_step, replay_view
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
@@ -27,7 +27,7 @@ from chainrule._src.tape.view import views_of
 ndarray = np.ndarray
 
 
-def hooks_of(edge: Any) -> tuple[Any, ...]:
+def hook_keys(edge: Any) -> tuple[Any, ...]:
     """Return pairs (number of the handle, id of the hook) for the hooks of an edge."""
     hooks = getattr(edge, "hooks", None)
     if hooks is None:
@@ -57,7 +57,7 @@ class Lifted:
         self.ref = weakref.ref(tensor)
         self.raw = tensor._raw
         self.edge = self.trace_edge = tensor._edge
-        self.hooks = hooks_of(tensor._edge)
+        self.hooks = hook_keys(tensor._edge)
         self.history_changed = False
         self.grad = tensor._grad
         self.var = var
@@ -237,12 +237,12 @@ class CapturedArrays:
             self.note_holder(base, base._raw)
         for each in {id(t): t for t in (*views_of(base), tensor)}.values():
             if type(each._raw) is ndarray:
-                if passes_through(each._view.steps):
+                if has_function_step(each._view.steps):
                     raise Unrecordable("it uses a view that no recorded operation takes")
                 entry = self.lifted[id(each)] = Lifted(each, None)
                 each._raw = replay_view(base._raw, each._view.steps)
                 if type(each._edge) is Leaf:
-                    self.hooks_before.append((each._edge, hooks_of(each._edge)))
+                    self.hooks_before.append((each._edge, hook_keys(each._edge)))
                 elif each._edge is not None:
                     each._edge = entry.trace_edge = edge_through(base, each._view.steps)
 
@@ -255,20 +255,20 @@ class CapturedArrays:
             raise Unrecordable("it uses a tensor both as an argument and from outside")
         fresh = type(edge) is not Leaf
         start = Leaf(tensor) if fresh else edge
-        self.hooks_before += {id(each): (each, hooks_of(each)) for each in (edge, start)}.values()
+        self.hooks_before += {id(each): (each, hook_keys(each)) for each in (edge, start)}.values()
         self.starts.append((tensor, start, fresh))
         return start
 
     def check_hooks(self) -> None:
         """Raise if hooks of tensors from outside were registered or removed."""
-        if any([hooks_of(edge) != hooks for edge, hooks in self.hooks_before]):
+        if any([hook_keys(edge) != hooks for edge, hooks in self.hooks_before]):
             raise Unrecordable("it registers a hook on a tensor from outside: register it once, before the call")
 
     def drop_hooks(self) -> None:
         """Remove the hooks that the trace registered on tensors from outside, because the function runs again eagerly."""
         edge: Any
         for edge, before in self.hooks_before:
-            if hooks_of(edge) != before:
+            if hook_keys(edge) != before:
                 numbers = {key for key, _ in before}
                 for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):
                     for key in [key for key in table if key not in numbers]:

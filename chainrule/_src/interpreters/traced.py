@@ -25,7 +25,7 @@ from chainrule._src.interpreters.trace_types import Var
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS
-from chainrule._src.tape.levels import Level, escaped
+from chainrule._src.tape.levels import Level, is_level_closed
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc
 from chainrule._src.tape.tensor import Tensor
@@ -120,14 +120,14 @@ class Traced(ArrayLike):
 
     @property
     def shown(self) -> Any:
-        if escaped(self):
+        if is_level_closed(self):
             return None
         as_plain = self.recorder.eager_type(self)
         values: Any = self.read()
         return values if as_plain in (None, ndarray) else values.item() if as_plain is float else values[()]
 
     def __repr__(self) -> str:
-        return f"Traced({self.var!r}, {self.var.array!r})" if escaped(self) else repr(self.read())
+        return f"Traced({self.var!r}, {self.var.array!r})" if is_level_closed(self) else repr(self.read())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
         if out is None and method != "at" and all(map(_is_ours, inputs)) and not (kwargs and _foreign(kwargs)):

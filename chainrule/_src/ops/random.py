@@ -36,7 +36,7 @@ from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, holds_of
-from chainrule._src.tape.tensor import Tensor, attach, wrap
+from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
 
 
 class Generator:
@@ -540,7 +540,7 @@ def fork_rng(devices: object = None, enabled: bool = True) -> Iterator[None]:
             set_rng_state(state)
 
 
-attach(
+attach_methods(
     random_=random_,
     bernoulli_=bernoulli_,
     uniform_=_filler("uniform_", _between),

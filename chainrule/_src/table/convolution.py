@@ -20,7 +20,7 @@ from chainrule._src.rules.batching import broadcast_batch, reshape
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
-from chainrule._src.tape.foreign import Foreign, copied, row_order, zeros_beside
+from chainrule._src.tape.foreign import Foreign, copy_in_library, in_row_order, zeros_beside
 
 ndarray = np.ndarray
 _COLUMNS = 1 << 21  # largest number of column elements copied at a time
@@ -107,7 +107,7 @@ def _padded_zeros(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: Num
 def _without_padding(padded: AnyArray, size: Ints, padding: Ints) -> AnyArray:
     """Return the part inside the padding."""
     where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
-    return row_order(padded[(slice(None), slice(None), *where)])
+    return in_row_order(padded[(slice(None), slice(None), *where)])
 
 
 def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, slice]]:
@@ -327,7 +327,7 @@ def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any
         for part, _, _ in _pieces(n, rows * math.prod(counts), (1,)):
             values = np.moveaxis(x[part], 1, 0).reshape(out, -1)
             result += values @ _rows_of_windows(y[part], kernel, stride, padding, dilation)
-        return row_order(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
+        return in_row_order(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
     windows = _windows(y, kernel, stride, padding, dilation)
     lead = (slice(None),) * (1 + len(kernel))
     windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
@@ -372,7 +372,9 @@ def im2col(
     """Return the windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
     windows = _windows(x, kernel, stride, padding, dilation)
     out = _columns(windows, 1, len(kernel))[:, 0]
-    return copied(out) if type(x) is Foreign or np.may_share_memory(out, x) else out  # windows of one element are views
+    return (
+        copy_in_library(out) if type(x) is Foreign or np.may_share_memory(out, x) else out
+    )  # windows of one element are views
 
 
 @linear(

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Index, NumpyArray
 from chainrule._src.rules.rules import read
-from chainrule._src.tape.foreign import Foreign, writable
+from chainrule._src.tape.foreign import Foreign, are_writable
 
 ndarray = np.ndarray
 
@@ -230,4 +230,4 @@ def _nan_where_not(x: AnyArray, found: AnyArray) -> Any:
 
 def is_foreign_index(index: AnyArray) -> bool:
     """Return whether an index is an array of another library, whose values are unknown while the operation is built."""
-    return type(index) is Foreign and not writable(index)
+    return type(index) is Foreign and not are_writable(index)

@@ -18,8 +18,8 @@ from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.foreign_operands import is_table, numbers_of
-from chainrule._src.tape.modes import LOCAL, recording
-from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape.protocol import ArrayLike, as_plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -79,9 +79,9 @@ def data_of(x: object) -> Any:
     if isinstance(x, ArrayLike):
         return x
     if is_foreign(type(x)):
-        return plain(x)
+        return as_plain_array(x)
     if isinstance(x, ndarray):
-        return native(plain(x))
+        return native(as_plain_array(x))
     if isinstance(x, (np.generic, float, int, complex)):
         return np.asarray(x)
     numbers = numbers_of(x)
@@ -109,7 +109,7 @@ def untracked(x: object) -> Any:
     if type(x) is Array:
         x = x._tensor
     if isinstance(x, Tensor):
-        return x._raw if x._edge is None or not recording() else x
+        return x._raw if x._edge is None or not is_recording() else x
     return data_of(x)
 
 

@@ -22,7 +22,7 @@ from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.rules.batching import reshape
 from chainrule._src.tape import engine
-from chainrule._src.tape.levels import open_level, within
+from chainrule._src.tape.levels import open_level, restoring_levels
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.pushforward import JvpRun, exit_level
@@ -30,7 +30,7 @@ from chainrule._src.transforms.pushforward import JvpRun, exit_level
 ndarray = np.ndarray
 
 
-@within
+@restoring_levels
 def pull_batch(
     pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[AnyArray], api: str, lift_leaves: bool = False
 ) -> list[AnyArray | None]:

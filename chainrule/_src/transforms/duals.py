@@ -17,7 +17,7 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.dispatch import rank
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.transforms.arguments import inside
 
 ndarray = np.ndarray
@@ -33,7 +33,7 @@ def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
     if not is_dual(x) or (level is not None and x._raw.level != level):
         return x, None
     dual = x._raw
-    return wrapped(dual.primal), None if dual.tangent is None else wrapped(dual.tangent)
+    return tensor_of(dual.primal), None if dual.tangent is None else tensor_of(dual.tangent)
 
 
 def grad(

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages.kinds import GradcheckError
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import compute_rows
 from chainrule._src.transforms.differences import central, inner, normal_like, unit_vectors, units_of
@@ -125,7 +125,7 @@ class Checks(NamedTuple):
         run = JvpRun(of_moving, [self.inputs[n].detach()._raw for n in moving], tangents, "jvp", size, "error")
         axis = () if size is None else (size,)
         found = [(y, run.tangents(y)) for y in run.result]
-        return [np.zeros((*axis, *y.shape), y.dtype) if t is None else array_of(wrapped(t)) for y, t in found]
+        return [np.zeros((*axis, *y.shape), y.dtype) if t is None else array_of(tensor_of(t)) for y, t in found]
 
     def by_input(self, i: int, floats: dict[int, Tensor], forward: bool) -> dict[Any, dict[int, Any]]:
         """Return for each unit and floating output the Jacobian with respect to input i, by forward mode or differences."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import as_tensors, faced
+from chainrule._src.api.array import as_tensors, in_api_of_argument
 from chainrule._src.arrays.tree import tree_flatten
 from chainrule._src.arrays.types import AnyFunction, TensorLike
 from chainrule._src.messages import errors
@@ -201,7 +201,7 @@ def _as_tensor_function(func: AnyFunction, args: tuple[object, ...]) -> tuple[An
         return func, args
 
     def tensor_function(*given: Tensor) -> TensorLike:
-        return as_tensors(func(*[faced(x, args[i]) if i in converted else x for i, x in enumerate(given)]))
+        return as_tensors(func(*[in_api_of_argument(x, args[i]) if i in converted else x for i, x in enumerate(given)]))
 
     return tensor_function, tuple(
         [wrap(np.array(x)).requires_grad_() if i in converted else x for i, x in enumerate(args)]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from chainrule._src.api.array import faced
+from chainrule._src.api.array import in_api_of_argument
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
@@ -162,7 +162,7 @@ def jacfwd(
             nonlocal aux, out_spec
             inner: list[Any] = list(args)
             datas = [dual._raw for dual in duals]
-            caller_typed = [faced(dual, x) for dual, x in zip(duals, points, strict=True)]
+            caller_typed = [in_api_of_argument(dual, x) for dual, x in zip(duals, points, strict=True)]
             for i, tree in zip(positions, unflatten_each(caller_typed, specs), strict=True):
                 inner[i] = tree
             call: AnyFunction = func

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from chainrule._src.api.array import faced
+from chainrule._src.api.array import in_api_of_argument
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, R
 from chainrule._src.messages import errors
@@ -76,7 +76,9 @@ def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = 
 
     def flat(*duals: Any) -> Any:
         datas = [dual._raw for dual in duals]
-        result = func(*tree_unflatten([faced(dual, p) for dual, p in zip(duals, points, strict=True)], spec))
+        result = func(
+            *tree_unflatten([in_api_of_argument(dual, p) for dual, p in zip(duals, points, strict=True)], spec)
+        )
         write_back_duals("jvp", points, duals, datas)
         return result
 

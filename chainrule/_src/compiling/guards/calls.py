@@ -61,7 +61,7 @@ from chainrule._src.compiling.guards.objects import (
     random_types,
 )
 from chainrule._src.compiling.guards.settings import errors_of_special_functions, is_special
-from chainrule._src.tape.numbers import ASKED, number
+from chainrule._src.tape.numbers import ASKED, number_item
 
 ndarray = np.ndarray
 GENERATOR = 0x20  # a flag of the code objects of generator functions
@@ -143,7 +143,7 @@ class Calls(Methods):
             module = module_of_code(function.__code__, function.__globals__)
             if module == "warnings":
                 self.refuse("it warns, or changes warning filters, which a replay cannot repeat")
-            if function is number:
+            if function is number_item:
                 return  # a value read, which the trace has as a branch
             if function is importlib.import_module and args:
                 self.guard_item(sys.modules, args[0])
