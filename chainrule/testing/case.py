@@ -14,7 +14,7 @@ from chainrule._src.rules.primitive import Primitive, unsupported
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import Tensor, tensor_of
-from chainrule._src.transforms.differences import normal_like, worst
+from chainrule._src.transforms.differences import largest_difference, normal_like
 from chainrule.testing.samples import Sample
 
 ndarray = np.ndarray
@@ -59,7 +59,7 @@ class Case:
         tolerance: float,
         operand: int | None = None,
     ) -> None:
-        problem = worst(got, expected, tolerance)
+        problem = largest_difference(got, expected, tolerance)
         if problem is not None:
             at, g, e = problem
             self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)

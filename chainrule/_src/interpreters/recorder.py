@@ -49,7 +49,7 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import fp_warnings
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, leave_special, set_special
+from chainrule._src.tape.modes import LOCAL, enter_active_mode, leave_active_mode
 from chainrule._src.tape.node import Edges, Node
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
@@ -109,14 +109,14 @@ class Recorder(CapturedArrays):
         self._read_vars: set[int] = set()
 
     def __enter__(self) -> Recorder:
-        set_special()
+        enter_active_mode()
         LOCAL.recorder = self
         return self
 
     def __exit__(self, *exc: object) -> None:
         LOCAL.recorder = None
         clear_templates()  # their keys and results would take more memory than most plans
-        leave_special()
+        leave_active_mode()
         for entry in self.lifted.values():
             tensor = entry.ref()
             if tensor is not None and type(tensor._raw) is not ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Index, NumpyArray
-from chainrule._src.rules.rules import read
+from chainrule._src.rules.rules import call_rule
 from chainrule._src.tape.foreign import Foreign, are_writable
 
 ndarray = np.ndarray
@@ -78,7 +78,7 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
         viewed = row.value(viewed, **params)
     part = np.broadcast_to(part, viewed.shape)
     for row, params, before in reversed(inverse_steps):
-        part = read(row, row.vjps["x"], {"g": part, "x": before, **params})
+        part = call_rule(row, row.vjps["x"], {"g": part, "x": before, **params})
     return part
 
 

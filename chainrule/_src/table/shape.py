@@ -14,7 +14,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType, Params, TensorLike
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, insert_axes, prepend_size
-from chainrule._src.rules.batching import reshape as to_shape
+from chainrule._src.rules.batching import reshape_any as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table.functional_scatter import replace_region

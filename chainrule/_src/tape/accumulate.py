@@ -28,7 +28,7 @@ from chainrule._src.tape.versions import about_to_write, note_write
 ndarray = np.ndarray
 new = object.__new__
 _ACCUMULATE = new_lock()
-_PASSES = 7  # number of backward passes whose source lines a leaf keeps, besides the latest
+KEPT_PASSES = 7  # number of backward passes whose source lines a leaf keeps, besides the latest
 
 
 def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
@@ -94,7 +94,7 @@ def write_grads(
                 fresh_grads.append(_unshared_tensor(g, escaped))
                 continue
             leaf.added += 1
-            leaf.passes = (*leaf.passes[-_PASSES:], freed)
+            leaf.passes = (*leaf.passes[-KEPT_PASSES:], freed)
             if not create_graph and LOCAL.recorder is not None and 0 not in old._raw.strides:
                 LOCAL.recorder.lift(old)
                 write_result(old, wrap(old._raw + _raw(g)), "backward")

@@ -93,7 +93,7 @@ def is_recording() -> bool:
     return not ACTIVE_MODES or LOCAL.mode.records
 
 
-def _add_special() -> None:
+def _add_active_mode() -> None:
     """Add an entry to ``ACTIVE_MODES``, or none if an exception such as KeyboardInterrupt is raised."""
     try:
         ACTIVE_MODES.append(None)
@@ -102,24 +102,24 @@ def _add_special() -> None:
         raise
 
 
-def set_special() -> None:
-    """Make operations read the thread's modes until ``leave_special``."""
-    _add_special()
+def enter_active_mode() -> None:
+    """Make operations read the thread's modes until ``leave_active_mode``."""
+    _add_active_mode()
 
 
-def leave_special() -> None:
+def leave_active_mode() -> None:
     ACTIVE_MODES.pop()
 
 
 def set_watched() -> None:
-    """Do the same as ``set_special``, for a watch."""
+    """Do the same as ``enter_active_mode``, for a watch."""
     WATCHES.append(None)
-    set_special()
+    enter_active_mode()
 
 
 def leave_watched() -> None:
     WATCHES.pop()
-    leave_special()
+    leave_active_mode()
 
 
 def switch_mode(mode: Mode) -> Mode:
@@ -130,7 +130,7 @@ def switch_mode(mode: Mode) -> Mode:
     """
     before = LOCAL.mode
     if before.records and not mode.records:
-        _add_special()
+        _add_active_mode()
     LOCAL.mode = mode
     if mode.records and not before.records:
         ACTIVE_MODES.pop()

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, Cotangents, NumpyArray, Saved
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, set_special, switch_mode
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, enter_active_mode, switch_mode
 from chainrule._src.tape.node import Edge, Edges, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -70,7 +70,7 @@ def push_hooks(pack: Hook, unpack: Hook) -> None:
         raise RuntimeError(LOCAL.saved_disabled)
     if not callable(pack) or not callable(unpack):
         raise TypeError("saved_tensors_hooks() takes two callables: pack_hook(tensor) and unpack_hook(packed)")
-    set_special()
+    enter_active_mode()
     LOCAL.saved_hooks = (*LOCAL.saved_hooks, (pack, unpack))
 
 

@@ -104,7 +104,7 @@ def _instead(x: object) -> str:
     return ", for example chainrule.from_dlpack(x)" if hasattr(x, "__dlpack__") else ""
 
 
-def untracked(x: object) -> Any:
+def data_if_unrecorded(x: object) -> Any:
     """Return a tensor's data if it is not recorded, else the tensor."""
     if type(x) is Array:
         x = x._tensor
@@ -139,7 +139,7 @@ def without_labels(x: object) -> Any:
     return leaves[0] if len(leaves) == 1 else x
 
 
-def inside(x: Tensor) -> Any:
+def interpreter_content(x: Tensor) -> Any:
     """Return a tensor as the content of an interpreter's value: the tensor if it is on the tape, else its data."""
     return x._raw if x._edge is None else x
 

@@ -234,8 +234,8 @@ def _any_dual(tensors: object) -> bool:
 
 def _primals(tensors: object) -> Any:
     if isinstance(tensors, (tuple, list)):
-        return tuple(_later("duals").parts(t)[0] for t in tensors)
-    return _later("duals").parts(tensors)[0]
+        return tuple(_later("duals").primal_and_tangent(t)[0] for t in tensors)
+    return _later("duals").primal_and_tangent(tensors)[0]
 
 
 def grad(
@@ -311,7 +311,7 @@ def _gradients(
         if block is not None:
             raise errors.blocked_below()
         tensors = _sequence("grad", "outputs", outputs)
-        return _later("duals").grad(
+        return _later("duals").grad_of_duals(
             _gradients,
             tensors,
             wanted,

@@ -15,7 +15,7 @@ from chainrule._src.messages import errors
 from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.protocol import ArrayLike, as_is
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.transforms.arguments import inside
+from chainrule._src.transforms.arguments import interpreter_content
 
 
 class FlatFunction:
@@ -81,7 +81,7 @@ def primal_of(leaf: Any, create_graph: bool, api: str = "jacobian") -> Any:
     if leaf.dtype.kind not in "fc":
         raise errors.jacobian_integers(leaf.dtype, api)
     if isinstance(leaf, Tensor):
-        return inside(leaf) if create_graph else leaf._raw
+        return interpreter_content(leaf) if create_graph else leaf._raw
     return leaf
 
 

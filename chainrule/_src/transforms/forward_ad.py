@@ -11,7 +11,7 @@ from chainrule._src.table.shape import alias
 from chainrule._src.tape.levels import STACK, open_level
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
-from chainrule._src.transforms.arguments import inside
+from chainrule._src.transforms.arguments import interpreter_content
 
 
 def enter_dual_level() -> int:
@@ -136,7 +136,7 @@ def _part(tensor: Tensor, primal: bool = False) -> Any:
     if dual is not None:
         inner = dual.primal
         return alias(inner) if primal and isinstance(inner, Tensor) and inner.requires_grad else inner
-    return alias(tensor) if primal and tensor._edge is not None else inside(tensor)
+    return alias(tensor) if primal and tensor._edge is not None else interpreter_content(tensor)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

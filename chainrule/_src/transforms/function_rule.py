@@ -67,7 +67,7 @@ SETUP_CONTEXT = FunctionMethods.setup_context
 _BACKWARD = FunctionMethods.backward
 
 
-def defines(cls: object, method: str) -> bool:
+def overrides_method(cls: object, method: str) -> bool:
     """Return whether a class overrides a method."""
     return getattr(cls, method) is not getattr(FunctionMethods, method)
 
@@ -168,7 +168,7 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
         gs: tuple[Any, ...] = (tensor,)
     elif type(g) is tuple:
         recorded = any(isinstance(part, Tensor) for part in g)
-        gs = cotangents(g, params["about"], ctx.materialize_grads)
+        gs = output_cotangents(g, params["about"], ctx.materialize_grads)
         bare = not recorded and any(part is not None and type(part._raw) is not ndarray for part in gs)
     else:
         recorded = isinstance(g, Tensor)
@@ -237,7 +237,7 @@ def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tup
     return results if isinstance(results, tuple) else (results,)
 
 
-def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Tensor | None, ...]:
+def output_cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Tensor | None, ...]:
     """Return the gradients of several outputs for backward: zeros for missing ones, None for outputs that are not tensors."""
     return tuple(
         (None if fit is None or not materialize else wrap(np.zeros(*fit)))

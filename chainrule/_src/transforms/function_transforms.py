@@ -37,9 +37,9 @@ from chainrule._src.transforms.context import FunctionCtx
 from chainrule._src.transforms.function_rule import (
     SETUP_CONTEXT,
     check_count,
-    defines,
     fit_gradient,
     in_graph,
+    overrides_method,
     row_of,
     rule_of,
     run_backward,
@@ -358,7 +358,7 @@ class FunctionCall:
 
     def batch(self, payloads: list[AnyArray], batched: list[bool], size: int, level: Level) -> Any:
         """Run the class's ``vmap``, or bind the call on the payloads, with the batch axis hidden at the lower rank."""
-        if defines(self.cls, "vmap"):
+        if overrides_method(self.cls, "vmap"):
             return self._by_vmap(payloads, batched, size, level)
         lifts = (Lift(level, tuple(batched), size), *self.lifts)
         below = FunctionCall(self.cls, self.args, self.at, lifts, self.needs)
@@ -404,7 +404,7 @@ class FunctionCall:
     def jvp(self, primals: list[AnyArray], tangents: list[AnyArray | None], out: Any) -> Any:
         """Return the outputs' tangents, by the class's ``jvp`` or by transposing its backward."""
         values = _several(out)
-        by_rule = self._by_jvp if defines(self.cls, "jvp") else self._transposed
+        by_rule = self._by_jvp if overrides_method(self.cls, "jvp") else self._transposed
         found = by_rule(primals, tangents, values)
         for n, (t, v) in enumerate(zip(found, values, strict=True)):
             if t is not None and (n in self.ran.constant or v.dtype.kind not in "fc"):

@@ -148,11 +148,11 @@ def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
     """
     errors.check_function("vjp", func)
     trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux, linked=True)
-    value, vjp_fn = pulled(trace)
+    value, vjp_fn = result_and_pullback(trace)
     return (value, vjp_fn, tree_map(trace.value, trace.aux)) if has_aux else (value, vjp_fn)
 
 
-def pulled(trace: Trace) -> tuple[Any, AnyFunction]:
+def result_and_pullback(trace: Trace) -> tuple[Any, AnyFunction]:
     """Return the result of a trace's function, and the function that pulls its cotangents back."""
     outputs, spec = trace.outputs()
     trace.set_starts(sys.maxsize)  # the function has returned: only vjp_fn differentiates with respect to the starts

@@ -152,7 +152,7 @@ def gradgradcheck(
         cotangents = tuple(
             [
                 _random_cotangent(y, 97 + i, gen_non_contig_grad_outputs)
-                for i, y in enumerate(_check_module().recorded(func(*args)))
+                for i, y in enumerate(_check_module().recorded_outputs(func(*args)))
             ]
         )
     else:
@@ -162,7 +162,11 @@ def gradgradcheck(
     def first(*args: TensorLike) -> tuple[Any, ...]:
         at, gs = args[:n], args[n:]
         found = grad(
-            _check_module().recorded(func(*at)), [at[i] for i in positions], gs, create_graph=True, allow_unused=True
+            _check_module().recorded_outputs(func(*at)),
+            [at[i] for i in positions],
+            gs,
+            create_graph=True,
+            allow_unused=True,
         )
         return tuple([g for g in found if g is not None])
 

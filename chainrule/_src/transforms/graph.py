@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.tape import engine, saved
 from chainrule._src.tape.locks import new_lock
-from chainrule._src.tape.modes import LOCAL, leave_special, set_special
+from chainrule._src.tape.modes import LOCAL, enter_active_mode, leave_active_mode
 from chainrule._src.tape.node import Leaf, Output, RemovableHandle
 from chainrule._src.tape.node import Node as _Node
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -417,7 +417,7 @@ def set_copy_on_write(mode: bool) -> None:
     if mode and not on:
         _protect()
         LOCAL.saved_hooks = (_COPIES, *LOCAL.saved_hooks)  # first, so the hooks of contexts take precedence
-        set_special()
+        enter_active_mode()
     elif on and not mode:
         LOCAL.saved_hooks = tuple(pair for pair in LOCAL.saved_hooks if pair is not _COPIES)
-        leave_special()
+        leave_active_mode()

@@ -26,7 +26,7 @@ from chainrule._src.tape.node import Node, next_seq
 from chainrule._src.tape.saved import check_saved
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.tape.versions import CLOCK
-from chainrule._src.transforms.arguments import as_caller_type, inside
+from chainrule._src.transforms.arguments import as_caller_type, interpreter_content
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import Limits, check_sizes, compute_columns, compute_rows, pass_bound, push_basis
 from chainrule._src.transforms.flat_function import FlatFunction, on_tape, primal_of, result_of
@@ -233,7 +233,7 @@ def forward_jacobian(
     bound: int | None = None,
 ) -> list[list[Tensor]]:
     """Compute ∂y/∂x by forward mode, for every output y of ``flat`` and every source x."""
-    primals = [inside(s) for s in sources]
+    primals = [interpreter_content(s) for s in sources]
     complex_source = any(s.dtype.kind == "c" for s in sources)
 
     def checked(*duals: Tensor) -> Sequence[Any]:

@@ -23,6 +23,7 @@ from chainrule._src.transforms.arguments import (
     as_caller_type,
     check_randomness,
     check_real,
+    data_if_unrecorded,
     data_of,
     flatten_like,
     flatten_outputs,
@@ -33,7 +34,6 @@ from chainrule._src.transforms.arguments import (
     positions_of,
     split_aux,
     tangent_like,
-    untracked,
     without_objects,
 )
 from chainrule._src.transforms.dense import compute_columns, compute_rows
@@ -152,7 +152,7 @@ def jacfwd(
         points = [x for leaves, _ in flattened for x in leaves]
         check_real("jacfwd", "inputs", points)
         tensors = has_tensor(points)
-        primals = [untracked(x) for x in points]
+        primals = [data_if_unrecorded(x) for x in points]
         for p in primals:
             if p.dtype.kind != "f":
                 raise not_floating("primal", p.dtype)

@@ -14,6 +14,7 @@ from chainrule._src.messages import errors
 from chainrule._src.transforms.arguments import (
     array_id,
     as_caller_type,
+    data_if_unrecorded,
     flatten_like,
     flatten_outputs,
     has_tensor,
@@ -21,7 +22,6 @@ from chainrule._src.transforms.arguments import (
     names_keywords,
     split_aux,
     tangent_like,
-    untracked,
 )
 from chainrule._src.transforms.pushforward import JvpRun, write_back_duals
 
@@ -82,7 +82,7 @@ def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = 
         write_back_duals("jvp", points, duals, datas)
         return result
 
-    run = JvpRun(flat, [untracked(p) for p in points], [untracked(t) for t in directions], "jvp")
+    run = JvpRun(flat, [data_if_unrecorded(p) for p in points], [data_if_unrecorded(t) for t in directions], "jvp")
     result, aux = split_aux(run.result, api) if has_aux else (run.result, None)
     outputs, out_spec = flatten_outputs(result, api, "f(*primals)")
     values, derivatives = [], []

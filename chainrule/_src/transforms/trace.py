@@ -29,6 +29,7 @@ from chainrule._src.tape.versions import saveable_array
 from chainrule._src.transforms.arguments import (
     array_id,
     as_caller_type,
+    data_if_unrecorded,
     data_of,
     flatten_outputs,
     has_tensor,
@@ -36,7 +37,6 @@ from chainrule._src.transforms.arguments import (
     plain_type,
     split_aux,
     tensor_in,
-    untracked,
     without_labels,
     without_objects,
 )
@@ -56,7 +56,7 @@ def fresh_leaf(x: object, linked: bool = True) -> Tensor:
         raise errors.func_integer_argument(data)
     level = STACK.levels[-1] if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
-        data = level.constant(untracked(tensor))
+        data = level.constant(data_if_unrecorded(tensor))
         leaf = wrap(data.as_variable() if isinstance(data, ArrayLike) else data)
     elif linked and isinstance(tensor, Tensor) and tensor._edge is not None:
         leaf = alias(tensor)

@@ -30,11 +30,11 @@ from chainrule._src.transforms.arguments import (
     array_id,
     as_caller_type,
     check_randomness,
+    data_if_unrecorded,
     has_tensor,
     is_array,
     names_keywords,
     tensor_in,
-    untracked,
 )
 from chainrule._src.transforms.pushforward import exit_level
 from chainrule._src.transforms.writing import write_back
@@ -129,7 +129,7 @@ def _call_batched(
         mapped_args = []
         for x, d in zip(leaves, dims, strict=True):
             if d is not None:
-                data = untracked(x)
+                data = data_if_unrecorded(x)
                 mapped = wrap(Batched(np.moveaxis(data, d, 0) if d else data, level))
                 mapped_args.append((x, d, mapped, mapped._raw))
                 x = in_api_of_argument(mapped, x)
